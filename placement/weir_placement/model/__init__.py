@@ -1,0 +1,1 @@
+"""Small frozen types under every algorithm; units are in names or docstrings."""

@@ -1,0 +1,58 @@
+"""A plan: rewritten operators, each on a node, and what the plan says about itself (model.md section 9).
+
+`PlanReport.to_json` is the contract of api.md ("The plan as JSON").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weir_placement.model.problem import Query
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """One query after rewriting, each operator with the node that runs it.
+
+    `query.operators` are the rewritten ones; `nodes` maps operator id -> node name; `origins` maps
+    source alias -> the node where the stream enters; `sink` is the delivery node ("" when anywhere).
+    """
+
+    query: Query
+    nodes: Mapping[str, str]
+    origins: Mapping[str, str]
+    sink: str = ""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a query is not admitted: the constraint with its numbers."""
+
+    query: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Admitted queries placed together."""
+
+    queries: tuple[QueryPlan, ...]
+    rejected: tuple[Rejection, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a strategy returns: the plan and how good it is known to be."""
+
+    plan: Plan
+    strategy: str
+    objective: str
+    value: float | None  # None: unbounded
+    bound: float | None
+    proven: bool
+    evaluations: int
+    seconds: float
+    seed: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)  # strategy-specific, e.g. NPC probabilities

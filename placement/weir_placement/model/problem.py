@@ -1,0 +1,77 @@
+"""A planning problem: one snapshot, from which `plan` is a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+from weir_placement.model.cluster import Cluster
+from weir_placement.model.operators import Operator
+from weir_placement.model.streams import Stream
+
+Objective = Literal["headroom", "network-usage", "admission", "join-cost", "work", "output-throughput"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A directed acyclic graph of operators from sources to one sink.
+
+    `sources` maps an alias used by operators and columns to a stream's full name; `operators` are
+    in topological order, the last one feeds the sink; `deliver_to` are node names (any of them;
+    empty: anywhere, delivery costs nothing).
+    """
+
+    name: str  # namespace/name
+    sources: Mapping[str, str]
+    operators: tuple[Operator, ...]
+    deliver_to: tuple[str, ...] = ()
+    max_latency: float = inf  # [s]
+    priority: int = 0
+    fixed_order: bool = False
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """What running costs beside the operators; all 0 in the papers' benchmarks, calibrated in life."""
+
+    fragment_cpu: float = 0.0  # [CPU-us/s] of each fragment
+    fragment_memory: float = 0.0  # [bytes] of each fragment
+    exchange_cost: float = 0.0  # [CPU-us a tuple] at each end of an exchange
+    exchange_latency: float = 0.0  # [s a hop]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a plan in force runs an operator: `(query, operator id) -> node` is the key of moves."""
+
+    query: str
+    operator: str
+    node: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything a strategy may look at.
+
+    `profile` is a set of points: rates [tuples/s] by stream name, missing streams at their nominal
+    rate; the empty tuple means one point with every nominal rate. `pinned` and `forbidden` are by
+    `query/operator`. `in_force` is the running plan: fewer moves from it break ties.
+    """
+
+    cluster: Cluster
+    streams: Mapping[str, Stream]
+    queries: tuple[Query, ...]
+    profile: tuple[Mapping[str, float], ...] = ()
+    overheads: Overheads = field(default_factory=Overheads)
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    forbidden: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    in_force: tuple[Placed, ...] = ()
+    max_cluster_size: int = 16
+    tier_label: str = ""
+
+    def points(self) -> tuple[Mapping[str, float], ...]:
+        """The profile's points with every stream's rate [tuples/s] filled in."""
+        nominal = {name: stream.rate for name, stream in self.streams.items()}
+        return tuple({**nominal, **point} for point in self.profile) or (nominal,)

@@ -1,0 +1,49 @@
+"""The one registry of planning strategies: name -> paper, objective, guarantee, function.
+
+A strategy's function is named by its module path and imported when it is used, so that listing
+strategies, or planning with one, does not pay for the imports of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Objective, Problem
+
+
+class StrategyFunction(Protocol):
+    """Plans a problem; `options` are the `--set KEY=VALUE` pairs, `time_limit` is in seconds."""
+
+    def __call__(
+        self,
+        problem: Problem,
+        *,
+        objective: Objective,
+        seed: int,
+        time_limit: float,
+        options: Mapping[str, str],
+    ) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One line of `weir strategies`."""
+
+    name: str
+    paper: str
+    objectives: tuple[Objective, ...]
+    guarantee: str
+    function: str  # "package.module:name"
+    options: Mapping[str, str]  # option -> default with unit, shown by `weir strategies`
+
+    def load(self) -> StrategyFunction:
+        """The function itself."""
+        module, name = self.function.split(":")
+        return cast(StrategyFunction, getattr(import_module(module), name))
+
+
+STRATEGIES: dict[str, Strategy] = {}
