@@ -52,9 +52,7 @@ class Network:
     @staticmethod
     def uniform(nodes: int, latency: float = 0.0, bandwidth: float = inf) -> Network:
         """One latency [s] and one bandwidth [bytes/s] between any two of `nodes` nodes."""
-        return Network(
-            np.zeros(nodes, dtype=np.intp), np.full((1, 1), latency), np.full((1, 1), bandwidth)
-        )
+        return Network(np.zeros(nodes, dtype=np.intp), np.full((1, 1), latency), np.full((1, 1), bandwidth))
 
     @staticmethod
     def of_matrix(latency: NDArray[np.float64], bandwidth: NDArray[np.float64] | float = inf) -> Network:

@@ -1,0 +1,28 @@
+# `make demo` and `make test` are all a newcomer needs; both make the environment first.
+.DEFAULT_GOAL := help
+.PHONY: help env demo test lint clean
+PY := .venv/bin/python
+
+help: ## what can be made
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort | expand -t 18
+
+env: ## .venv with the locked dependencies, and a Java for Spark
+	@hack/env
+
+demo: env ## the flights example on this machine: plan, run, drift, move, audit; pictures in out/demo
+	@$(PY) -m examples.flights.demo
+
+test: env lint ## every test that needs no cluster
+	@$(PY) -m pytest -q --durations=15
+
+lint: env ## format, types, arrows between the rooms
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy --strict placement
+	@.venv/bin/lint-imports
+
+clean: ## everything that was made here
+	rm -rf .venv out .weir build .mypy_cache .ruff_cache
+
+-include hack/e2e.mk
+-include tests/soak/soak.mk

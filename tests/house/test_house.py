@@ -1,0 +1,37 @@
+"""The house keeps its rules: no file too long, no address of a registry, no tool left out of the lock."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TRACKED = [
+    ROOT / line
+    for line in subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split("\n")
+    if line
+]
+CODE = [path for path in TRACKED if path.suffix == ".py" and path.exists()]
+
+
+@pytest.mark.parametrize("room", ["placement", "runtime", "operator"])
+def test_files_hold_one_idea_each(room: str) -> None:
+    long = {
+        str(p.relative_to(ROOT)): n
+        for p in CODE
+        if p.is_relative_to(ROOT / room) and (n := len(p.read_text().splitlines())) > 400
+    }
+    assert not long, f"files over 400 lines (300 is the habit): {long}"
+
+
+def test_the_operator_folder_does_not_shadow_the_standard_library() -> None:
+    assert not (ROOT / "operator" / "__init__.py").exists()
+
+
+def test_the_lock_holds_hashes_and_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
+    pins = re.findall(r"^[a-z0-9][\w.\[\]-]*==\S+ \\$", lock, re.M)
+    assert len(pins) > 50
+    assert lock.count("--hash=sha256:") >= len(pins)
