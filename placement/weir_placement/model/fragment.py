@@ -1,0 +1,225 @@
+"""What one process of the runtime is told to do: the contract between controller and runtime.
+
+A fragment is a connected set of operators on one node with one output stream (runtime.md). The
+controller writes a `FragmentSpec` as JSON, `python -m weir_runtime FRAGMENT.json` runs it. Where
+things lie (folders, lease, metrics) is described in docs/runtime.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from weir_placement.model.operators import Operator
+
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class FragmentError(ValueError):
+    """A fragment that cannot be run as written; the message names the field and what would be right."""
+
+
+@dataclass(frozen=True)
+class TypedColumn:
+    """A column with its Spark type (DDL, as `BIGINT`)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Input:
+    """One stream that a fragment reads.
+
+    Attributes:
+        name: what the operators call it: a source's alias (`d`), or the id of the upstream operator.
+        kind: `source` is read where it enters, `exchange` is another fragment's output.
+        stream: a source's full name (namespace/name), for labels and messages.
+        source: a source's mapping as in its Stream object: one key of files, kafka, rate.
+        columns: a source's columns as the stream names them (`carrier`; operators see `d.carrier`).
+            Empty for an exchange: it describes itself (`stream.json` in its folder).
+        event_time: a source's event-time column, as the stream names it.
+        delay: a source's watermark delay [us]: a row is late when it is older than the running
+            maximum of its partition by more than this.
+        exchange: folder of an exchange.
+        start: first batch to read when there is no checkpoint yet.
+    """
+
+    name: str
+    kind: Literal["source", "exchange"]
+    stream: str = ""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[TypedColumn, ...] = ()
+    event_time: str = ""
+    delay: int = 0
+    exchange: str = ""
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column of the last operator and the name that the sink's readers see."""
+
+    column: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """The one output stream.
+
+    Attributes:
+        kind: `exchange` for other fragments, else a sink.
+        uri: the folder of an exchange or of a files sink.
+        options: of a kafka sink: bootstrapServers, topic, security as in api.md.
+        columns: what a sink writes, in order; empty: every column under its own name.
+        consumers: names of the fragments that read an exchange; a batch is deleted when all of
+            them are past it. Empty: nothing is deleted.
+        keep: event time [us] that is kept below the slowest consumer, for replays.
+    """
+
+    kind: Literal["exchange", "files", "kafka", "console", "noop"]
+    uri: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[OutputColumn, ...] = ()
+    consumers: tuple[str, ...] = ()
+    keep: int = 0
+
+
+@dataclass(frozen=True)
+class FragmentSpec:
+    """One fragment in one epoch.
+
+    Attributes:
+        name: DNS label, the same through all epochs; namespace and query label its metrics.
+        operators: in topological order; the last one is the output stream. May be empty with one
+            input: the stream is handed on as it is.
+        checkpoint: root folder; the checkpoint itself is in a subfolder named by the plan's hash.
+        lease: location of the lease file (docs/runtime.md), one for a fragment, all epochs.
+        state: file in which the process says how it is, one for each epoch.
+        sidelog: folder for rows that are late at a source.
+        standby: stop after a dummy run, say `standby-ready`, go on when the lease is handed over.
+        trigger_ms: shortest time between two batches.
+        max_batches: at most so many batches of an input are read at once.
+        heap_mb: the JVM's heap.
+        port: of /metrics, /healthz, /readyz; 0: any free one, written to `state`.
+        lease_seconds: a lease that was not renewed for so long may be taken.
+    """
+
+    name: str
+    namespace: str
+    query: str
+    node: str
+    epoch: int
+    inputs: tuple[Input, ...]
+    operators: tuple[Operator, ...]
+    output: Output
+    checkpoint: str
+    lease: str
+    state: str
+    sidelog: str = ""
+    standby: bool = False
+    trigger_ms: int = 200
+    max_batches: int = 64
+    cores: int = 1
+    heap_mb: int = 512
+    port: int = 0
+    lease_seconds: float = 10.0
+
+    def to_json(self) -> str:
+        """Text that `from_json` turns into an equal spec."""
+        return json.dumps(dataclasses.asdict(self), indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> FragmentSpec:
+        """Raises FragmentError that names the field."""
+        try:
+            raw = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise FragmentError(f"not JSON: {error}") from error
+        spec = _build(FragmentSpec, raw, "fragment")
+        assert isinstance(spec, FragmentSpec)
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Raises FragmentError unless names fit together."""
+        if not DNS_LABEL.fullmatch(self.name):
+            raise FragmentError(f"fragment.name: {self.name!r} is not a DNS label (a-z, 0-9, -; at most 63)")
+        if not self.inputs:
+            raise FragmentError("fragment.inputs: empty; a fragment reads at least one stream")
+        if not self.operators and len(self.inputs) > 1:
+            raise FragmentError("fragment.operators: empty, but there are several inputs to combine")
+        known = [item.name for item in self.inputs]
+        for i, operator in enumerate(self.operators):
+            for name in operator.inputs:
+                if name not in known:
+                    raise FragmentError(
+                        f"fragment.operators[{i}].inputs: {name!r} is no input and no earlier operator "
+                        f"(known: {', '.join(known)})"
+                    )
+            known.append(operator.id)
+        twice = {name for name in known if known.count(name) > 1}
+        if twice:
+            raise FragmentError(f"fragment: names used twice: {', '.join(sorted(twice))}")
+        for i, item in enumerate(self.inputs):
+            if item.kind == "exchange" and not item.exchange:
+                raise FragmentError(f"fragment.inputs[{i}].exchange: missing; give the exchange's folder")
+            if item.kind == "source":
+                _check_source(item, f"fragment.inputs[{i}]")
+
+
+def _check_source(item: Input, path: str) -> None:
+    kinds = ("files", "kafka", "rate")
+    if len(item.source) != 1 or next(iter(item.source)) not in kinds:
+        raise FragmentError(f"{path}.source: {dict(item.source)!r}; give exactly one of {', '.join(kinds)}")
+    names = [column.name for column in item.columns]
+    if item.event_time not in names:
+        raise FragmentError(
+            f"{path}.event_time: {item.event_time!r} is none of the columns {', '.join(names)}"
+        )
+    if item.delay < 0:
+        raise FragmentError(f"{path}.delay: {item.delay}; must not be negative")
+
+
+def _build(kind: Any, raw: Any, path: str) -> Any:
+    """`raw` (from JSON) as an instance of `kind`: dataclasses, tuples, mappings, literals, numbers."""
+    if dataclasses.is_dataclass(kind):
+        return _build_dataclass(kind, raw, path)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        if not isinstance(raw, list):
+            raise FragmentError(f"{path}: {raw!r} is not a list")
+        return tuple(_build(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
+    if origin is Literal:
+        if raw not in arguments:
+            raise FragmentError(f"{path}: {raw!r} is none of {', '.join(map(str, arguments))}")
+        return raw
+    if origin in (Union, UnionType):
+        return None if raw is None else _build(arguments[0], raw, path)
+    expected: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool}
+    if not isinstance(raw, expected.get(kind, dict)) or (isinstance(raw, bool) and kind is not bool):
+        raise FragmentError(f"{path}: {raw!r} is not of type {getattr(kind, '__name__', 'mapping')}")
+    return float(raw) if kind is float else raw
+
+
+def _build_dataclass(kind: Any, raw: Any, path: str) -> Any:
+    if not isinstance(raw, dict):
+        raise FragmentError(f"{path}: {raw!r} is not an object")
+    hints = get_type_hints(kind)
+    required = {
+        f.name
+        for f in dataclasses.fields(kind)
+        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    }
+    for name in raw:
+        if name not in hints:
+            raise FragmentError(f"{path}.{name}: no such field (known: {', '.join(hints)})")
+    for name in sorted(required - set(raw)):
+        raise FragmentError(f"{path}.{name}: missing")
+    return kind(**{name: _build(hints[name], value, f"{path}.{name}") for name, value in raw.items()})

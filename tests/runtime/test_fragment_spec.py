@@ -1,0 +1,87 @@
+"""The JSON contract between controller and runtime."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from weir_placement.model.fragment import (
+    FragmentError,
+    FragmentSpec,
+    Input,
+    Output,
+    OutputColumn,
+    TypedColumn,
+)
+from weir_placement.model.operators import Aggregation, Item, Operator, Window
+
+SOURCE = Input(
+    "d",
+    "source",
+    stream="default/departures",
+    source={"files": {"uri": "/data/departures", "format": "parquet"}},
+    columns=(TypedColumn("carrier", "STRING"), TypedColumn("ts", "TIMESTAMP")),
+    event_time="ts",
+    delay=10_000_000,
+)
+SPEC = FragmentSpec(
+    name="q1-j1",
+    namespace="default",
+    query="q1",
+    node="n1",
+    epoch=3,
+    inputs=(SOURCE, Input("f1", "exchange", exchange="/x/f1", start=4)),
+    operators=(
+        Operator("j1", "join", ("d", "f1"), on="d.carrier = w.carrier", windows=(Window("d", "w", -5, 7),)),
+        Operator(
+            "a1",
+            "aggregate",
+            ("j1",),
+            items=(Item("carrier", "d.carrier"),),
+            time="d.ts",
+            window=60.0,
+            slide=30.0,
+            aggregations=(Aggregation("n", "count", None),),
+        ),
+    ),
+    output=Output("files", uri="/out", columns=(OutputColumn("carrier", "carrier"),)),
+    checkpoint="/ck",
+    lease="/lease.json",
+    state="/state.json",
+)
+
+
+def test_json_round_trip_is_exact() -> None:
+    assert FragmentSpec.from_json(SPEC.to_json()) == SPEC
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epoch": "3"}, "fragment.epoch: '3' is not of type int"),
+        ({"inputs": []}, "fragment.inputs: empty"),
+        ({"colour": 1}, "fragment.colour: no such field"),
+        ({"name": "Q1"}, "fragment.name: 'Q1' is not a DNS label"),
+        ({"output": {"kind": "ftp"}}, "fragment.output.kind: 'ftp' is none of exchange, files"),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, object], message: str) -> None:
+    raw = json.loads(SPEC.to_json()) | change
+    with pytest.raises(FragmentError, match=message.replace("(", r"\(")):
+        FragmentSpec.from_json(json.dumps(raw))
+
+
+def test_an_operator_reads_only_what_is_known() -> None:
+    with pytest.raises(FragmentError, match=r"operators\[0\].inputs: 'x' is no input"):
+        replace(SPEC, operators=(replace(SPEC.operators[0], inputs=("d", "x")),)).check()
+
+
+def test_a_source_needs_its_event_time() -> None:
+    with pytest.raises(FragmentError, match="'at' is none of the columns carrier, ts"):
+        replace(SPEC, inputs=(replace(SOURCE, event_time="at"), SPEC.inputs[1])).check()
+
+
+def test_a_missing_field_is_named() -> None:
+    raw = json.loads(SPEC.to_json())
+    del raw["lease"]
+    with pytest.raises(FragmentError, match=r"fragment.lease: missing"):
+        FragmentSpec.from_json(json.dumps(raw))
