@@ -1,0 +1,109 @@
+"""What `decide` wants done. Each action may be applied twice, and a crash between two is harmless:
+the next snapshot shows what is still missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from weir_placement.model.fragment import FragmentSpec
+
+
+@dataclass(frozen=True)
+class Start:
+    """Have a live process for (spec.name, spec.epoch) on spec.node; a failed one of that epoch is started again.
+
+    With `spec.standby` it warms up and waits until the lease names its epoch; without, it takes a lease
+    that is absent, released or expired. Folders, lease and state file in `spec` come from `Layout`.
+    """
+
+    spec: FragmentSpec
+    build: str  # hash of the fragment's plan and of the pod's template: another build is another process
+    query: str  # namespace/name, whose Placement owns the process
+    policy: str = "default"  # name of the PlacementPolicy (its pod template)
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """Write into the fragment's lease that `epoch` shall take over."""
+
+    fragment: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """End the process (fragment, epoch) gracefully; never force it away from a lost node."""
+
+    fragment: str
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Forget:
+    """The fragment is gone: its lease, checkpoint and streams that nobody reads may go."""
+
+    fragment: str
+    query: str
+
+
+@dataclass(frozen=True)
+class Protect:
+    """Have a disruption budget for the fragment, or have none."""
+
+    fragment: str
+    query: str
+    wanted: bool
+
+
+Action: TypeAlias = Start | HandOver | Stop | Forget | Protect
+
+
+@dataclass(frozen=True)
+class WritePlacement:
+    """Create or replace a Placement (`spec` and `status`), owned by the StreamQuery of the same name."""
+
+    query: str  # namespace/name
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DeletePlacement:
+    """The query is gone. (In the cluster its owner reference does it.)"""
+
+    query: str
+
+
+@dataclass(frozen=True)
+class WriteStatus:
+    """Set the `/status` of a user's object, and nothing else of it."""
+
+    kind: Literal["StreamQuery", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology"]
+    namespace: str  # "" for cluster kinds
+    name: str
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a person may want to know; `reason` is one of a stable set."""
+
+    query: str  # namespace/name
+    reason: str
+    message: str
+    warning: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """In the order in which it is applied: intents first, then what they ask for, then what is said."""
+
+    placements: tuple[WritePlacement | DeletePlacement, ...] = ()
+    actions: tuple[Action, ...] = ()
+    statuses: tuple[WriteStatus, ...] = ()
+    events: tuple[Event, ...] = ()
+    wake_after: float = 5.0  # [s] look again after at most that long
+    explain: Mapping[str, Any] = field(default_factory=dict)  # numbers behind it, for `weir status` and logs

@@ -1,0 +1,71 @@
+"""The outside, as the loop sees it. Two real adapters each: Kubernetes and local processes,
+Prometheus and direct scrape, Kafka and files. Calls block; the Kubernetes ones run in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from weir_operator.controller.decision import Action, DeletePlacement, Event, WritePlacement, WriteStatus
+from weir_operator.controller.snapshot import FragmentMetrics, Lease, Manifest, Process, Requests
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the cluster port sees."""
+
+    objects: tuple[Manifest, ...]
+    processes: tuple[Process, ...]
+    leases: Mapping[str, Lease]
+    foreign: Mapping[str, Requests] = field(default_factory=dict)
+    protected: frozenset[str] = frozenset()
+    budget_since: Mapping[str, float] = field(default_factory=dict)
+
+
+class ClusterPort(Protocol):
+    """Nodes, objects and processes. Every write is idempotent."""
+
+    def observe(self) -> Observed:
+        """All that is there now. Raises OSError when it cannot tell: the loop then changes nothing."""
+        ...
+
+    def apply(self, action: Action) -> None:
+        """Carry out one action; OSError: it is tried again at the next round."""
+        ...
+
+    def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
+        """Record an intent; must be durable when it returns."""
+        ...
+
+    def write_status(self, status: WriteStatus) -> None:
+        """Write a user's object's `/status` subresource."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Publish an event."""
+        ...
+
+
+class MetricsPort(Protocol):
+    """Readings of the fragments' metrics, from Prometheus or by direct scrape."""
+
+    def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
+        """The last reading of each fragment's running process; a fragment that does not answer is left out."""
+        ...
+
+
+class ExchangePort(Protocol):
+    """The durable logs between fragments."""
+
+    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
+        """Remove flows and checkpoints whose name is not among these: their owner is gone."""
+        ...
+
+
+class Clock(Protocol):
+    """The time, so that tests own it."""
+
+    def __call__(self) -> float:
+        """[s since 1970]."""
+        ...

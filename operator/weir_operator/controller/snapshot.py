@@ -1,0 +1,105 @@
+"""What the loop sees at one moment. `decide` is a pure function of a `Snapshot`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Manifest = Mapping[str, Any]
+"""An object as the API server gives it, or as a file says it: apiVersion, kind, metadata, spec, status.
+
+Adapters fill `metadata.namespace`, `metadata.uid`, `metadata.generation` and `metadata.creationTimestamp`
+also for objects that come from files."""
+
+ProcessState = Literal["pending", "starting", "standby", "running", "stopped", "failed", "lost"]
+"""pending: not yet on a node; starting: session not up; standby: warm, waits for the hand-over;
+running: processes rows; stopped: ended by itself and cleanly; failed: ended with an error and nothing
+restarts it; lost: its node does not answer, so nothing is known."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One life of a fragment: a pod, or a local process. There is at most one for (fragment, epoch)."""
+
+    fragment: str
+    epoch: int
+    node: str  # where it really is; "" while pending
+    wanted_node: str  # where it was told to be
+    state: ProcessState
+    since: float  # when it came into this state [s since 1970]
+    build: str = ""  # what it was started with: `desired.Fragment.build`
+    restarts: int = 0
+    message: str = ""  # the last error, or why it is pending
+    terminating: bool = False  # told to stop (pod with a deletionTimestamp)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The truth about who may write a fragment's output (one for each fragment)."""
+
+    fragment: str
+    epoch: int
+    holder: str
+    renewed: float  # [s since 1970]
+    duration: float  # [s]
+    handover: int | None = None  # the epoch that shall take over
+    released: bool = False  # the holder has stopped after a commit
+
+    def expired(self, now: float) -> bool:
+        """Whether the holder has failed to renew for the lease's duration."""
+        return now > self.renewed + self.duration
+
+
+@dataclass(frozen=True)
+class OperatorMetrics:
+    """Totals since the process began; a pair of readings gives rates and selectivities."""
+
+    rows_in: Mapping[str, float]  # by input: source alias or operator id
+    rows_out: float
+
+
+@dataclass(frozen=True)
+class FragmentMetrics:
+    """The last reading of one fragment's `/metrics`. Totals are counted from the process's start."""
+
+    fragment: str
+    epoch: int
+    at: float  # [s since 1970]
+    rows_in: Mapping[str, float] = field(default_factory=dict)  # by input stream
+    backlog: Mapping[str, float] = field(default_factory=dict)  # rows published and not yet read, by input
+    rows_out: float = 0.0
+    bytes_out: float = 0.0
+    cpu_seconds: float = 0.0  # of the process and its children
+    busy_seconds: float = 0.0  # time spent inside batches
+    batches: float = 0.0
+    state_rows: float = 0.0
+    state_bytes: float = 0.0
+    watermark_lag: float = 0.0  # [s]
+    batch_seconds: float = 0.0  # of the last batch
+    late_rows: float = 0.0
+    dropped_rows: float = 0.0
+    operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What pods that are not ours ask for on one node."""
+
+    cpu: float = 0.0  # [cores]
+    memory: float = 0.0  # [bytes]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that `decide` may look at, its own past included (in the Placements' status)."""
+
+    now: float  # [s since 1970]
+    objects: tuple[Manifest, ...]  # the six kinds and v1 Nodes (conditions, taints and cordons as in v1)
+    processes: tuple[Process, ...] = ()
+    leases: Mapping[str, Lease] = field(default_factory=dict)
+    metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # by fragment, the live epoch's
+    previous_metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # some 10-30 s older
+    foreign: Mapping[str, Requests] = field(default_factory=dict)  # by node
+    protected: frozenset[str] = frozenset()  # fragments that have a disruption budget
+    budget_since: Mapping[str, float] = field(default_factory=dict)  # when a blocked eviction was first seen
