@@ -1,0 +1,202 @@
+"""The few verbs of the Kubernetes API that the operator uses, on plain dictionaries.
+
+Calls block and carry a timeout: the loop that makes them runs in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+from weir_operator.kube.names import FIELD_MANAGER
+
+TIMEOUT = (5.0, 30.0)  # [s] to connect, and to read
+PAGE = 500  # objects a page of a list
+
+_APPLY = "application/apply-patch+yaml"
+_MERGE = "application/merge-patch+json"
+
+_RESOURCES: dict[str, tuple[str, str, bool]] = {
+    # kind: API version, plural, namespaced
+    "Namespace": ("v1", "namespaces", False),
+    "Node": ("v1", "nodes", False),
+    "Pod": ("v1", "pods", True),
+    "Secret": ("v1", "secrets", True),
+    "ServiceAccount": ("v1", "serviceaccounts", True),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", True),
+    "ResourceQuota": ("v1", "resourcequotas", True),
+    "LimitRange": ("v1", "limitranges", True),
+    "Event": ("events.k8s.io/v1", "events", True),
+    "Lease": ("coordination.k8s.io/v1", "leases", True),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", True),
+    "Role": ("rbac.authorization.k8s.io/v1", "roles", True),
+    "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", True),
+    "CustomResourceDefinition": ("apiextensions.k8s.io/v1", "customresourcedefinitions", False),
+    "SelfSubjectAccessReview": ("authorization.k8s.io/v1", "selfsubjectaccessreviews", False),
+    "Stream": ("weir.dev/v1alpha1", "streams", True),
+    "StreamQuery": ("weir.dev/v1alpha1", "streamqueries", True),
+    "InputProfile": ("weir.dev/v1alpha1", "inputprofiles", True),
+    "PlacementPolicy": ("weir.dev/v1alpha1", "placementpolicies", False),
+    "NetworkTopology": ("weir.dev/v1alpha1", "networktopologies", False),
+    "Placement": ("weir.dev/v1alpha1", "placements", True),
+}
+
+
+class ApiError(OSError):
+    """The API server said no, or did not answer (`status` 0)."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def path_of(kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    """The path of a kind, a namespace, or one object.
+
+    >>> path_of("Pod", "default", "a", "eviction")
+    '/api/v1/namespaces/default/pods/a/eviction'
+    >>> path_of("Placement")
+    '/apis/weir.dev/v1alpha1/placements'
+    """
+    version, plural, namespaced = _RESOURCES[kind]
+    parts = ["/apis" if "/" in version else "/api", version]
+    if namespaced and namespace:
+        parts += ["namespaces", namespace]
+    return "/".join([*parts, plural, *filter(None, (name, subresource))])
+
+
+def connect(context: str | None = None) -> Api:
+    """The API server of the pod that this runs in, or of the kubeconfig (its `context`)."""
+    configuration = client.Configuration()
+    try:
+        if context:
+            config.load_kube_config(context=context, client_configuration=configuration)
+        else:
+            config.load_config(client_configuration=configuration)
+    except config.ConfigException as error:
+        raise ApiError(0, f"no cluster to talk to: {error}") from None
+    return Api(client.ApiClient(configuration))
+
+
+class Api:
+    """Typed by nothing but the kind's name; every failure is an `ApiError`."""
+
+    def __init__(self, api_client: client.ApiClient) -> None:
+        self._client = api_client
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Any:
+        """One request; the decoded answer."""
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        request = self._client.param_serialize(
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params=headers,
+            body=None if body is None else json.dumps(body),
+            auth_settings=["BearerToken"],
+        )
+        try:
+            response = self._client.call_api(*request, _request_timeout=TIMEOUT)
+            answer = response.read()
+        except ApiException as error:
+            raise ApiError(error.status or 0, _reason(error)) from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise ApiError(0, f"{method} {path}: {error}") from None
+        if response.status >= 400:
+            raise ApiError(response.status, _message(answer) or f"{method} {path}: {response.reason}")
+        return json.loads(answer) if answer else None
+
+    def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        """The object, or None when there is none."""
+        try:
+            found: dict[str, Any] = self.call("GET", path_of(kind, namespace, name))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+        return found
+
+    def list(
+        self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
+    ) -> Iterator[dict[str, Any]]:
+        """Objects of a kind, page by page; every one carries `apiVersion` and `kind`."""
+        query = {"limit": str(PAGE)}
+        if selector:
+            query["labelSelector"] = selector
+        if fields:
+            query["fieldSelector"] = fields
+        while True:
+            page = self.call("GET", path_of(kind, namespace), query=query)
+            for item in page["items"]:
+                yield {"apiVersion": _RESOURCES[kind][0], "kind": kind, **item}
+            following = page["metadata"].get("continue")
+            if not following:
+                return
+            query["continue"] = following
+
+    def apply(self, manifest: Mapping[str, Any], manager: str = FIELD_MANAGER, subresource: str = "") -> Any:
+        """Server-side apply: the fields given here are ours, all others stay as they are."""
+        meta = manifest["metadata"]
+        path = path_of(manifest["kind"], meta.get("namespace", ""), meta["name"], subresource)
+        return self.call("PATCH", path, manifest, {"fieldManager": manager, "force": "true"}, _APPLY)
+
+    def create(self, manifest: Mapping[str, Any]) -> bool:
+        """Create an object; False when it is there already."""
+        path = path_of(manifest["kind"], manifest["metadata"].get("namespace", ""))
+        try:
+            self.call("POST", path, manifest, {"fieldManager": FIELD_MANAGER})
+        except ApiError as error:
+            if error.status == 409:
+                return False
+            raise
+        return True
+
+    def replace(self, manifest: Mapping[str, Any]) -> Any:
+        """Replace an object, which must be as it was read (409 otherwise)."""
+        meta = manifest["metadata"]
+        path = path_of(manifest["kind"], meta.get("namespace", ""), meta["name"])
+        return self.call("PUT", path, manifest, {"fieldManager": FIELD_MANAGER})
+
+    def merge(
+        self, kind: str, namespace: str, name: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> Any:
+        """Change the given fields of an object that is there (404 otherwise)."""
+        path = path_of(kind, namespace, name, subresource)
+        return self.call("PATCH", path, patch, {"fieldManager": FIELD_MANAGER}, _MERGE)
+
+    def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
+        """Ask for an object's end, in the background; False when it is gone, or is another by its uid."""
+        body: dict[str, Any] = {"propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        try:
+            self.call("DELETE", path_of(kind, namespace, name), body)
+        except ApiError as error:
+            if error.status in (404, 409):
+                return False
+            raise
+        return True
+
+
+def _reason(error: ApiException) -> str:
+    return _message(error.body) or f"{error.status} {error.reason}"
+
+
+def _message(body: str | bytes | None) -> str:
+    """The message of a `Status` object."""
+    try:
+        return str(json.loads(body or "").get("message", ""))
+    except (ValueError, AttributeError):
+        return ""

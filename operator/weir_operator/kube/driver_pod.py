@@ -1,0 +1,224 @@
+"""The driver's Pod: one for each fragment and epoch, pinned to the node that the plan chose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weir_operator.kube import names
+from weir_operator.kube.owner import Owner, metadata
+
+SPEC_PATH = "/etc/weir/fragment.json"
+DATA_PATH = "/var/lib/weir"
+SECRETS_PATH = "/etc/weir/secrets"
+RUNTIME_PORT = 8080  # /metrics, /healthz, /readyz
+DRIVER_PORT = 7078  # executors reach the driver here
+BLOCK_PORT = 7079
+GRACE_SECONDS = 60  # a batch under way is committed before the process ends
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a PlacementPolicy says of pods, with the operator's defaults filled in.
+
+    Image, account, volumes and security come from here alone: never from a StreamQuery, which any
+    tenant may write.
+    """
+
+    image: str
+    pull_policy: str = "IfNotPresent"
+    pull_secrets: tuple[str, ...] = ()
+    service_account: str | None = None  # None: one of its own for each fragment
+    claim: str | None = None  # ReadWriteMany claim of exchange and checkpoints, in the query's namespace
+    run_as_user: int = 185
+    run_as_group: int = 185
+    fs_group: int | None = None
+    priority_class: str | None = None
+    runtime_class: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    volumes: tuple[Mapping[str, Any], ...] = ()
+    volume_mounts: tuple[Mapping[str, Any], ...] = ()
+    scratch_limit: str = "2Gi"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What differs from one driver to the next.
+
+    `cpu` [cores], `memory` [bytes]; `tolerations`, `env` and `labels` are the query's own; `secrets`
+    are names of Secrets in its namespace, mounted as files.
+    """
+
+    namespace: str
+    fragment: str
+    epoch: int
+    node: str
+    query: str
+    spec: str  # the FragmentSpec as JSON
+    build: str
+    cpu: float
+    memory: float
+    owner: Owner
+    standby: bool = False
+    executors: int = 0
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+
+
+def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
+    """The Pod of a driver, as it is applied.
+
+    `restartPolicy: Always` restarts a crash where it is; any other change is a new epoch and a new
+    Pod. Its labels and annotations name the epoch, the node and the build, so that the operator
+    reads what runs from the Pod alone.
+    """
+    own = names.labels(driver.fragment, driver.query, "driver") | {names.EPOCH: str(driver.epoch)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata(
+            names.pod_name(driver.fragment, driver.epoch),
+            driver.namespace,
+            dict(template.labels) | dict(driver.labels) | own,
+            driver.owner,
+            dict(template.annotations)
+            | {
+                names.FRAGMENT: driver.fragment,
+                names.QUERY: driver.query,
+                names.NODE: driver.node,
+                names.BUILD: driver.build,
+                names.SPEC: driver.spec,
+                "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
+            },
+        ),
+        "spec": _pod_spec(driver, template),
+    }
+
+
+def _pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "affinity": pin_to(driver.node),
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "enableServiceLinks": False,
+        "serviceAccountName": template.service_account or names.object_name(driver.fragment),
+        "automountServiceAccountToken": True,  # it renews its Lease
+        "securityContext": pod_security(template),
+        "containers": [_container(driver, template)],
+        "volumes": _volumes(driver, template),
+        "tolerations": [dict(t) for t in driver.tolerations],
+    }
+    if template.pull_secrets:
+        found["imagePullSecrets"] = [{"name": name} for name in template.pull_secrets]
+    if template.priority_class:
+        found["priorityClassName"] = template.priority_class
+    if template.runtime_class:
+        found["runtimeClassName"] = template.runtime_class
+    return found
+
+
+def pin_to(node: str) -> dict[str, Any]:
+    """Required affinity to one node by its name: a hostname label may differ from it."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def pod_security(template: Template) -> dict[str, Any]:
+    """What the `restricted` standard asks of a pod."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": template.run_as_user,
+        "runAsGroup": template.run_as_group,
+        "fsGroup": template.run_as_group if template.fs_group is None else template.fs_group,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def container_security() -> dict[str, Any]:
+    """What the `restricted` standard asks of a container, and a root file system that nobody writes."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def _container(driver: Driver, template: Template) -> dict[str, Any]:
+    request = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
+    return {
+        "name": "driver",
+        "image": template.image,
+        "imagePullPolicy": template.pull_policy,
+        "args": ["python3", "-m", "weir_runtime", SPEC_PATH],
+        "env": _environment(driver),
+        "ports": [{"name": "metrics", "containerPort": RUNTIME_PORT, "protocol": "TCP"}],
+        # Memory is limited so that a leak ends here and not on its neighbours; CPU is not: an idle
+        # core is free, and throttling would make batches of one fragment wait for nothing.
+        "resources": {"requests": request, "limits": {"memory": request["memory"]}},
+        "startupProbe": _probe("/healthz", period=2, failures=90),
+        "livenessProbe": _probe("/healthz", period=10, failures=6),
+        "readinessProbe": _probe("/readyz", period=2, failures=2),
+        "securityContext": container_security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": _mounts(driver, template),
+    }
+
+
+def _environment(driver: Driver) -> list[dict[str, Any]]:
+    own: list[dict[str, Any]] = [
+        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+        {"name": "WEIR_EPOCH", "value": str(driver.epoch)},
+        {"name": "WEIR_LEASE", "value": names.object_name(driver.fragment)},
+        {"name": "WEIR_STANDBY", "value": "true" if driver.standby else "false"},
+        {"name": "WEIR_DATA", "value": DATA_PATH},
+        {"name": "HOME", "value": "/tmp"},
+        {"name": "SPARK_LOCAL_DIRS", "value": "/tmp"},
+    ]
+    reserved = {entry["name"] for entry in own}
+    return own + [
+        {"name": name, "value": value} for name, value in sorted(driver.env.items()) if name not in reserved
+    ]
+
+
+def _probe(path: str, period: int, failures: int) -> dict[str, Any]:
+    return {
+        "httpGet": {"path": path, "port": RUNTIME_PORT},
+        "periodSeconds": period,
+        "timeoutSeconds": 2,
+        "failureThreshold": failures,
+    }
+
+
+def _volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
+    spec = {
+        "path": SPEC_PATH.rsplit("/", 1)[-1],
+        "fieldRef": {"fieldPath": f"metadata.annotations['{names.SPEC}']"},
+    }
+    found: list[dict[str, Any]] = [
+        {"name": "spec", "downwardAPI": {"items": [spec]}},
+        {"name": "scratch", "emptyDir": {"sizeLimit": template.scratch_limit}},
+    ]
+    if template.claim:
+        found.append({"name": "data", "persistentVolumeClaim": {"claimName": template.claim}})
+    for i, name in enumerate(driver.secrets):
+        found.append({"name": f"secret-{i}", "secret": {"secretName": name, "defaultMode": 0o440}})
+    return found + [dict(volume) for volume in template.volumes]
+
+
+def _mounts(driver: Driver, template: Template) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"name": "spec", "mountPath": SPEC_PATH.rsplit("/", 1)[0], "readOnly": True},
+        {"name": "scratch", "mountPath": "/tmp"},
+    ]
+    if template.claim:
+        found.append({"name": "data", "mountPath": DATA_PATH})
+    for i, name in enumerate(driver.secrets):
+        found.append({"name": f"secret-{i}", "mountPath": f"{SECRETS_PATH}/{name}", "readOnly": True})
+    return found + [dict(mount) for mount in template.volume_mounts]

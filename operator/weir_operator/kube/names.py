@@ -1,0 +1,59 @@
+"""Names and labels that the operator gives to its objects; what it finds again, it finds by these."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+GROUP = "weir.dev"
+FIELD_MANAGER = "weir"
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+FRAGMENT = f"{GROUP}/fragment"
+EPOCH = f"{GROUP}/epoch"
+QUERY = f"{GROUP}/query"
+ROLE = f"{GROUP}/role"  # driver, executor or sweep
+NODE = f"{GROUP}/node"  # annotation: where the plan wants the pod
+BUILD = f"{GROUP}/build"  # annotation: hash of the spec and the template
+SPEC = f"{GROUP}/spec"  # annotation: the FragmentSpec, mounted into the driver as a file
+HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
+RELEASED = f"{GROUP}/released"  # annotation of a lease
+
+MANAGED = f"{MANAGED_BY}={FIELD_MANAGER}"
+DRIVERS = f"{MANAGED},{ROLE}=driver"
+
+_LONGEST = 52  # leaves room for "-e" and nine digits within the 63 of a label
+
+
+def object_name(fragment: str) -> str:
+    """The name of a fragment's objects: its own, made a DNS label; long ones end in a hash.
+
+    >>> object_name("hot-auctions-f1")
+    'hot-auctions-f1'
+    >>> object_name("default/Hot_Auctions.f1")
+    'hot-auctions-f1-8c9638'
+    """
+    plain = fragment.rsplit("/", 1)[-1]
+    label = "".join(c if c.isascii() and c.isalnum() else "-" for c in plain.lower()).strip("-")
+    if label == plain and len(label) <= _LONGEST:
+        return label
+    return f"{label[: _LONGEST - 7].rstrip('-')}-{sha256(plain.encode()).hexdigest()[:6]}"
+
+
+def pod_name(fragment: str, epoch: int) -> str:
+    """One pod for a fragment and an epoch.
+
+    >>> pod_name("hot-auctions-f1", 3)
+    'hot-auctions-f1-e3'
+    """
+    return f"{object_name(fragment)}-e{epoch}"
+
+
+def labels(fragment: str, query: str, role: str | None = None) -> dict[str, str]:
+    """Labels of an object of a fragment; `query` is `namespace/name`."""
+    found = {
+        MANAGED_BY: FIELD_MANAGER,
+        "app.kubernetes.io/name": FIELD_MANAGER,
+        FRAGMENT: object_name(fragment),
+        QUERY: object_name(query),
+    }
+    return found | ({ROLE: role} if role else {})

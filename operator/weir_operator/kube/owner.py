@@ -1,0 +1,45 @@
+"""Who owns an object: when the owner goes, the cluster takes the object with it. No finalizers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The Placement of a query, as owner references name it."""
+
+    name: str
+    uid: str
+    kind: str = "Placement"
+    api_version: str = "weir.dev/v1alpha1"
+
+    def reference(self, controller: bool = True) -> dict[str, Any]:
+        """An entry of `metadata.ownerReferences`.
+
+        `blockOwnerDeletion` stays out: setting it needs the right to change the owner's finalizers.
+        """
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": controller,
+        }
+
+
+def metadata(
+    name: str,
+    namespace: str,
+    labels: dict[str, str],
+    owner: Owner | None,
+    annotations: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """`metadata` of an object that the operator applies."""
+    found: dict[str, Any] = {"name": name, "namespace": namespace, "labels": labels}
+    if owner:
+        found["ownerReferences"] = [owner.reference()]
+    if annotations:
+        found["annotations"] = annotations
+    return found
