@@ -1,0 +1,3 @@
+module weir.dev/hack/pause
+
+go 1.24.0
