@@ -1,0 +1,293 @@
+"""Expressions over columns: parsed by sqlglot, checked, and written again from the tree.
+
+No text of a user reaches Spark: what comes out here is generated, node by node, from an allow-list
+(`functions.py`); anything else is refused with its place. The written form (`text`) has qualified
+columns (`d.carrier > 'A'`); the Spark form has each column as one quoted identifier
+(`` `d.carrier` > 'A' ``), because the runtime's frames have columns literally so named.
+
+sqlglot is imported when the first expression is parsed, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from weir_placement.model import types
+from weir_placement.model.expression_writer import Writer
+from weir_placement.model.operators import Aggregation, Item
+from weir_placement.model.streams import Column
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression as Node
+
+MAX_CHARACTERS = 16 * 1024
+MAX_DEPTH = 100
+
+
+class ExpressionError(ValueError):
+    """What is wrong with an expression or a statement, and where (1-based line and column)."""
+
+    def __init__(self, message: str, text: str = "", offset: int | None = None) -> None:
+        self.reason = message
+        self.line = self.column = 0
+        if offset is not None:
+            before = text[:offset]
+            self.line = before.count("\n") + 1
+            self.column = offset - (before.rfind("\n") + 1) + 1
+        place = f"line {self.line}, column {self.column}: " if self.line else ""
+        super().__init__(f"{place}{message}")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A checked expression: canonical `text`, the qualified `columns` it reads (sorted), its `type`
+    (a normalised Spark type, `NULL`, or "" when the columns' types were not given)."""
+
+    text: str
+    columns: tuple[str, ...]
+    type: str
+
+    @property
+    def spark(self) -> str:
+        """The same as Spark SQL over columns with qualified names."""
+        return spark_text(self.text)
+
+
+def source_types(schemas: Mapping[str, Sequence[Column]]) -> dict[str, str]:
+    """`alias.column` -> type of every column of every source."""
+    return {f"{alias}.{c.name}": c.type for alias, columns in schemas.items() for c in columns}
+
+
+def parse_expression(text: str, column_types: Mapping[str, str]) -> Expression:
+    """Parse `text`, resolve its columns among `column_types` (qualified name -> type), check it.
+
+    A column may be written without its alias when only one source has it.
+
+    Raises:
+        ExpressionError: not an expression, an unknown or ambiguous column, something outside the
+            allow-list, or operands whose types do not go together.
+    """
+    return write(parse_tree(text), text, column_types)
+
+
+def parse_predicate(text: str, column_types: Mapping[str, str]) -> Expression:
+    """As `parse_expression`, for a condition.
+
+    Raises:
+        ExpressionError: also when it is not a truth value.
+    """
+    parsed = parse_expression(text, column_types)
+    if parsed.type not in ("", "BOOLEAN", "NULL"):
+        raise ExpressionError(f"a condition is needed, but {parsed.text} is a {parsed.type}", text, 0)
+    return parsed
+
+
+@lru_cache(maxsize=4096)
+def conjuncts(text: str) -> tuple[Expression, ...]:
+    """A canonical condition split at AND (column types are not known here); none of ""."""
+    if not text:
+        return ()
+    return tuple(write(node, text, None) for node in split_and(parse_tree(text)))
+
+
+def conjunction(texts: Iterable[str]) -> str:
+    """The canonical AND of canonical conditions; "" when there are none."""
+    parts = [f"({t})" if _is_or(t) else t for t in texts if t]
+    return " AND ".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def _is_or(text: str) -> bool:
+    return type(parse_tree(text)).__name__ == "Or"
+
+
+@lru_cache(maxsize=4096)
+def columns_of(text: str) -> tuple[str, ...]:
+    """The columns that a canonical expression reads, sorted."""
+    return write(parse_tree(text), text, None).columns if text else ()
+
+
+@lru_cache(maxsize=4096)
+def spark_text(text: str) -> str:
+    """A canonical expression as Spark SQL; checked against the allow-list again.
+
+    Raises:
+        ExpressionError: outside the allow-list.
+    """
+    writer = Writer(lambda name: f"`{name.replace('`', '``')}`", None, _refuse_in(text))
+    return writer.write(parse_tree(text)).text
+
+
+@lru_cache(maxsize=4096)
+def _typed(text: str, column_types: tuple[tuple[str, str], ...]) -> str:
+    return write(parse_tree(text), text, dict(column_types)).type
+
+
+def type_of(text: str, column_types: Mapping[str, str]) -> str:
+    """The type of a canonical expression over columns of these types.
+
+    Raises:
+        ExpressionError: operands whose types do not go together.
+    """
+    columns = columns_of(text)
+    return _typed(text, tuple((c, column_types[c]) for c in columns if c in column_types))
+
+
+def item_type(item: Item, column_types: Mapping[str, str]) -> str:
+    """The type of a projection's item; an item that is only NULL has no type and is refused.
+
+    Raises:
+        ExpressionError: see `type_of`.
+    """
+    kind = type_of(item.expression, column_types)
+    if kind == "NULL":
+        raise ExpressionError(f"{item.name}: NULL has no type; write CAST(NULL AS ...)", item.expression, 0)
+    return kind
+
+
+def aggregation_type(aggregation: Aggregation, column_types: Mapping[str, str]) -> str:
+    """The type of an aggregate, as Spark computes it.
+
+    Raises:
+        ExpressionError: a sum or average of what is not a number.
+    """
+    if aggregation.function == "count":
+        return "BIGINT"
+    text = aggregation.expression or ""
+    kind = type_of(text, column_types)
+    if aggregation.function in ("min", "max"):
+        return kind
+    if types.family(kind) != "number":
+        raise ExpressionError(f"{aggregation.function} needs a number, but {text} is a {kind}", text, 0)
+    if kind.startswith("DECIMAL"):
+        precision, scale = types.decimal_digits(kind)
+        if aggregation.function == "sum":
+            return f"DECIMAL({min(precision + 10, 38)},{scale})"
+        return f"DECIMAL({min(precision + 4, 38)},{min(scale + 4, 38)})"
+    return "BIGINT" if aggregation.function == "sum" and kind in types.INTEGERS else "DOUBLE"
+
+
+@lru_cache(maxsize=4096)
+def parse_tree(text: str) -> Node:
+    """sqlglot's tree of one expression, unchecked.
+
+    Raises:
+        ExpressionError: it cannot be parsed.
+    """
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    check_text(text)
+    try:
+        tree = cast("Node", parse_one(text, read="spark", into=exp.Condition))
+    except (SqlglotError, RecursionError) as error:
+        raise parse_error(error, text, "an expression") from None
+    return tree
+
+
+def parse_error(error: Exception, text: str, wanted: str) -> ExpressionError:
+    """What sqlglot says about a text that is not what was `wanted`, with the place if it knows one."""
+    details = (getattr(error, "errors", None) or [{}])[-1]
+    reason = str(details.get("description") or "nested too deeply").rstrip(".")
+    line, column = details.get("line"), details.get("col")
+    offset = len(text)
+    if line and column is not None:
+        lines = text.splitlines(keepends=True)
+        end = sum(len(part) for part in lines[: line - 1]) + column
+        offset = max(0, end - len(details.get("highlight") or ""))
+    return ExpressionError(f"this is not {wanted}: {reason}", text, offset)
+
+
+def check_text(text: str) -> None:
+    """What is refused before parsing: too long or too deep, control characters, backslashes, doubled quotes.
+
+    Raises:
+        ExpressionError: with the place.
+    """
+    from sqlglot import Dialect, TokenType
+    from sqlglot.errors import SqlglotError
+
+    if not text.strip():
+        raise ExpressionError("empty", text, 0)
+    if len(text) > MAX_CHARACTERS:
+        raise ExpressionError(f"{len(text)} characters; at most {MAX_CHARACTERS} are possible")
+    for offset, character in enumerate(text):
+        if character == "\\":
+            raise ExpressionError(
+                'a backslash is not supported; write "it\'s" to have a quote in a string', text, offset
+            )
+        if (ord(character) < 32 and character not in "\n\r\t") or 0xD800 <= ord(character) < 0xE000:
+            raise ExpressionError(
+                f"a control character (code {ord(character)}) is not possible", text, offset
+            )
+    try:
+        tokens = Dialect.get_or_raise("spark").tokenize(text)
+    except SqlglotError as error:
+        raise ExpressionError(f"a string or a quoted name does not end: {error}", text) from None
+    depth = 0
+    for previous, token in zip([None, *tokens], tokens, strict=False):
+        depth += {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}.get(
+            token.token_type, 0
+        )
+        if depth > MAX_DEPTH:
+            raise ExpressionError(f"more than {MAX_DEPTH} parentheses inside each other", text, token.start)
+        if previous and previous.token_type == token.token_type == TokenType.STRING:
+            raise ExpressionError(
+                'two strings side by side; write "it\'s" to have a quote in a string', text, token.start
+            )
+
+
+def write(node: Node, text: str, column_types: Mapping[str, str] | None) -> Expression:
+    """The checked expression of a tree; `text` is where its places point to."""
+    read: set[str] = set()
+
+    def column(name: str) -> str:
+        read.add(name)
+        return canonical_name(name)
+
+    written = Writer(column, column_types, _refuse_in(text)).write(node)
+    return Expression(written.text, tuple(sorted(read)), written.type)
+
+
+def canonical_name(name: str) -> str:
+    """A qualified name as it is written in an expression: parts that SQL reserves are quoted."""
+    return ".".join(f"`{part}`" if part.upper() in _reserved() else part for part in name.split("."))
+
+
+@lru_cache(maxsize=1)
+def _reserved() -> frozenset[str]:
+    from sqlglot import Dialect
+
+    tokenizer = Dialect.get_or_raise("spark").tokenizer_class
+    return frozenset(word for key in tokenizer.KEYWORDS for word in key.upper().split())
+
+
+def split_and(node: Node) -> list[Node]:
+    """The operands of nested ANDs, left to right, without parentheses around them."""
+    pending, parts = [node], []
+    while pending:
+        item = pending.pop()
+        name = type(item).__name__
+        if name == "Paren":
+            pending.append(item.this)
+        elif name == "And":
+            pending += [item.expression, item.this]
+        else:
+            parts.append(item)
+    return parts
+
+
+def place_of(node: Node) -> int | None:
+    """Where a node begins in the text, as far as sqlglot says."""
+    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+    return min(starts, default=None)
+
+
+def _refuse_in(text: str) -> Callable[[Node, str], NoReturn]:
+    def refuse(node: Node, message: str) -> NoReturn:
+        raise ExpressionError(message, text, place_of(node))
+
+    return refuse

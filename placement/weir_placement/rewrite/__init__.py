@@ -1,0 +1,1 @@
+"""Rewriting: SQL to operators, swap rules, join orders, signatures (model.md section 4)."""
