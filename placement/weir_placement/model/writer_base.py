@@ -1,0 +1,115 @@
+"""What every part of the expression writer shares: the written text, and checks of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from weir_placement.model import types
+from weir_placement.model.functions import AGGREGATES, WHY_REFUSED, Function
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression as Node
+
+ATOM = 9
+UNARY = 8
+COMPARISON = 4
+_FAMILY_WORDS = {"N": "a number", "S": "a STRING", "I": "a whole number", "T": "a TIMESTAMP"}
+
+
+class Written(NamedTuple):
+    """Text, how tightly its outermost operator binds, and its type ("" unknown, `NULL`)."""
+
+    text: str
+    precedence: int
+    type: str
+
+
+class BaseWriter:
+    """What a pass over a tree knows, and how it refuses.
+
+    Attributes:
+        column: how to write a column of this qualified name.
+        column_types: type by qualified name; None: columns are taken as written, types are unknown.
+        refuse: raises the error for a node.
+    """
+
+    def __init__(
+        self,
+        column: Callable[[str], str],
+        column_types: Mapping[str, str] | None,
+        refuse: Callable[[Node, str], NoReturn],
+    ) -> None:
+        self.column = column
+        self.column_types = column_types
+        self.refuse = refuse
+        self._folded = {name.lower(): name for name in column_types or ()}
+
+    def write(self, node: Node) -> Written:
+        """The text of a node and all below it."""
+        raise NotImplementedError
+
+    def refuse_unknown(self, node: Node) -> NoReturn:
+        name = type(node).__name__
+        called = str(node.this) if name == "Anonymous" else _sql_name(node)
+        if name in AGGREGATES:
+            self.refuse(
+                node, f"{called} is an aggregate; it is only possible as an item of SELECT with GROUP BY"
+            )
+        why = WHY_REFUSED.get(called.lower()) or WHY_REFUSED.get(name)
+        if why and (name in WHY_REFUSED and called.lower() not in WHY_REFUSED):
+            self.refuse(node, why)
+        what = f"the function {called}" if _is_function(node) else f"{called}"
+        self.refuse(
+            node, f"{what} is not supported" + (f": it {why}" if why else "; docs/sql.md lists what is")
+        )
+
+    def need(self, node: Node, known: Sequence[str], wanted: str, where: str) -> None:
+        for kind in known:
+            if kind not in (wanted, "NULL"):
+                self.refuse(node, f"{where} needs {wanted}, not {kind}; write a comparison or a CAST")
+
+    def comparable(self, node: Node, known: Sequence[str]) -> None:
+        families = {types.family(kind) for kind in known if kind != "NULL"}
+        if len(families) > 1:
+            names = " with ".join(known)
+            literal = " (a time is written TIMESTAMP '2026-01-31 12:00:00')" if "TIMESTAMP" in known else ""
+            self.refuse(node, f"this compares {names}; write a CAST{literal}")
+
+    def common(self, node: Node, values: Sequence[Written]) -> str:
+        if any(not v.type for v in values):
+            return ""
+        try:
+            return types.common(v.type for v in values)
+        except ValueError as error:
+            self.refuse(node, str(error))
+
+    def check_families(self, node: Node, function: Function, written: Sequence[Written]) -> None:
+        for i, argument in enumerate(written):
+            wanted = function.families[min(i, len(function.families) - 1)]
+            kind = argument.type
+            if kind in ("", "NULL") or wanted in "A=":
+                continue
+            good = {
+                "N": types.family(kind) == "number",
+                "S": kind == "STRING",
+                "I": kind in types.INTEGERS,
+                "T": kind == "TIMESTAMP",
+                "M": kind in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"),
+            }[wanted]
+            if not good:
+                word = _FAMILY_WORDS.get(wanted, "a TIMESTAMP or DATE")
+                self.refuse(node, f"{function.name} needs {word} as argument {i + 1}, not {kind}")
+
+
+def inside(written: Written, precedence: int) -> str:
+    return written.text if written.precedence >= precedence else f"({written.text})"
+
+
+def _is_function(node: Node) -> bool:
+    return any(base.__name__ == "Func" for base in type(node).__mro__)
+
+
+def _sql_name(node: Node) -> str:
+    names = getattr(type(node), "sql_names", None)
+    return names()[0] if names else type(node).__name__.upper()
