@@ -1,0 +1,1 @@
+"""Pictures of a plan: nodes by zone, fragments in them, flows between them, and what binds."""

@@ -1,0 +1,172 @@
+"""What a picture of a plan shows, read from its PlanReport (api.md, "The plan as JSON")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Report = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Connected operators of one query on one node; `operators` are (kind, id) in plan order."""
+
+    query: str
+    operators: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class NodeContent:
+    """One node: its load against its capacity, what enters it, runs on it and is delivered there."""
+
+    name: str
+    zone: str
+    cpu: float = 0.0  # share of its capacity, 0 to 1 and above
+    memory: float = 0.0  # share of its capacity
+    binds: bool = False
+    sources: list[str] = field(default_factory=list)
+    fragments: list[Fragment] = field(default_factory=list)
+    deliveries: list[str] = field(default_factory=list)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing enters, runs or is delivered here."""
+        return not (self.sources or self.fragments or self.deliveries)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Streams that travel together from one node to another."""
+
+    source: str
+    target: str
+    bytes_per_second: float
+    streams: tuple[str, ...]
+    binds: bool
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything a picture shows."""
+
+    title: str
+    subtitle: str
+    nodes: tuple[NodeContent, ...]
+    flows: tuple[Flow, ...]
+
+
+def read(report: Report, zones: Mapping[str, str] | None = None) -> Content:
+    """The content of a report; `zones` maps node name -> zone."""
+    zones = zones or {}
+    binding = str(report.get("binding") or "")
+    nodes = {
+        item["name"]: NodeContent(
+            item["name"],
+            zones.get(item["name"], ""),
+            _share(item["cpu"], item["cpuCapacity"]),
+            _share(item["memoryBytes"], item["memoryCapacity"]),
+            binds=item["name"] in binding.split() and "link" not in binding,
+        )
+        for item in report["nodes"]
+    }
+    for query in report["queries"]:
+        if query["admitted"]:
+            _read_query(query, nodes)
+    _read_entries(report, nodes)
+    return Content(_title(report), _subtitle(report), tuple(nodes.values()), _flows(report, binding))
+
+
+def _share(load: float, capacity: float | None) -> float:
+    return load / capacity if capacity else 0.0
+
+
+def _read_query(query: Mapping[str, Any], nodes: Mapping[str, NodeContent]) -> None:
+    operators = query["operators"]
+    node_of = {op["id"]: op["node"] for op in operators}
+    home = {op["id"]: op["id"] for op in operators}  # operator -> first operator of its fragment
+
+    def find(name: str) -> str:
+        while home[name] != name:
+            name = home[name]
+        return name
+
+    for op in operators:
+        for upstream in op["inputs"]:
+            if node_of.get(upstream) == op["node"]:
+                home[find(op["id"])] = find(upstream)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for op in operators:
+        short = op["id"].rsplit("/", 1)[-1]
+        groups.setdefault(find(op["id"]), []).append((op["kind"], short))
+    for first, members in groups.items():
+        nodes[node_of[first]].fragments.append(Fragment(query["name"], tuple(members)))
+    if operators and (target := query.get("deliverTo") or operators[-1]["node"]) in nodes:
+        nodes[target].deliveries.append(query["name"].rsplit("/", 1)[-1])
+
+
+def _read_entries(report: Report, nodes: Mapping[str, NodeContent]) -> None:
+    """A source enters where its flows begin, or where its only readers are."""
+    made = {op["id"]: op["node"] for q in report["queries"] for op in q.get("operators", [])}
+    entries: dict[str, set[str]] = {}
+    for flow in report["flows"]:
+        if flow["stream"] not in made and not flow.get("relay"):
+            entries.setdefault(flow["stream"], set()).add(flow["from"])
+    for query in report["queries"]:
+        for op in query.get("operators", []):
+            for upstream in op["inputs"]:
+                if upstream not in made and upstream not in entries:
+                    entries.setdefault(upstream, set()).add(op["node"])
+    for stream, places in sorted(entries.items()):
+        for place in places & nodes.keys():
+            nodes[place].sources.append(stream.rsplit("/", 1)[-1])
+
+
+def _flows(report: Report, binding: str) -> tuple[Flow, ...]:
+    together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for flow in report["flows"]:
+        if flow["from"] != flow["to"]:
+            together.setdefault((flow["from"], flow["to"]), []).append(flow)
+    words = binding.split()
+    return tuple(
+        Flow(
+            source,
+            target,
+            sum(f["bytesPerSecond"] for f in flows),
+            tuple(f["stream"].rsplit("/", 1)[-1] for f in flows),
+            binds="link" in words and source in words and target in words,
+        )
+        for (source, target), flows in together.items()
+    )
+
+
+def _title(report: Report) -> str:
+    admitted = sum(bool(query["admitted"]) for query in report["queries"])
+    value = report.get("objectiveValue")
+    figure = "unbounded" if value is None else f"{value:,.4g}"
+    unit = {"headroom": "x the profile", "network-usage": "bytes in transit"}.get(report["objective"], "")
+    proof = "proved optimal" if report.get("proven") else _gap(report.get("gap"))
+    rejected = len(report["queries"]) - admitted
+    queries = f"{admitted} quer{'y' if admitted == 1 else 'ies'}" + (
+        f", {rejected} rejected" if rejected else ""
+    )
+    return f"{queries} · {report['objective']} {figure} {unit}".rstrip() + (f" · {proof}" if proof else "")
+
+
+def _gap(gap: float | None) -> str:
+    return "" if gap is None else f"within {gap:.1%} of the bound"
+
+
+def _subtitle(report: Report) -> str:
+    binding = f"binds: {report['binding']}" if report.get("binding") else "nothing binds"
+    usage = report.get("networkUsageBytes")
+    return binding + ("" if usage is None else f" · network usage {quantity(usage)}B in transit")
+
+
+def quantity(value: float) -> str:
+    """A number with a decimal prefix: 1234 -> `1.2 k`."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {prefix}"
+    return f"{value:.3g} "
