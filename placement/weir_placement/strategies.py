@@ -47,3 +47,19 @@ class Strategy:
 
 
 STRATEGIES: dict[str, Strategy] = {}
+
+
+def _add(strategy: Strategy) -> None:
+    STRATEGIES[strategy.name] = strategy
+
+
+_add(
+    Strategy(
+        "auto",
+        "000",
+        ("headroom",),
+        "the best of a portfolio",
+        "weir_placement.search.climb:climb",
+        {},
+    )
+)

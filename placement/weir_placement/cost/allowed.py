@@ -1,0 +1,47 @@
+"""Where an operator may run."""
+
+from __future__ import annotations
+
+from weir_placement.model.operators import Operator
+from weir_placement.model.problem import Problem, Query
+
+
+def allowed_nodes(problem: Problem, query: Query, op: Operator) -> tuple[str, ...]:
+    """Node names, in the cluster's order: its pin, else its own list (or all) that take new work, less
+    the forbidden ones. A cordoned node may keep what it runs."""
+    key = f"{query.name}/{op.id}"
+    pinned = problem.pinned.get(key)
+    keeps = {p.node for p in problem.in_force if p.query == query.name and p.operator == op.id}
+    banned = problem.forbidden.get(key, frozenset())
+    return tuple(
+        node.name
+        for node in problem.cluster.nodes
+        if (pinned is None or node.name == pinned)
+        and (not op.nodes or node.name in op.nodes)
+        and node.name not in banned
+        and (node.schedulable or node.name in keeps)
+    )
+
+
+def why_not(problem: Problem, query: Query, op: Operator, node: str) -> str:
+    """Why `op` may not run on `node`."""
+    key = f"{query.name}/{op.id}"
+    pinned = problem.pinned.get(key)
+    if node not in problem.cluster.index:
+        return f"operator {key}: there is no node {node}"
+    if pinned is not None and pinned != node:
+        return f"operator {key} is pinned to node {pinned}, not {node}"
+    if op.nodes and node not in op.nodes:
+        return f"operator {key} may run on {', '.join(op.nodes)} only, not on {node}"
+    if node in problem.forbidden.get(key, frozenset()):
+        return f"operator {key} is forbidden on node {node}"
+    return f"operator {key}: node {node} takes no new work (cordoned or not ready)"
+
+
+def no_place(problem: Problem, query: Query, op: Operator) -> str:
+    """Why no node at all is left for `op`."""
+    candidates = op.nodes or tuple(node.name for node in problem.cluster.nodes)
+    pinned = problem.pinned.get(f"{query.name}/{op.id}")
+    tried = (pinned,) if pinned else candidates
+    shown = "; ".join(why_not(problem, query, op, node) for node in tried[:5])
+    return f"operator {query.name}/{op.id} has no node left: {shown}"

@@ -1,0 +1,255 @@
+"""Headroom of a plan, and everything a plan says about itself (model.md sections 3, 5 and 9)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from weir_placement.cost.allowed import allowed_nodes, why_not
+from weir_placement.cost.flows import flows_of, fragment_ends, hops, scaled
+from weir_placement.cost.latency import longest_path
+from weir_placement.cost.load import Load, total
+from weir_placement.cost.rules import RULES, Flow
+from weir_placement.model.plan import Plan
+from weir_placement.model.problem import Problem
+
+TOLERANCE = 1e-9
+"""Two headrooms closer than this (relative) are equal: their roots are exact to rounding only."""
+
+
+def equal(a: float, b: float) -> bool:
+    """Equal but for rounding."""
+    return a == b or abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One increasing function of x with its capacity, at one point of the profile."""
+
+    name: str  # "cpu of node n2"
+    unit: str
+    load: Load
+    capacity: float
+    point: int
+
+    @property
+    def root(self) -> float:
+        """The largest x that it allows; -1: not even x = 0."""
+        return self.load.root(self.capacity)
+
+    @property
+    def share(self) -> float:
+        """Load at the profile (x = 1) over the capacity."""
+        return self.load(1.0) / self.capacity if self.capacity > 0 else inf
+
+    def __str__(self) -> str:
+        return f"{self.name} at {100 * self.share:.0f} %"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A plan's headroom and loads; `reasons` says what makes it infeasible, empty when it is feasible."""
+
+    headroom: float | None  # None: nothing depends on x
+    constraints: tuple[Constraint, ...]  # the tightest first
+    reasons: tuple[str, ...]
+    point: int  # binding point of the profile
+    latency: Mapping[str, float]  # query -> [s]
+    operators: Mapping[tuple[str, str], Flow]  # (query, alias or operator) -> flow at the binding point
+    links: Mapping[tuple[str, str, str], Load]  # (stream, from, to) -> [bytes/s] at the binding point
+    network_usage: float  # [bytes] in transit at x = 1, mean over the points
+    fragments: int
+    moves: int
+    loads: Mapping[str, NodeLoads] = field(default_factory=dict)  # at the binding point
+
+    @property
+    def feasible(self) -> bool:
+        """Every constraint can be met at some x >= 0."""
+        return not self.reasons
+
+    @property
+    def rank(self) -> float:
+        """The headroom as a number: -1 infeasible, inf unbounded."""
+        if not self.feasible:
+            return -1.0
+        return inf if self.headroom is None else self.headroom
+
+    @property
+    def binding(self) -> Constraint | None:
+        """The constraint that limits the headroom."""
+        return self.constraints[0] if self.headroom is not None and self.constraints else None
+
+    def better_than(self, other: Evaluation) -> bool:
+        """Lexicographic: headroom, network usage, fragments, moves (model.md section 3)."""
+        mine, theirs = self.rank, other.rank
+        if not equal(mine, theirs):
+            return mine > theirs
+        if not equal(self.network_usage, other.network_usage):
+            return self.network_usage < other.network_usage
+        return (self.fragments, self.moves) < (other.fragments, other.moves)
+
+
+@dataclass
+class NodeLoads:
+    """Loads of one node as functions of x: [CPU-us/s], [bytes], [bytes/s], [bytes/s]."""
+
+    cpu: Load = field(default_factory=lambda: Load.of(0.0))
+    memory: Load = field(default_factory=lambda: Load.of(0.0))
+    egress: Load = field(default_factory=lambda: Load.of(0.0))
+    ingress: Load = field(default_factory=lambda: Load.of(0.0))
+
+
+def stream_name(plan_query_sources: Mapping[str, str], query: str, producer: str) -> str:
+    """A stream's name across queries: that of the source, or `query/operator`."""
+    return plan_query_sources.get(producer) or f"{query}/{producer}"
+
+
+@dataclass
+class _PointLoads:
+    nodes: dict[str, NodeLoads]
+    links: dict[tuple[str, str, str], Load]
+    operators: dict[tuple[str, str], Flow]
+
+
+def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _PointLoads:
+    """Adds up operators, flows (each (stream, from, to) once), exchanges and fragments by node."""
+    nodes: dict[str, NodeLoads] = defaultdict(NodeLoads)
+    links: dict[tuple[str, str, str], Load] = {}
+    operators: dict[tuple[str, str], Flow] = {}
+    overheads = problem.overheads
+    for placed in plan.queries:
+        query = placed.query
+        flows = flows_of(query, problem.streams, rates)
+        operators.update({(query.name, name): flow for name, flow in flows.items()})
+        for op in query.operators:
+            inputs = [flows[i] for i in op.inputs]
+            node = nodes[placed.nodes[op.id]]
+            node.cpu = node.cpu + RULES[op.kind].cpu(op, inputs, flows[op.id].rate)
+            node.memory = node.memory + RULES[op.kind].memory(op, inputs)
+        written: set[str] = set()
+        for hop in hops(placed):
+            name = stream_name(query.sources, query.name, hop.producer)
+            if hop.source != hop.target:
+                links[name, hop.source, hop.target] = flows[hop.producer].bytes
+            if hop.exchange and overheads.exchange_cost:
+                cost = flows[hop.producer].rate.times(overheads.exchange_cost)
+                nodes[hop.target].cpu = nodes[hop.target].cpu + cost
+                if hop.producer not in written:
+                    written.add(hop.producer)
+                    nodes[hop.source].cpu = nodes[hop.source].cpu + cost
+        for end in fragment_ends(placed):
+            node = nodes[placed.nodes[end]]
+            node.cpu = node.cpu + Load.of(overheads.fragment_cpu)
+            node.memory = node.memory + Load.of(overheads.fragment_memory)
+    for (_, source, target), load in links.items():
+        nodes[source].egress = nodes[source].egress + load
+        nodes[target].ingress = nodes[target].ingress + load
+    return _PointLoads(nodes, links, operators)
+
+
+def _constraints(problem: Problem, loads: _PointLoads, point: int) -> Iterable[Constraint]:
+    for node in problem.cluster.nodes:
+        load = loads.nodes.get(node.name)
+        if load is None:
+            continue
+        yield Constraint(f"cpu of node {node.name}", "CPU-us/s", load.cpu, node.cpu_capacity, point)
+        yield Constraint(f"memory of node {node.name}", "bytes", load.memory, node.memory, point)
+        yield Constraint(f"egress of node {node.name}", "bytes/s", load.egress, node.egress, point)
+        yield Constraint(f"ingress of node {node.name}", "bytes/s", load.ingress, node.ingress, point)
+    by_link: dict[tuple[str, str], list[Load]] = defaultdict(list)
+    for (_, source, target), bytes_ in loads.links.items():
+        by_link[source, target].append(bytes_)
+    index = problem.cluster.index
+    for (source, target), parts in by_link.items():
+        bandwidth = problem.cluster.network.link_bandwidth(index[source], index[target])
+        yield Constraint(f"bandwidth of link {source} -> {target}", "bytes/s", total(parts), bandwidth, point)
+
+
+def _misplaced(problem: Problem, plan: Plan) -> Iterable[str]:
+    for placed in plan.queries:
+        query = placed.query
+        for op in query.operators:
+            if placed.nodes[op.id] not in allowed_nodes(problem, query, op):
+                yield why_not(problem, query, op, placed.nodes[op.id])
+        for alias, stream in query.sources.items():
+            if placed.origins[alias] not in problem.streams[stream].origins:
+                origins = ", ".join(problem.streams[stream].origins)
+                yield f"stream {stream} does not enter at node {placed.origins[alias]}, only at {origins}"
+        if query.deliver_to and placed.sink not in query.deliver_to:
+            wanted = ", ".join(query.deliver_to)
+            yield f"query {query.name} is to be delivered to {wanted}, not {placed.sink!r}"
+
+
+def _reasons(
+    problem: Problem, plan: Plan, constraints: Iterable[Constraint], latency: Mapping[str, float]
+) -> list[str]:
+    """What makes the plan infeasible, with the numbers."""
+    reasons = list(_misplaced(problem, plan))
+    for placed in plan.queries:
+        if latency[placed.query.name] > placed.query.max_latency * (1 + TOLERANCE):
+            reasons.append(
+                f"latency of query {placed.query.name} is {latency[placed.query.name]:.6g} s, "
+                f"over its limit of {placed.query.max_latency:.6g} s"
+            )
+    reasons += [
+        f"{c.name} is {c.load(0.0):.6g} {c.unit} before any input, "
+        f"over its capacity of {c.capacity:.6g} {c.unit}"
+        for c in constraints
+        if c.root < 0
+    ]
+    return reasons
+
+
+def evaluate(problem: Problem, plan: Plan) -> Evaluation:
+    """Headroom, loads, flows, latency and the binding constraint of a plan.
+
+    Q(plan) = max { x : every constraint holds at r = x p }, the minimum over the profile's points;
+    each constraint's root is exact (Proposition 1 and section 4 of 000).
+    """
+    constraints: list[Constraint] = []
+    points: list[_PointLoads] = []
+    for k, point in enumerate(problem.points()):
+        points.append(_loads_at(problem, plan, scaled(point)))
+        constraints += _constraints(problem, points[-1], k)
+    roots = {id(c): c.root for c in constraints}
+    constraints.sort(key=lambda c: (roots[id(c)], c.name))
+    latency = {q.query.name: longest_path(problem, q) for q in plan.queries}
+    reasons = _reasons(problem, plan, constraints, latency)
+    tightest = roots[id(constraints[0])] if constraints else inf
+    headroom = None if tightest == inf else max(tightest, 0.0)
+    binding = constraints[0].point if headroom is not None else 0
+    force = {(p.query, p.operator): p.node for p in problem.in_force}
+    return Evaluation(
+        headroom=headroom,
+        constraints=tuple(constraints),
+        reasons=tuple(reasons),
+        point=binding,
+        latency=latency,
+        operators=points[binding].operators,
+        links=points[binding].links,
+        network_usage=sum(_usage(problem, p.links) for p in points) / len(points),
+        fragments=sum(len(fragment_ends(q)) for q in plan.queries),
+        moves=sum(
+            force.get((q.query.name, op), node) != node for q in plan.queries for op, node in q.nodes.items()
+        ),
+        loads=points[binding].nodes,
+    )
+
+
+def _usage(problem: Problem, links: Mapping[tuple[str, str, str], Load]) -> float:
+    """Sum over flows of rate [bytes/s] x latency [s] at x = 1: bytes in transit (004)."""
+    index, network = problem.cluster.index, problem.cluster.network
+    return sum(load(1.0) * network.link_latency(index[a], index[b]) for (_, a, b), load in links.items())
+
+
+def query_headroom(problem: Problem, plan: Plan, name: str) -> float | None:
+    """A query's own headroom: only its streams grow, the others stay at the profile."""
+    placed = next(q for q in plan.queries if q.query.name == name)
+    own = frozenset(placed.query.sources.values())
+    lowest = inf
+    for k, point in enumerate(problem.points()):
+        loads = _loads_at(problem, plan, scaled(point, own))
+        lowest = min([lowest, *(c.root for c in _constraints(problem, loads, k))])
+    return None if lowest == inf else max(lowest, 0.0)

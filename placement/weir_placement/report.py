@@ -1,0 +1,196 @@
+"""The plan as JSON: the contract "PlanReport" of api.md, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from math import isfinite
+from typing import Any
+
+from weir_placement.cost.evaluation import Evaluation, NodeLoads, evaluate, query_headroom
+from weir_placement.cost.rules import RULES
+from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.plan import Plan, QueryPlan, Result
+from weir_placement.model.problem import Problem, Query
+
+API_VERSION = "weir.dev/v1alpha1"
+
+
+def finite(value: float | None) -> float | None:
+    """JSON has no infinity: null says "no limit"."""
+    return value if value is not None and isfinite(value) else None
+
+
+def report(problem: Problem, result: Result) -> dict[str, Any]:
+    """The plan and what it says about itself; rates and loads at the profile (x = 1), with a profile set
+    at its binding point. Units: [tuples/s], [CPU-us/s], [bytes], [bytes/s], [s]."""
+    evaluation = evaluate(problem, result.plan)
+    value, bound = finite(result.value), finite(result.bound)
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PlanReport",
+        "strategy": result.strategy,
+        "objective": result.objective,
+        "seed": result.seed,
+        "seconds": result.seconds,
+        "evaluations": result.evaluations,
+        "objectiveValue": value,
+        "objectiveReason": "unbounded" if value is None and result.plan.queries else None,
+        "bound": bound,
+        "gap": _gap(value, bound),
+        "proven": result.proven,
+        "binding": evaluation.binding.name if evaluation.binding else None,
+        "bindingShare": finite(evaluation.binding.share) if evaluation.binding else None,
+        "infeasible": list(evaluation.reasons),
+        "queries": [_query(problem, result.plan, placed, evaluation) for placed in result.plan.queries]
+        + [_rejected(r.query, r.reason) for r in result.plan.rejected],
+        "flows": [
+            {
+                "stream": short(stream) if stream not in problem.streams else stream,
+                "from": source,
+                "to": target,
+                "bytesPerSecond": load(1.0),
+                "relay": False,
+            }
+            for (stream, source, target), load in evaluation.links.items()
+        ],
+        "nodes": list(_nodes(problem, evaluation)),
+        "networkUsageBytes": evaluation.network_usage,
+        "fragments": evaluation.fragments,
+        "moves": evaluation.moves,
+        **({"extra": dict(result.extra)} if result.extra else {}),
+    }
+
+
+def _gap(value: float | None, bound: float | None) -> float | None:
+    """|bound - value| / |value|: how much better any plan could be."""
+    if value is None or bound is None:
+        return None
+    return abs(bound - value) / abs(value) if value else float(bound != value)
+
+
+def short(name: str) -> str:
+    """`namespace/query/operator` without its namespace: an operator's id in the report."""
+    return name.split("/", 1)[1] if name.count("/") > 1 else name
+
+
+def _operator_id(query: Query, op: str) -> str:
+    return f"{query.name.rsplit('/', 1)[-1]}/{op}"
+
+
+def _query(problem: Problem, plan: Plan, placed: QueryPlan, evaluation: Evaluation) -> dict[str, Any]:
+    query = placed.query
+    return {
+        "name": query.name,
+        "admitted": True,
+        "reason": None,
+        "headroom": query_headroom(problem, plan, query.name),
+        "latencySeconds": evaluation.latency[query.name],
+        "origins": dict(placed.origins),
+        "sink": placed.sink or None,
+        "operators": [_operator(problem, placed, op, evaluation) for op in query.operators],
+    }
+
+
+def _rejected(name: str, reason: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "admitted": False,
+        "reason": reason,
+        "headroom": None,
+        "latencySeconds": None,
+        "operators": [],
+    }
+
+
+def _operator(problem: Problem, placed: QueryPlan, op: Operator, evaluation: Evaluation) -> dict[str, Any]:
+    query = placed.query
+    inputs = [evaluation.operators[query.name, name] for name in op.inputs]
+    output = evaluation.operators[query.name, op.id]
+    rule = RULES[op.kind]
+    written = next((q for q in problem.queries if q.name == query.name), query)
+    original = next((o for o in written.operators if o.id == op.id), None)
+    rewritten = original is None or replace(original, inputs=op.inputs, origin=op.origin) != op
+    return {
+        "id": _operator_id(query, op.id),
+        "kind": op.kind,
+        "inputs": [query.sources.get(name) or _operator_id(query, name) for name in op.inputs],
+        "aliases": [name if name in query.sources else None for name in op.inputs],
+        "node": placed.nodes[op.id],
+        "sharedWith": [],
+        "inputRate": [flow.rate(1.0) for flow in inputs],
+        "outputRate": output.rate(1.0),
+        "cpu": rule.cpu(op, inputs, output.rate)(1.0),
+        "memoryBytes": rule.memory(op, inputs)(1.0),
+        **({"from": list(op.origin)} if op.origin else {}),
+        **({"rewritten": asdict(op)} if rewritten else {}),
+    }
+
+
+def _nodes(problem: Problem, evaluation: Evaluation) -> Iterable[dict[str, Any]]:
+    for node in problem.cluster.nodes:
+        loads = evaluation.loads.get(node.name) or NodeLoads()
+        yield {
+            "name": node.name,
+            "cpu": loads.cpu(1.0),
+            "cpuCapacity": node.cpu_capacity,
+            "memoryBytes": loads.memory(1.0),
+            "memoryCapacity": finite(node.memory),
+            "egressBytesPerSecond": loads.egress(1.0),
+            "egressCapacity": finite(node.egress),
+            "ingressBytesPerSecond": loads.ingress(1.0),
+            "ingressCapacity": finite(node.ingress),
+        }
+
+
+def read_plan(problem: Problem, document: Mapping[str, Any]) -> Plan:
+    """The plan of a PlanReport, for `weir evaluate --plan`.
+
+    Raises:
+        ValueError: it names a query, stream, operator or node that the problem does not have.
+    """
+    queries = {query.name: query for query in problem.queries}
+    placed = []
+    for entry in document.get("queries", ()):
+        if not entry.get("admitted"):
+            continue
+        if entry["name"] not in queries:
+            raise ValueError(f"the plan places query {entry['name']}, which the manifests do not have")
+        placed.append(_read_query(problem, queries[entry["name"]], entry))
+    return Plan(tuple(placed))
+
+
+def _read_query(problem: Problem, query: Query, entry: Mapping[str, Any]) -> QueryPlan:
+    written = {op.id: op for op in query.operators}
+    operators, nodes = [], {}
+    for item in entry["operators"]:
+        name = item["id"].split("/", 1)[1]
+        inputs = tuple(
+            alias or key.split("/", 1)[1] for alias, key in zip(item["aliases"], item["inputs"], strict=True)
+        )
+        if "rewritten" in item:
+            op = _read_operator(item["rewritten"])
+        elif name in written:
+            op = replace(written[name], inputs=inputs, origin=tuple(item.get("from", ())))
+        else:
+            raise ValueError(
+                f"query {query.name} has no operator {name}, and the plan does not say what it is"
+            )
+        operators.append(op)
+        nodes[name] = item["node"]
+    sink = entry.get("sink") or ""
+    for node in (*nodes.values(), *entry["origins"].values(), *([sink] if sink else [])):
+        if node not in problem.cluster.index:
+            raise ValueError(f"the plan uses node {node}, which the manifests do not have")
+    return QueryPlan(replace(query, operators=tuple(operators)), nodes, dict(entry["origins"]), sink)
+
+
+def _read_operator(fields: Mapping[str, Any]) -> Operator:
+    nested = {"items": Item, "windows": Window, "aggregations": Aggregation}
+    values: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key in nested:
+            values[key] = tuple(nested[key](**item) for item in value)
+        else:
+            values[key] = tuple(value) if isinstance(value, list | tuple) else value
+    return Operator(**values)

@@ -1,0 +1,182 @@
+"""Headroom, flows, latency and reasons of a plan, against figures worked out by hand."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+from weir_placement.cost.evaluation import evaluate, query_headroom
+from weir_placement.model.operators import Operator
+from weir_placement.model.plan import Plan, QueryPlan
+from weir_placement.model.problem import Overheads, Placed, Problem
+
+from tests.cost.example import cluster, filter_, join, problem, stream
+
+
+def placed(p: Problem, origins: dict[str, str], sink: str = "", **nodes: str) -> Plan:
+    return Plan((QueryPlan(p.queries[0], nodes, origins, sink),))
+
+
+def test_example_2_of_000_has_its_printed_constraint() -> None:
+    """o1 on N1; o2 and o3 on N2: N2 carries o2.c 2 w s1 r1 r2 + o3.c (s2 2 w s1 r1 r2 + r3)."""
+    streams = [stream("a", 10, "n1"), stream("b", 20, "n1"), stream("c", 30, "n2")]
+    p = problem(
+        cluster([1.0, 1.0]),
+        streams,
+        [
+            join("o1", "a", "b", "a.k", "b.k", 0.01),
+            filter_("o2", "o1", "a.k", 0.5, 20),
+            join("o3", "o2", "c", "b.k", "c.k", 0.1),
+        ],
+    )
+    e = evaluate(p, placed(p, {"a": "n1", "b": "n1", "c": "n2"}, o1="n1", o2="n2", o3="n2"))
+    joined = 2 * 5 * 0.01 * 10 * 20
+    assert e.loads["n1"].cpu(1.0) == 800 * 30
+    assert e.loads["n2"].cpu(1.0) == pytest.approx(20 * joined + 800 * (0.5 * joined + 30))
+    assert e.loads["n1"].memory(1.0) == pytest.approx(5 * (10 * 8 + 20 * 8) + 128)
+    x = e.headroom
+    assert x is not None
+    n1, n2 = 800 * 30 * x, 20 * joined * x**2 + 800 * (0.5 * joined * x**2 + 30 * x)
+    assert max(n1, n2) == pytest.approx(1e6, rel=1e-12)
+
+
+def test_a_profile_set_takes_the_minimum_over_its_points() -> None:
+    op = filter_("f", "a", "a.k", 0.5, 100)
+    p = problem(
+        cluster([1.0]), [stream("a", 1, "n1")], [op], profile=({"default/a": 10}, {"default/a": 40}, {})
+    )
+    e = evaluate(p, placed(p, {"a": "n1"}, f="n1"))
+    assert (e.headroom, e.point) == (pytest.approx(1e6 / 4000), 1)
+
+
+def test_a_flow_counts_once_however_many_consumers_share_it() -> None:
+    operators = [
+        filter_("f", "a", "a.k", 0.5, 1),
+        filter_("g", "f", "a.k", 0.5, 1),
+        filter_("h", "f", "a.k", 0.5, 1),
+        Operator("u", "union", ("g", "h"), cost=1),
+    ]
+    p = problem(cluster([1, 1], latency=0.1), [stream("a", 100, "n1")], operators)
+    e = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n2", h="n2", u="n2"))
+    assert {k: v(1.0) for k, v in e.links.items()} == {("default/q/f", "n1", "n2"): 400.0}
+    assert e.network_usage == pytest.approx(40.0)
+    assert e.fragments == 2  # f, whose readers are two and elsewhere; g, h and u together
+
+
+@pytest.mark.parametrize(
+    ("limits", "bandwidth", "name"),
+    [
+        ({"egress": 400.0}, inf, "egress of node n1"),
+        ({"ingress": 400.0}, inf, "ingress of node n2"),
+        ({}, 400.0, "bandwidth of link n1 -> n2"),
+        ({"memory": 8.0}, inf, None),
+    ],
+)
+def test_every_capacity_can_bind(limits: dict[str, float], bandwidth: float, name: str | None) -> None:
+    p = problem(
+        cluster([1, 1], bandwidth=bandwidth, **limits),
+        [stream("a", 100, "n1")],
+        [filter_("f", "a", "a.k", 0.5, 1)],
+    )
+    e = evaluate(p, placed(p, {"a": "n1"}, f="n2"))
+    if name:
+        assert e.binding is not None
+        assert (e.binding.name, e.headroom, str(e.binding)) == (name, 0.5, f"{name} at 200 %")
+    else:
+        assert e.feasible
+        assert e.headroom == pytest.approx(1e4)
+
+
+def test_latency_is_the_costliest_path_and_makes_a_plan_infeasible_with_its_numbers() -> None:
+    streams = [stream("a", 1, "n1"), stream("b", 1, "n2")]
+    p = problem(
+        cluster([1, 4], latency=0.06),
+        streams,
+        [join("j", "a", "b", "a.k", "b.k", 0.1)],
+        deliver_to=("n1",),
+        max_latency=0.1,
+        overheads=Overheads(exchange_latency=9.0),
+    )
+    e = evaluate(p, placed(p, {"a": "n1", "b": "n2"}, "n1", j="n2"))
+    assert e.latency["default/q"] == pytest.approx(0.06 + 800e-6 + 0.06)
+    assert e.reasons == ("latency of query default/q is 0.1208 s, over its limit of 0.1 s",)
+
+
+def test_fragments_and_exchanges_cost_what_they_are_given() -> None:
+    overheads = Overheads(fragment_cpu=1000.0, fragment_memory=50.0, exchange_cost=2.0, exchange_latency=0.5)
+    p = problem(
+        cluster([1, 1]),
+        [stream("a", 100, "n1")],
+        [filter_("f", "a", "a.k", 0.5, 10), filter_("g", "f", "a.k", 0.5, 10)],
+        overheads=overheads,
+    )
+    apart = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n2"))
+    assert apart.loads["n1"].cpu(1.0) == 1000 + 100 * 10 + 2 * 50
+    assert apart.loads["n2"].cpu(1.0) == 1000 + 50 * 10 + 2 * 50
+    assert apart.loads["n1"].memory(1.0) == 58.0
+    assert apart.latency["default/q"] == pytest.approx(0.5 + 20e-6)
+    together = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n1"))
+    assert together.loads["n1"].cpu(1.0) == 1000 + 1500
+    assert (apart.fragments, together.fragments) == (2, 1)
+
+
+def test_what_does_not_depend_on_the_input_may_already_be_too_much() -> None:
+    p = problem(
+        cluster([1.0]),
+        [stream("a", 100, "n1")],
+        [filter_("f", "a", "a.k", 0.5, 0)],
+        overheads=Overheads(fragment_cpu=2e6),
+    )
+    e = evaluate(p, placed(p, {"a": "n1"}, f="n1"))
+    assert e.reasons == (
+        "cpu of node n1 is 2e+06 CPU-us/s before any input, over its capacity of 1e+06 CPU-us/s",
+    )
+    free = replace(p, overheads=Overheads())
+    assert evaluate(free, placed(free, {"a": "n1"}, f="n1")).headroom is None
+
+
+def test_a_capped_aggregate_does_not_grow_for_ever() -> None:
+    """Behind the aggregate at most groups / slide rows a second leave, so its consumer never saturates."""
+    count = Operator("c", "aggregate", ("a",), window=10.0, slide=10.0, groups=100, cost=1.0)
+    after = replace(filter_("f", "c", "k", 1.0, 50_000), columns=())
+    p = problem(cluster([1.0, 1.0]), [stream("a", 1000, "n1")], [count, after])
+    e = evaluate(p, placed(p, {"a": "n1"}, c="n1", f="n2"))
+    assert e.loads["n2"].cpu(100.0) == 10 * 50_000
+    assert e.headroom == pytest.approx(1000.0)
+
+
+def test_a_query_alone_scales_only_its_own_streams() -> None:
+    p = problem(cluster([1.0]), [stream("a", 10, "n1")], [filter_("f", "a", "a.k", 1, 10_000)])
+    b = stream("b", 10, "n1")
+    other = replace(
+        p.queries[0],
+        name="default/r",
+        sources={"b": b.name},
+        operators=(filter_("f", "b", "b.k", 1, 10_000),),
+    )
+    both = replace(p, streams={**p.streams, b.name: b}, queries=(p.queries[0], other))
+    plan = Plan(
+        (
+            QueryPlan(both.queries[0], {"f": "n1"}, {"a": "n1"}),
+            QueryPlan(other, {"f": "n1"}, {"b": "n1"}),
+        )
+    )
+    assert evaluate(both, plan).headroom == pytest.approx(5.0)
+    assert query_headroom(both, plan, "default/r") == pytest.approx(9.0)
+
+
+def test_moves_count_what_is_not_where_it_runs() -> None:
+    p = problem(
+        cluster([1, 1]),
+        [stream("a", 1, "n1")],
+        [filter_("f", "a", "a.k", 1, 1), filter_("g", "f", "a.k", 1, 1)],
+    )
+    p = replace(p, in_force=(Placed("default/q", "f", "n1"), Placed("default/q", "g", "n1")))
+    assert evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n2")).moves == 1
+
+
+def test_an_operator_where_it_may_not_run_is_named() -> None:
+    p = problem(
+        cluster([1, 1]), [stream("a", 1, "n1")], [filter_("f", "a", "a.k", 1, 1, "n2")], deliver_to=("n2",)
+    )
+    e = evaluate(p, placed(p, {"a": "n1"}, "n2", f="n1"))
+    assert e.reasons == ("operator default/q/f may run on n2 only, not on n1",)
