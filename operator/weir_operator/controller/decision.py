@@ -12,7 +12,7 @@ from weir_placement.model.fragment import FragmentSpec
 
 @dataclass(frozen=True)
 class Start:
-    """Have a live process for (spec.name, spec.epoch) on spec.node; a failed one of that epoch is started again.
+    """Have a live process for (spec.name, spec.epoch) on spec.node; start a failed one of that epoch again.
 
     With `spec.standby` it warms up and waits until the lease names its epoch; without, it takes a lease
     that is absent, released or expired. Folders, lease and state file in `spec` come from `Layout`.

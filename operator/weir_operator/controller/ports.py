@@ -51,7 +51,7 @@ class MetricsPort(Protocol):
     """Readings of the fragments' metrics, from Prometheus or by direct scrape."""
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        """The last reading of each fragment's running process; a fragment that does not answer is left out."""
+        """The last reading of each fragment's running process; one that does not answer is left out."""
         ...
 
 

@@ -12,10 +12,10 @@ Manifest = Mapping[str, Any]
 Adapters fill `metadata.namespace`, `metadata.uid`, `metadata.generation` and `metadata.creationTimestamp`
 also for objects that come from files."""
 
-ProcessState = Literal["pending", "starting", "standby", "running", "stopped", "failed", "lost"]
+ProcessState = Literal["pending", "starting", "standby", "running", "stopped", "finished", "failed", "lost"]
 """pending: not yet on a node; starting: session not up; standby: warm, waits for the hand-over;
-running: processes rows; stopped: ended by itself and cleanly; failed: ended with an error and nothing
-restarts it; lost: its node does not answer, so nothing is known."""
+running: processes rows; stopped: ended cleanly (told to, moved away, or fenced); finished: its finite
+input has ended and all is written; failed: ended with an error and nothing restarts it; lost: its node does not answer, so nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Process:
     wanted_node: str  # where it was told to be
     state: ProcessState
     since: float  # when it came into this state [s since 1970]
-    build: str = ""  # what it was started with: `desired.Fragment.build`
+    build: str = ""  # what it was started with: `Start.build`
     restarts: int = 0
     message: str = ""  # the last error, or why it is pending
     terminating: bool = False  # told to stop (pod with a deletionTimestamp)

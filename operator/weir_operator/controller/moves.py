@@ -1,0 +1,126 @@
+"""What one fragment needs next, from what is seen of it: start, restart, warm standby, hand-over, stop.
+
+There is no memory of a move under way: lease and processes say how far it has come, so that whoever
+looks next goes on from there (001's six steps; runtime.md, "Move of a fragment").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from weir_operator.controller.decision import Action, Forget, HandOver, Start, Stop
+from weir_operator.controller.snapshot import Lease, Process
+from weir_placement.fragments import Layout
+from weir_placement.model.fragment import FragmentSpec
+
+Phase = Literal["waiting", "starting", "running", "moving", "finished", "failed", "stopping", "gone"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A fragment that the plan in force has; `spec.node` is where it belongs."""
+
+    spec: FragmentSpec
+    build: str
+    query: str  # namespace/name
+    policy: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next actions of one fragment, and how it stands."""
+
+    actions: tuple[Action, ...]
+    phase: Phase
+    owner: Process | None = None  # the process that holds the lease
+    successor: Process | None = None  # the one that shall take over
+
+
+def next_step(
+    wanted: Wanted, processes: Sequence[Process], lease: Lease | None, layout: Layout, may_move: bool = True
+) -> Step:
+    """Brings the fragment to its node, one step at a time.
+
+    Args:
+        processes: those of this fragment, in any order.
+        may_move: whether a new standby may be started now, when the present process still works.
+    """
+    if lease is None and not any(p.epoch for p in processes):
+        return Step((_start(wanted, 1, layout, standby=False),), "starting")
+    epoch = lease.epoch if lease else min(p.epoch for p in processes)
+    owner = next((p for p in processes if p.epoch == epoch), None)
+    past = tuple(Stop(p.fragment, p.epoch, "superseded") for p in _live(processes) if p.epoch < epoch)
+    later = [p for p in _live(processes) if p.epoch > epoch]
+    handover = lease.handover if lease else None
+    if owner and _fits(owner, wanted) and owner.state not in ("stopped", "lost") and not owner.terminating:
+        return _settled(wanted, owner, later, handover, past, layout)
+    candidates = [p for p in later if _fits(p, wanted) and p.state not in ("stopped", "lost")]
+    candidate = max(candidates, key=lambda p: p.epoch, default=None)
+    others = tuple(
+        Stop(p.fragment, p.epoch, "the plan changed meanwhile")
+        for p in later
+        if p is not candidate and p.epoch != handover
+    )
+    works = owner is not None and owner.state in ("running", "starting") and not owner.terminating
+    if candidate is None:
+        # A successor that was already told to take over goes first, even to a node that is no longer wanted.
+        bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
+        if bound is not None:
+            return Step(past + others, "moving", owner, bound)
+        if works and not may_move:
+            return Step(past + others, "running", owner)
+        epochs = [epoch, handover or 0, *(p.epoch for p in processes)]
+        return Step((*past, *others, _start(wanted, max(epochs) + 1, layout, standby=True)), "moving", owner)
+    actions: tuple[Action, ...] = past + others
+    if candidate.state == "failed":
+        actions += (_start(wanted, candidate.epoch, layout, standby=True),)
+    elif handover != candidate.epoch and (candidate.state == "standby" or not works):
+        actions += (HandOver(candidate.fragment, candidate.epoch),)
+    return Step(actions, "moving", owner, candidate)
+
+
+def _settled(
+    wanted: Wanted,
+    owner: Process,
+    later: Sequence[Process],
+    handover: int | None,
+    past: tuple[Action, ...],
+    layout: Layout,
+) -> Step:
+    """The owner is where it should be. A successor that was not told yet is not needed any more."""
+    bound = next((p for p in later if p.epoch == handover), None)
+    spare = tuple(Stop(p.fragment, p.epoch, "no longer needed") for p in later if p is not bound)
+    if bound is not None:
+        return Step(past + spare, "moving", owner, bound)
+    if owner.state == "failed":
+        return Step((*past, *spare, _start(wanted, owner.epoch, layout, standby=False)), "failed", owner)
+    if owner.state == "standby" and handover != owner.epoch:
+        # It holds no lease that would let it begin (its predecessor's lease was lost with the storage).
+        return Step((*past, *spare, HandOver(owner.fragment, owner.epoch)), "starting", owner)
+    if owner.state == "finished":
+        return Step(past + spare, "finished", owner)
+    return Step(past + spare, "running" if owner.state == "running" else "starting", owner)
+
+
+def removal(fragment: str, query: str, processes: Sequence[Process], forget: bool) -> Step:
+    """The fragment is wanted no more: its processes end, then (with `forget`) all that it kept goes."""
+    live = _live(processes)
+    if live:
+        return Step(tuple(Stop(p.fragment, p.epoch, "no longer wanted") for p in live), "stopping")
+    return Step((Forget(fragment, query),) if forget else (), "gone")
+
+
+def _live(processes: Sequence[Process]) -> list[Process]:
+    """All that are still there; `Stop` also clears away what is left of one that has ended."""
+    return sorted(processes, key=lambda p: p.epoch)
+
+
+def _fits(process: Process, wanted: Wanted) -> bool:
+    return process.wanted_node == wanted.spec.node and process.build == wanted.build
+
+
+def _start(wanted: Wanted, epoch: int, layout: Layout, standby: bool) -> Start:
+    spec = layout.stamp(wanted.spec, epoch, wanted.spec.node, standby)
+    return Start(spec, wanted.build, wanted.query, wanted.policy)

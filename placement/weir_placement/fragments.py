@@ -1,0 +1,207 @@
+"""Cut a plan into fragments, and write down what each of them is told (runtime.md, "Fragments").
+
+A fragment is a connected set of operators on one node with one output stream. A stream with another
+reader, or one that is delivered, ends a fragment; so does one that leaves the node. Its name contains a
+hash of all that its rows depend on, so that a fragment keeps name, checkpoint and output folder exactly
+as long as it computes the same thing: a move changes the node alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from weir_placement.cost.flows import fragment_ends
+from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
+from weir_placement.model.operators import Operator
+from weir_placement.model.plan import QueryPlan
+from weir_placement.model.streams import Stream
+
+_SEMANTIC = (
+    "id", "kind", "inputs", "columns", "predicate", "items", "on", "windows", "time", "window", "slide",
+    "aggregations",
+)  # fmt: skip
+_NAME_LENGTH = 52  # a pod is `<fragment>-e<epoch>`, and at most 63 letters long
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie. `lease` and `state` may hold {root}, {namespace}, {fragment} and {epoch}."""
+
+    root: str
+    lease: str = "{root}/leases/{namespace}/{fragment}.json"
+    state: str = "{root}/state/{namespace}/{fragment}-e{epoch}.json"
+
+    def folder(self, what: str, namespace: str, name: str) -> str:
+        """`what` is exchange, checkpoints or late."""
+        return f"{self.root}/{what}/{namespace}/{name}"
+
+    def stamp(self, spec: FragmentSpec, epoch: int, node: str, standby: bool) -> FragmentSpec:
+        """`spec` as one process is told it."""
+        where = {"root": self.root, "namespace": spec.namespace, "fragment": spec.name, "epoch": epoch}
+        return replace(
+            spec,
+            epoch=epoch,
+            node=node,
+            standby=standby,
+            lease=self.lease.format(**where),
+            state=self.state.format(**where),
+        )
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How the processes of a query run; none of it changes the rows."""
+
+    trigger_ms: int = 200
+    max_batches: int = 64
+    cores: int = 1
+    heap_mb: int = 512
+    lease_seconds: float = 10.0
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What a query's fragments touch outside: sources as in their Stream objects, by alias, and the sink."""
+
+    sources: Mapping[str, Mapping[str, Any]]
+    sink: Output
+    incarnation: str = ""  # uid of the query: a query deleted and made again starts anew
+    knobs: Knobs = field(default_factory=Knobs)
+
+
+def cut(
+    plan: QueryPlan,
+    streams: Mapping[str, Stream],
+    ends: Ends,
+    layout: Layout,
+    boundaries: frozenset[str] = frozenset(),
+) -> tuple[FragmentSpec, ...]:
+    """The fragments of one query in topological order, before `Layout.stamp` gives them an epoch.
+
+    Args:
+        plan: the query after rewriting, each operator with its node.
+        streams: by full name, for the columns and delays of the sources.
+        ends: sources and sink; URIs must be absolute or relative to what the processes see.
+        layout: where checkpoints, flows, leases and state files lie.
+        boundaries: operators that end a fragment also when the next one is on the same node: a query
+            that runs keeps its fragments when two of them come together.
+
+    Complexity: linear in operators and inputs.
+    """
+    groups = groups_of(plan, boundaries)
+    names: dict[str, str] = {}
+    for last, members in groups.items():
+        names[last] = _name(plan, last, members, names, streams, ends)
+    readers: dict[str, list[str]] = {last: [] for last in groups}
+    for last, members in groups.items():
+        for upstream in _outside(members):
+            if upstream in readers:
+                readers[upstream].append(names[last])
+    namespace, query = plan.query.name.split("/", 1)
+    specs = []
+    for last, members in groups.items():
+        name = names[last]
+        output = ends.sink
+        if last != plan.query.operators[-1].id:
+            folder = layout.folder("exchange", namespace, name)
+            output = Output(kind="exchange", uri=folder, consumers=tuple(sorted(readers[last])))
+        specs.append(
+            FragmentSpec(
+                name=name,
+                namespace=namespace,
+                query=query,
+                node=plan.nodes[last],
+                epoch=0,
+                inputs=tuple(
+                    _input(plan, outside, names, streams, ends, layout) for outside in _outside(members)
+                ),
+                operators=members,
+                output=output,
+                checkpoint=layout.folder("checkpoints", namespace, name),
+                lease="",
+                state="",
+                sidelog=layout.folder("late", namespace, name),
+                trigger_ms=ends.knobs.trigger_ms,
+                max_batches=ends.knobs.max_batches,
+                cores=ends.knobs.cores,
+                heap_mb=ends.knobs.heap_mb,
+                lease_seconds=ends.knobs.lease_seconds,
+            )
+        )
+    return tuple(specs)
+
+
+def groups_of(plan: QueryPlan, boundaries: frozenset[str] = frozenset()) -> dict[str, tuple[Operator, ...]]:
+    """Last operator of each fragment -> its operators, both in topological order."""
+    end_of: dict[str, str] = {}
+    ends = boundaries | set(fragment_ends(plan))
+    consumer = {name: op.id for op in plan.query.operators for name in op.inputs}
+    for op in reversed(plan.query.operators):
+        end_of[op.id] = op.id if op.id in ends else end_of[consumer[op.id]]
+    return {
+        last.id: tuple(op for op in plan.query.operators if end_of[op.id] == last.id)
+        for last in plan.query.operators
+        if last.id in ends
+    }
+
+
+def _outside(members: tuple[Operator, ...]) -> tuple[str, ...]:
+    """Source aliases and upstream operators that a fragment reads, each once."""
+    own = {op.id for op in members}
+    return tuple(dict.fromkeys(name for op in members for name in op.inputs if name not in own))
+
+
+def _input(
+    plan: QueryPlan,
+    name: str,
+    names: Mapping[str, str],
+    streams: Mapping[str, Stream],
+    ends: Ends,
+    layout: Layout,
+) -> Input:
+    if name not in plan.query.sources:
+        namespace = plan.query.name.split("/", 1)[0]
+        return Input(name, "exchange", exchange=layout.folder("exchange", namespace, names[name]))
+    stream = streams[plan.query.sources[name]]
+    return Input(
+        name,
+        "source",
+        stream=stream.name,
+        source=ends.sources[name],
+        columns=tuple(TypedColumn(c.name, c.type) for c in stream.columns),
+        event_time=stream.event_time,
+        delay=round(stream.delay * 1e6),
+    )
+
+
+def _name(
+    plan: QueryPlan,
+    last: str,
+    members: tuple[Operator, ...],
+    names: Mapping[str, str],
+    streams: Mapping[str, Stream],
+    ends: Ends,
+) -> str:
+    """`<query>-<last operator>-<hash>`; the hash covers whatever the rows depend on, upstream included."""
+    inputs: list[Any] = []
+    for outside in _outside(members):
+        if outside in plan.query.sources:
+            stream = streams[plan.query.sources[outside]]
+            columns = [[c.name, c.type] for c in stream.columns]
+            inputs.append([outside, stream.name, columns, stream.event_time, stream.delay, ends.sources[outside]])
+        else:
+            inputs.append([outside, names[outside]])
+    delivered = ends.sink if last == plan.query.operators[-1].id else None
+    canonical = json.dumps(
+        [ends.incarnation, [{f: getattr(op, f) for f in _SEMANTIC} for op in members], inputs, delivered],
+        default=lambda thing: vars(thing) if not isinstance(thing, Mapping) else dict(thing),
+        sort_keys=True,
+    )
+    digest = hashlib.sha256(canonical.encode()).hexdigest()[:8]
+    readable = re.sub(r"[^a-z0-9]+", "-", f"{plan.query.name.split('/', 1)[1]}-{last}".lower())
+    return f"{readable[: _NAME_LENGTH - 9].strip('-')}-{digest}"

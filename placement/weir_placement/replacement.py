@@ -1,0 +1,129 @@
+"""Move the fragments of a running plan: as few as restore what is asked for.
+
+A fragment that runs keeps its operators, because its state belongs to them; only its node changes. So
+the search is over assignments of fragments to nodes near the present one: single moves first, then pairs,
+then one after the other, as D-CAPE redistributes (001, Algorithm 5: a valid distribution within k tries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import inf
+
+from weir_placement.cost.allowed import allowed_nodes
+from weir_placement.cost.evaluation import Evaluation, evaluate
+from weir_placement.fragments import groups_of
+from weir_placement.model.plan import Plan
+from weir_placement.model.problem import Problem
+
+Key = tuple[str, str]
+"""(query, last operator) of a fragment."""
+Boundaries = Mapping[str, frozenset[str]]
+"""Query -> last operators of its fragments."""
+
+MAX_CANDIDATES = 16
+"""Nodes tried for one fragment: the emptiest of those that it may use."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A plan with the same fragments on other nodes; `moved` names fragments and where they go."""
+
+    plan: Plan
+    evaluation: Evaluation
+    moved: Mapping[Key, str]
+
+
+def headroom_of(evaluation: Evaluation) -> float:
+    """-1 when infeasible; infinite when nothing depends on the input."""
+    if not evaluation.feasible:
+        return -1.0
+    return inf if evaluation.headroom is None else evaluation.headroom
+
+
+def replace_fragments(
+    problem: Problem, plan: Plan, boundaries: Boundaries, target: float, min_gain: float, max_moves: int
+) -> Replacement | None:
+    """The fewest moves that bring the headroom to `target`, the cheapest of them; else the best found.
+
+    Args:
+        problem: with measured statistics; `in_force` names what runs where.
+        target: headroom to reach; a plan beyond it is not better for that.
+        min_gain: when the target is out of reach, a plan counts only if it raises the headroom by this share.
+        max_moves: fragments that may move.
+
+    Returns None when nothing is worth a move. Among plans with equally many moves the one with the least
+    network usage is taken, then the one with more headroom.
+
+    Complexity: O((F C)^2) evaluations for F fragments with C candidate nodes, then O(F C) for each further move.
+    """
+    now = evaluate(problem, plan)
+    present, base = _standing(now, target), headroom_of(now)
+    keys = [(q.query.name, last) for q in plan.queries for last in groups_of(q, boundaries[q.query.name])]
+    options = {key: _options(problem, plan, boundaries, key, now) for key in keys}
+    best: Replacement | None = None
+    for moves in range(1, min(max_moves, len(keys)) + 1):
+        kept = best.moved if best and moves > 2 else {}  # from three on: one more beside the best so far
+        changes = _changes(options, moves - len(kept), kept)
+        found = max(
+            (_moved(problem, plan, boundaries, change) for change in changes),
+            key=lambda r: _rank(r, target),
+            default=None,
+        )
+        if found is None or (best and _standing(found.evaluation, target) <= _standing(best.evaluation, target)):
+            break
+        best = found
+        if headroom_of(best.evaluation) >= target:
+            return best
+    if best is None or _standing(best.evaluation, target) <= present:
+        return None
+    rescued = len(best.evaluation.reasons) < len(now.reasons)
+    return best if rescued or headroom_of(best.evaluation) >= base * (1 + min_gain) else None
+
+
+def _rank(found: Replacement, target: float) -> tuple[float, ...]:
+    evaluation = found.evaluation
+    return (*_standing(evaluation, target), -evaluation.network_usage, headroom_of(evaluation))
+
+
+def _standing(evaluation: Evaluation, target: float) -> tuple[float, float]:
+    """What a plan is worth before its price: first as few violations as possible, then headroom up to the target."""
+    return -float(len(evaluation.reasons)), min(headroom_of(evaluation), target)
+
+
+def _options(
+    problem: Problem, plan: Plan, boundaries: Boundaries, key: Key, now: Evaluation
+) -> tuple[str, ...]:
+    """Nodes where all operators of the fragment may run, the emptiest first, without the present one."""
+    placed = next(q for q in plan.queries if q.query.name == key[0])
+    members = groups_of(placed, boundaries[key[0]])[key[1]]
+    allowed = [set(allowed_nodes(problem, placed.query, op)) for op in members]
+    capacity = {node.name: node.cpu_capacity for node in problem.cluster.nodes}
+    free = {name: c - now.loads[name].cpu(1.0) if name in now.loads else c for name, c in capacity.items()}
+    usable = [n for n in set.intersection(*allowed) if n != placed.nodes[key[1]] and n in free]
+    return tuple(sorted(usable, key=lambda n: (-free[n], n))[:MAX_CANDIDATES])
+
+
+def _changes(
+    options: Mapping[Key, tuple[str, ...]], more: int, kept: Mapping[Key, str]
+) -> Iterable[dict[Key, str]]:
+    """All ways to move `more` fragments beside those in `kept`."""
+    free = [key for key in options if key not in kept and options[key]]
+    for keys in combinations(free, more):
+        for nodes in product(*(options[key] for key in keys)):
+            yield {**kept, **dict(zip(keys, nodes, strict=True))}
+
+
+def _moved(problem: Problem, plan: Plan, boundaries: Boundaries, moved: Mapping[Key, str]) -> Replacement:
+    queries = []
+    for placed in plan.queries:
+        nodes = dict(placed.nodes)
+        for last, members in groups_of(placed, boundaries[placed.query.name]).items():
+            target = moved.get((placed.query.name, last))
+            if target is not None:
+                nodes.update((op.id, target) for op in members)
+        queries.append(replace(placed, nodes=nodes))
+    changed = replace(plan, queries=tuple(queries))
+    return Replacement(changed, evaluate(problem, changed), moved)
