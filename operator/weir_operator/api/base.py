@@ -1,0 +1,142 @@
+"""What all kinds share: strict models, rules that hold in Python and as CEL, metadata, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+GROUP = "weir.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+NODE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+LABEL_PATTERN = r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$"
+LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
+IDENTIFIER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+OPERATOR_ID_PATTERN = r"^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?$"
+
+Name = Annotated[str, Field(max_length=63, pattern=NAME_PATTERN)]
+NodeName = Annotated[str, Field(max_length=253, pattern=NODE_NAME_PATTERN)]
+LabelKey = Annotated[str, Field(max_length=317, pattern=LABEL_PATTERN)]
+LabelValue = Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]
+Identifier = Annotated[str, Field(max_length=128, pattern=IDENTIFIER_PATTERN)]
+Text = Annotated[str, Field(max_length=1024)]
+Expression = Annotated[str, Field(min_length=1, max_length=4096)]
+Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=64)]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a schema cannot say: one CEL rule of the CRD and the same check here.
+
+    `holds` looks at the raw mapping, so that it is told together with the errors of single fields.
+    `field` is where the error is shown ("" for the object itself).
+    """
+
+    cel: str
+    message: str
+    holds: Callable[[Mapping[str, Any]], bool]
+    field: str = ""
+
+
+def exactly_one(*fields: str) -> Rule:
+    """Exactly one of `fields` is given."""
+    given = ", ".join(f"has(self.{field})" for field in fields)
+    return Rule(
+        cel=f"[{given}].exists_one(x, x)",
+        message=f"exactly one of {', '.join(fields)} must be given",
+        holds=lambda raw: sum(raw.get(field) is not None for field in fields) == 1,
+    )
+
+
+def at_most_one(*fields: str) -> Rule:
+    """At most one of `fields` is given."""
+    given = ", ".join(f"has(self.{field})" for field in fields)
+    return Rule(
+        cel=f"[{given}].filter(x, x).size() <= 1",
+        message=f"at most one of {', '.join(fields)} may be given",
+        holds=lambda raw: sum(raw.get(field) is not None for field in fields) <= 1,
+    )
+
+
+def needed_with(condition: str, fields: tuple[str, ...], value: str) -> Rule:
+    """When field `condition` has `value`, all of `fields` are given."""
+    has = " && ".join(f"has(self.{field})" for field in fields)
+    return Rule(
+        cel=f"self.{condition} != '{value}' || ({has})",
+        message=f"{' and '.join(fields)} must be given when {condition} is {value}",
+        holds=lambda raw: raw.get(condition) != value or all(raw.get(f) is not None for f in fields),
+    )
+
+
+class Model(BaseModel):
+    """A part of an object: camelCase in files, unknown fields refused, immutable."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel, defer_build=True
+    )
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+
+class Lenient(Model):
+    """A part that others write, or a newer version of Weir: unknown fields are kept out, not refused."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Metadata(Lenient):
+    """The part of Kubernetes' metadata that Weir reads."""
+
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+
+
+class Condition(Lenient):
+    """A condition as kstatus and `kubectl wait` read it."""
+
+    type: Annotated[str, Field(max_length=64)]
+    status: Literal["True", "False", "Unknown"]
+    reason: Annotated[str, Field(max_length=128)] = ""
+    message: Annotated[str, Field(max_length=4096)] = ""
+    observed_generation: int = -1
+    last_transition_time: Annotated[str, Field(max_length=64)] = ""
+
+
+class Status(Lenient):
+    """What every status has. `-1` means not seen yet: a new object is not healthy before it was."""
+
+    observed_generation: int = Field(
+        -1, description="Generation that this status is about; -1 before the first."
+    )
+    conditions: Annotated[list[Condition], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Ready, Reconciling, Stalled and Moving.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+class Selector(Model):
+    """Nodes by their labels."""
+
+    match_labels: Labels = Field(description="All of these labels must be on the node.", min_length=1)
+
+
+class Place(Model):
+    """One node, a zone, or nodes by label; nothing means any node."""
+
+    rules = (at_most_one("node", "zone", "selector"),)
+    node: NodeName | None = Field(None, description="Name of one node.")
+    zone: LabelValue | None = Field(None, description="Any node of this zone.")
+    selector: Selector | None = Field(None, description="Any node with these labels.")

@@ -1,0 +1,121 @@
+"""Where rows come from and go to: Kafka, files, a generator, the console, nowhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weir_operator.api.base import Model, Name, Rule, Text, exactly_one
+from weir_operator.api.values import Quantity
+
+TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
+
+
+class KafkaSecurity(Model):
+    """How to log in to Kafka. Secrets are of the namespace of the object that names them."""
+
+    rules = (
+        Rule(
+            cel="!self.protocol.startsWith('SASL_') || (has(self.mechanism) && has(self.secretRef))",
+            message="mechanism and secretRef must be given with a SASL protocol",
+            holds=lambda raw: (
+                not str(raw.get("protocol", "")).startswith("SASL_")
+                or bool(raw.get("mechanism") and raw.get("secretRef"))
+            ),
+        ),
+    )
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        description="Kafka's protocol."
+    )
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        None, description="SASL mechanism."
+    )
+    secret_ref: Name | None = Field(None, description="Secret with the keys username and password.")
+    ca_secret_ref: Name | None = Field(None, description="Secret with the key ca.crt.")
+
+
+class Kafka(Model):
+    """A topic."""
+
+    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
+        description="host:port of brokers, separated by commas."
+    )
+    topic: Annotated[str, Field(min_length=1, max_length=249, pattern=TOPIC_PATTERN)] = Field(
+        description="The topic."
+    )
+    format: Literal["json"] = Field("json", description="How a row is written in a message.")
+    security: KafkaSecurity | None = Field(None, description="Log-in; plain text without it.")
+
+
+class KafkaSource(Kafka):
+    """A topic to read."""
+
+    starting_offsets: Literal["earliest", "latest"] = Field(
+        "earliest", description="Where a query begins that has no checkpoint yet."
+    )
+
+
+class ObjectStore(Model):
+    """An S3 store."""
+
+    endpoint: Text | None = Field(None, description="Address of the store; the region's own without it.")
+    region: Annotated[str, Field(max_length=64)] | None = Field(None, description="Region.")
+    secret_ref: Name | None = Field(
+        None, description="Secret with accessKey and secretKey; without it the pod's service account."
+    )
+
+
+def _stays_inside(raw: Any) -> bool:
+    return ".." not in str(raw.get("uri", "")).split("/")
+
+
+class Files(Model):
+    """A folder of files."""
+
+    rules = (
+        Rule(
+            cel="!self.uri.split('/').exists(part, part == '..')",
+            message="uri must stay under the namespace's root: no '..' in it",
+            holds=_stays_inside,
+            field="uri",
+        ),
+    )
+    uri: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
+        description="s3://bucket/path, or a path under the namespace's root; relative only for `weir run`."
+    )
+    format: Literal["parquet", "json", "csv"] = Field("parquet", description="Format of the files.")
+    claim: Name | None = Field(None, description="ReadWriteMany claim that holds the folder.")
+    s3: ObjectStore | None = Field(None, description="How to reach the object store of an s3:// uri.")
+
+
+class Rate(Model):
+    """A generator of rows, for demonstrations: every column filled from the row's number."""
+
+    rows_per_second: Quantity | None = Field(None, description="Rows a second; the stream's rate without it.")
+    seed: int | None = Field(None, description="Seed of the values.", ge=0)
+
+
+class Source(Model):
+    """Where a stream's rows come from."""
+
+    rules = (exactly_one("kafka", "files", "rate"),)
+    kafka: KafkaSource | None = Field(None, description="A Kafka topic.")
+    files: Files | None = Field(None, description="A folder of numbered batch files.")
+    rate: Rate | None = Field(None, description="A generator.")
+
+
+class Nothing(Model):
+    """An empty object: the name alone says it all."""
+
+
+class Sink(Model):
+    """Where a query's rows go."""
+
+    rules = (exactly_one("kafka", "files", "console", "noop"),)
+    kafka: Kafka | None = Field(
+        None, description="A Kafka topic: at least once for outside readers, the row id in a header."
+    )
+    files: Files | None = Field(None, description="A folder of files: exactly once.")
+    console: Nothing | None = Field(None, description="The log of the last fragment.")
+    noop: Nothing | None = Field(None, description="Nowhere: rows are counted and dropped.")

@@ -1,0 +1,137 @@
+"""The kinds by name: model, plural, scope, short name, printer columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from weir_operator.api.base import API_VERSION, Model, Rule
+from weir_operator.api.node import Node
+from weir_operator.api.placement import Placement
+from weir_operator.api.policy import PlacementPolicy
+from weir_operator.api.profile import InputProfile
+from weir_operator.api.query import StreamQuery
+from weir_operator.api.stream import Stream
+from weir_operator.api.topology import NetworkTopology
+
+Object = Stream | StreamQuery | InputProfile | PlacementPolicy | NetworkTopology | Placement | Node
+
+MAX_NAME = 50
+"""Longest name of an object: pods are named `<query>-<operator>-e<epoch>` within 63 letters."""
+
+NAME_RULE = Rule(
+    cel=f"size(self.metadata.name) <= {MAX_NAME}",
+    message=f"the name must have at most {MAX_NAME} letters: names of pods are made from it",
+    holds=lambda raw: (
+        not isinstance(raw.get("metadata"), Mapping) or len(str(raw["metadata"].get("name", ""))) <= MAX_NAME
+    ),
+    field="metadata.name",
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of `kubectl get`."""
+
+    name: str
+    type: Literal["string", "integer", "number", "date"]
+    path: str
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of the group."""
+
+    name: str
+    plural: str
+    short: str
+    model: type[Model]
+    columns: tuple[Column, ...]
+    namespaced: bool = True
+
+
+READY = Column("READY", "string", '.status.conditions[?(@.type=="Ready")].status')
+REASON = Column("REASON", "string", '.status.conditions[?(@.type=="Ready")].reason', priority=1)
+AGE = Column("AGE", "date", ".metadata.creationTimestamp")
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "Stream",
+        "streams",
+        "wst",
+        Stream,
+        (
+            READY,
+            Column("RATE", "string", ".spec.rate"),
+            Column("ZONE", "string", ".spec.origin.zone"),
+            Column("NODE", "string", ".spec.origin.node"),
+            REASON,
+            AGE,
+        ),
+    ),
+    Kind(
+        "StreamQuery",
+        "streamqueries",
+        "wsq",
+        StreamQuery,
+        (
+            READY,
+            Column("HEADROOM", "number", ".status.headroom"),
+            Column("FRAGMENTS", "integer", ".status.fragments"),
+            Column("NODES", "string", ".status.nodes"),
+            Column("REVISION", "integer", ".status.revision"),
+            REASON,
+            AGE,
+        ),
+    ),
+    Kind(
+        "InputProfile",
+        "inputprofiles",
+        "wip",
+        InputProfile,
+        (READY, Column("POINTS", "string", ".spec.points[*].name"), REASON, AGE),
+    ),
+    Kind(
+        "PlacementPolicy",
+        "placementpolicies",
+        "wpp",
+        PlacementPolicy,
+        (
+            READY,
+            Column("OBJECTIVE", "string", ".spec.objective"),
+            Column("STRATEGY", "string", ".spec.strategy.name"),
+            Column("MODE", "string", ".spec.mode"),
+            Column("HEADROOM", "number", ".status.headroom"),
+            REASON,
+            AGE,
+        ),
+        namespaced=False,
+    ),
+    Kind(
+        "NetworkTopology", "networktopologies", "wnt", NetworkTopology, (READY, REASON, AGE), namespaced=False
+    ),
+    Kind(
+        "Placement",
+        "placements",
+        "wpl",
+        Placement,
+        (
+            Column("READY", "string", ".status.ready"),
+            Column("HEADROOM", "number", ".status.headroom"),
+            Column("FRAGMENTS", "string", ".spec.fragments[*].name", priority=1),
+            Column("NODES", "string", ".status.nodes"),
+            Column("REVISION", "integer", ".spec.revision"),
+            AGE,
+        ),
+    ),
+)
+
+MODELS: dict[tuple[str, str], type[Model]] = {
+    **{(API_VERSION, kind.name): kind.model for kind in KINDS},
+    ("v1", "Node"): Node,
+}
+"""Model by apiVersion and kind."""
+
+CLUSTER_SCOPED = frozenset({"Node", *(kind.name for kind in KINDS if not kind.namespaced)})

@@ -1,0 +1,139 @@
+"""Kind Placement: the plan in force of one query. Weir and `weir approve|rollback|unpin` write it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weir_operator.api.base import API_VERSION, Lenient, Metadata, Model, Status, Text
+from weir_operator.api.values import Quantity
+
+AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
+
+
+class PlacedOperator(Lenient):
+    """An operator after rewriting and the node that runs it."""
+
+    id: Annotated[str, Field(max_length=127)] = Field(description="Name within the query.")
+    kind: Annotated[str, Field(max_length=32)] = Field(description="What it does.")
+    inputs: Annotated[list[Annotated[str, Field(max_length=256)]], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="Sources and operators.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    node: Annotated[str, Field(max_length=253)] = Field(description="Node that runs it.")
+
+
+class PlacedFragment(Lenient):
+    """A fragment: connected operators on one node with one output stream."""
+
+    name: Annotated[str, Field(max_length=63)] = Field(description="Name of the fragment.")
+    node: Annotated[str, Field(max_length=253)] = Field(description="Node that it is pinned to.")
+    epoch: int = Field(0, description="Raised by every move.")
+    hash: Annotated[str, Field(max_length=128)] = Field(
+        "", description="Hash of its canonical plan: names the checkpoint."
+    )
+    operators: Annotated[list[Annotated[str, Field(max_length=127)]], Field(max_length=100)] = Field(
+        default_factory=list,
+        description="Operators in it.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    cpu: Quantity | None = Field(None, description="Cores that the plan foresees.")
+    memory: Quantity | None = Field(None, description="Bytes that the plan foresees.")
+
+
+class PlacementSpec(Lenient):
+    """The plan in force."""
+
+    revision: int = Field(0, description="Number of the plan.", ge=0)
+    approved: int | None = Field(
+        None, description="Revision that `weir approve` lets through (mode Manual).", ge=0
+    )
+    pinned: int | None = Field(
+        None, description="Revision that `weir rollback` holds until `weir unpin`.", ge=0
+    )
+    headroom: float | None = Field(None, description="Predicted headroom.")
+    operators: Annotated[list[PlacedOperator], Field(max_length=500)] = Field(
+        default_factory=list,
+        description="The plan after rewriting.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+    )
+    fragments: Annotated[list[PlacedFragment], Field(max_length=500)] = Field(
+        default_factory=list,
+        description="The plan cut into processes.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+    plan: AnyObject | None = Field(None, description="Everything the controller needs to carry the plan out.")
+
+
+class RunningFragment(Lenient):
+    """What really runs."""
+
+    name: Annotated[str, Field(max_length=63)] = Field(description="Name of the fragment.")
+    node: Annotated[str, Field(max_length=253)] = Field("", description="Node that it really is on.")
+    epoch: int = Field(0, description="Its epoch.")
+    state: Annotated[str, Field(max_length=32)] = Field(
+        "", description="starting, standby, running, stopped, failed, lost."
+    )
+    message: Text = Field("", description="The last error.")
+
+
+class Proposed(Lenient):
+    """A plan that waits (Shadow, Manual, cooldown)."""
+
+    revision: int = Field(description="Number of the plan.")
+    diff: Annotated[str, Field(max_length=8192)] = Field("", description="What would change.")
+    gain: float | None = Field(None, description="Headroom over the present one.")
+    reason: Text = Field("", description="Why it waits.")
+    plan: AnyObject | None = Field(None, description="The plan itself.")
+
+
+class Summary(Lenient):
+    """A line of history."""
+
+    revision: int = Field(description="Number of the plan.")
+    time: Annotated[str, Field(max_length=64)] = Field("", description="When it came into force.")
+    reason: Text = Field("", description="Why.")
+    headroom: float | None = Field(None, description="Predicted headroom.")
+    moves: int | None = Field(None, description="Fragments moved.")
+    plan: AnyObject | None = Field(None, description="The plan itself, so that it can be rolled back to.")
+
+
+class PlacementStatus(Status):
+    """What runs, what is proposed, what was."""
+
+    ready: Annotated[str, Field(max_length=32)] | None = Field(
+        None, description="Fragments ready of all, as 2/3."
+    )
+    nodes: Annotated[str, Field(max_length=1024)] | None = Field(
+        None, description="Nodes in use, for a person."
+    )
+    revision: int | None = Field(None, description="Revision that runs.")
+    headroom: float | None = Field(None, description="Headroom under measured statistics.")
+    running: Annotated[list[RunningFragment], Field(max_length=1000)] = Field(
+        default_factory=list,
+        description="What runs.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    proposed: Proposed | None = Field(None, description="A plan that waits.")
+    history: Annotated[list[Summary], Field(max_length=10)] = Field(
+        default_factory=list,
+        description="The last ten plans.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    decisions: Annotated[list[Annotated[str, Field(max_length=512)]], Field(max_length=10)] = Field(
+        default_factory=list,
+        description="The last ten decisions, also those not to act.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+
+
+class Placement(Model):
+    """The plan in force of one query, of the same name, and what runs of it."""
+
+    api_version: Literal["weir.dev/v1alpha1"] = API_VERSION
+    kind: Literal["Placement"] = "Placement"
+    metadata: Metadata
+    spec: PlacementSpec
+    status: PlacementStatus | None = None

@@ -1,0 +1,217 @@
+"""Kind PlacementPolicy: how plans are made and carried out, and what its users may do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weir_operator.api.base import (
+    API_VERSION,
+    LabelKey,
+    Labels,
+    Metadata,
+    Model,
+    Name,
+    Status,
+    Text,
+    at_most_one,
+)
+from weir_operator.api.connectors import Files, KafkaSecurity
+from weir_operator.api.values import Duration, Quantity
+
+AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
+
+
+class Strategy(Model):
+    """The planner and its parameters; `weir strategies` lists them."""
+
+    name: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9-]+$")] = Field(
+        "auto", description="Name of the strategy."
+    )
+    parameters: Annotated[
+        dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=256)]],
+        Field(max_length=64),
+    ] = Field(default_factory=dict, description="As --set KEY=VALUE.")
+    seed: int = Field(0, description="Seed of its random numbers.", ge=0, le=2**31 - 1)
+    time_limit: Duration = Field(5.0, description="Longest time for one plan.")
+
+
+class Drift(Model):
+    """When a plan in force is left for a better one."""
+
+    min_headroom: Annotated[float, Field(ge=0)] = Field(
+        1.1, description="Below this headroom it is re-planned."
+    )
+    min_gain: Annotated[float, Field(ge=0)] = Field(
+        0.2, description="A plan better by this share is worth moving."
+    )
+    hold: Duration = Field(30.0, description="Either must last this long.")
+
+
+class MoveBudget(Model):
+    """How many fragments may move."""
+
+    moves: Annotated[int, Field(ge=0, le=10000)] = Field(20, description="Moves in the period.")
+    period: Duration = Field(3600.0, description="The period.")
+
+
+class Hierarchy(Model):
+    """Hierarchical planning."""
+
+    max_cluster_size: Annotated[int, Field(ge=2, le=10000)] = Field(
+        16, description="Members of a partition at most."
+    )
+    tier_label: LabelKey | None = Field(
+        None, description="Node label that names the tier; partitions by latency without it."
+    )
+
+
+class KafkaExchange(Model):
+    """Flows as Kafka topics."""
+
+    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
+        description="host:port, separated by commas."
+    )
+    topic_prefix: Annotated[str, Field(max_length=100, pattern=r"^[a-zA-Z0-9._-]*$")] = Field(
+        "weir.", description="Topics begin with this."
+    )
+    replication: Annotated[int, Field(ge=1, le=10)] = Field(1, description="Replicas of a topic.")
+    security: KafkaSecurity | None = Field(None, description="Log-in.")
+
+
+class Exchange(Model):
+    """How fragments hand rows to each other, and where checkpoints are."""
+
+    rules = (at_most_one("files", "kafka"),)
+    files: Files | None = Field(
+        None, description="Flows as files; the default, on the claim weir-exchange of the namespace."
+    )
+    kafka: KafkaExchange | None = Field(None, description="Flows as Kafka topics.")
+    checkpoints: Files | None = Field(None, description="Where checkpoints are; beside the files without it.")
+    retention: Duration = Field(600.0, description="How long a batch stays that every reader has read.")
+
+
+class Reserve(Model):
+    """Kept free on every node."""
+
+    cpu: Quantity = Field(0.0, description="Cores.")
+    memory: Quantity = Field(0.0, description="Bytes.")
+
+
+class Overheads(Model):
+    """What running costs beside the operators: `weir calibrate` measures it."""
+
+    fragment_cpu: Quantity = Field(0.0, description="Cores of each fragment.")
+    fragment_memory: Quantity = Field(0.0, description="Bytes of each fragment.")
+    exchange_cost: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="CPU-microseconds a tuple at each end of a flow."
+    )
+    exchange_latency: Duration = Field(0.0, description="Delay of one hop between fragments.")
+
+
+class PodTemplate(Model):
+    """What only an administrator may say about the pods: users of the policy cannot change it."""
+
+    image: Text | None = Field(None, description="Runtime image; the operator's own default without it.")
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
+        None, description="As in a pod."
+    )
+    image_pull_secrets: Annotated[list[Name], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Names of secrets.",
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+    service_account_name: Name | None = Field(
+        None, description="Account of the pods; weir-runtime without it."
+    )
+    priority_class_name: Name | None = Field(None, description="As in a pod.")
+    runtime_class_name: Name | None = Field(None, description="As in a pod.")
+    security_context: AnyObject | None = Field(
+        None, description="The pod's security context; restricted without it."
+    )
+    container_security_context: AnyObject | None = Field(
+        None, description="The container's; restricted without it."
+    )
+    volumes: Annotated[list[AnyObject], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="Further volumes.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    volume_mounts: Annotated[list[AnyObject], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="Where they are mounted.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    labels: Labels = Field(default_factory=dict, description="Labels of the pods.")
+    annotations: Annotated[dict[LabelKey, Text], Field(max_length=64)] = Field(
+        default_factory=dict, description="Annotations of the pods."
+    )
+
+
+class NamespaceLimit(Model):
+    """What the queries of one namespace may use together."""
+
+    namespace: Name = Field(description="The namespace.")
+    queries: Annotated[int, Field(ge=0, le=100000)] | None = Field(None, description="Queries at most.")
+    cpu: Quantity | None = Field(None, description="Cores at most.")
+    memory: Quantity | None = Field(None, description="Bytes at most.")
+
+
+class PlacementPolicySpec(Model):
+    """Everything has a default: an empty spec is the built-in policy."""
+
+    objective: Literal["headroom", "network-usage", "admission", "join-cost", "work", "output-throughput"] = (
+        Field("headroom", description="What is best.")
+    )
+    strategy: Strategy = Field(default_factory=Strategy, description="How plans are found.")
+    mode: Literal["Auto", "Shadow", "Manual"] = Field(
+        "Auto", description="Auto: carried out; Shadow: only shown; Manual: waits for `weir approve`."
+    )
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = Field(
+        0, description="Policies plan in this order, higher first."
+    )
+    drift: Drift = Field(default_factory=Drift, description="When to re-plan.")
+    cooldown: Duration = Field(60.0, description="Least time between two changes of a query's plan by drift.")
+    move_budget: MoveBudget = Field(default_factory=MoveBudget, description="How much may move by drift.")
+    node_selector: Labels = Field(default_factory=dict, description="Only nodes with these labels.")
+    topology: Name = Field("default", description="NetworkTopology; 'default' is built in.")
+    hierarchy: Hierarchy = Field(default_factory=Hierarchy, description="Hierarchical planning.")
+    reserve: Reserve = Field(default_factory=Reserve, description="Kept free on every node.")
+    overheads: Overheads = Field(default_factory=Overheads, description="What fragments and flows cost.")
+    exchange: Exchange = Field(default_factory=Exchange, description="How fragments are connected.")
+    on_cordon: Literal["Move", "Stay"] = Field(
+        "Move", description="What a cordon or an untolerated taint starts."
+    )
+    drain_timeout: Duration = Field(600.0, description="A drain is held up no longer than this.")
+    pod_template: PodTemplate = Field(
+        default_factory=PodTemplate, description="The administrator's part of the pods."
+    )
+    allowed_namespaces: Annotated[list[Name], Field(max_length=1000)] | None = Field(
+        None,
+        description="Namespaces that may use the policy; all without it.",
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+    limits: Annotated[list[NamespaceLimit], Field(max_length=1000)] = Field(
+        default_factory=list,
+        description="Limits by namespace.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["namespace"]},
+    )
+
+
+class PlacementPolicyStatus(Status):
+    """How the policy's round went."""
+
+    queries: int | None = Field(None, description="Queries that use it.")
+    admitted: int | None = Field(None, description="Of them admitted.")
+    headroom: float | None = Field(None, description="Headroom of its plan.")
+
+
+class PlacementPolicy(Model):
+    """How queries are placed: objective, strategy, drift, nodes, exchange, pods."""
+
+    api_version: Literal["weir.dev/v1alpha1"] = API_VERSION
+    kind: Literal["PlacementPolicy"] = "PlacementPolicy"
+    metadata: Metadata
+    spec: PlacementPolicySpec = Field(default_factory=PlacementPolicySpec)
+    status: PlacementPolicyStatus | None = None

@@ -1,0 +1,256 @@
+"""Kind StreamQuery: what shall be computed, as SQL or as an explicit graph of operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weir_operator.api.base import (
+    API_VERSION,
+    OPERATOR_ID_PATTERN,
+    Expression,
+    Identifier,
+    LabelKey,
+    Labels,
+    LabelValue,
+    Metadata,
+    Model,
+    Name,
+    NodeName,
+    Place,
+    Rule,
+    Status,
+    exactly_one,
+    needed_with,
+)
+from weir_operator.api.connectors import Sink
+from weir_operator.api.values import Duration, Quantity
+
+OperatorId = Annotated[str, Field(max_length=63, pattern=OPERATOR_ID_PATTERN)]
+InputName = Annotated[
+    str,
+    Field(
+        max_length=127,
+        pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?$",
+    ),
+]
+ColumnName = Annotated[
+    str, Field(max_length=257, pattern=r"^[A-Za-z_][-A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")
+]
+Selectivity = Annotated[float, Field(ge=0)]
+Microseconds = Annotated[float, Field(ge=0)]
+
+
+class Aggregate(Model):
+    """One aggregate of a window."""
+
+    name: Identifier = Field(description="Name of the output column.")
+    function: Literal["count", "sum", "avg", "min", "max"] = Field(description="The function.")
+    expression: Expression | None = Field(
+        None, description="What is aggregated; count without it counts rows."
+    )
+
+
+def _inputs_fit(raw: Mapping[str, Any]) -> bool:
+    inputs, kind = raw.get("inputs"), raw.get("kind")
+    if not isinstance(inputs, list):
+        return True  # told by the field itself
+    if kind == "union":
+        return len(inputs) >= 2
+    return len(inputs) == (2 if kind == "join" else 1)
+
+
+class OperatorSpec(Model):
+    """One operator of an explicit graph. Columns are qualified by their stream (a.y)."""
+
+    rules = (
+        Rule(
+            cel="self.kind == 'union' ? size(self.inputs) >= 2 "
+            ": size(self.inputs) == (self.kind == 'join' ? 2 : 1)",
+            message="a join has 2 inputs, a union 2 or more, any other kind 1",
+            holds=_inputs_fit,
+            field="inputs",
+        ),
+        needed_with("kind", ("predicate",), "filter"),
+        needed_with("kind", ("columns",), "project"),
+        needed_with("kind", ("window",), "join"),
+        needed_with("kind", ("window", "aggregates"), "aggregate"),
+    )
+    id: OperatorId = Field(description="Name of the operator within the query.")
+    kind: Literal["filter", "project", "join", "aggregate", "union"] = Field(description="What it does.")
+    inputs: Annotated[list[InputName], Field(min_length=1, max_length=32)] = Field(
+        description="Streams (ns.stream for another namespace) or ids of earlier operators.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    columns: Annotated[list[ColumnName], Field(min_length=1, max_length=256)] | None = Field(
+        None,
+        description="project: the columns that stay; filter: the columns that it reads, found without it.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    predicate: Expression | None = Field(None, description="filter: the condition.")
+    on: Expression | None = Field(None, description="join: equalities of columns; none: by window alone.")
+    window: Duration | None = Field(
+        None,
+        description="join: rows at most this far apart join; aggregate: length of a window.",
+    )
+    slide: Duration | None = Field(
+        None, description="aggregate: a new window begins this often; the window's length without it."
+    )
+    group_by: Annotated[list[ColumnName], Field(max_length=32)] | None = Field(
+        None,
+        description="aggregate: grouping columns.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    aggregates: Annotated[list[Aggregate], Field(min_length=1, max_length=64)] | None = Field(
+        None,
+        description="aggregate: what is computed for each group and window.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+    groups: Quantity | None = Field(
+        None, description="aggregate: distinct groups in a window; estimated without it."
+    )
+    selectivity: Selectivity | None = Field(
+        None, description="Share of rows (join: of pairs) that pass; estimated, later measured, without it."
+    )
+    cost: Microseconds | None = Field(
+        None, description="CPU-microseconds an input row; calibrated or by kind without it."
+    )
+    cost_pair: Microseconds = Field(0.0, description="join: CPU-microseconds a probed pair.")
+    cost_out: Microseconds = Field(0.0, description="join: CPU-microseconds an output row.")
+    memory: Quantity = Field(
+        0.0, description="Bytes: of the operator; join: of one hash table; aggregate: of a group."
+    )
+    nodes: Annotated[list[NodeName], Field(max_length=1000)] = Field(
+        default_factory=list,
+        description="Where it may run; anywhere without it.",
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+
+
+class Resources(Model):
+    """What each fragment of the query asks of its node, beside what the plan says."""
+
+    cpu: Quantity | None = Field(
+        None, description="Cores that a fragment requests; from the plan without it."
+    )
+    memory: Quantity | None = Field(
+        None, description="Bytes that a fragment requests; from the plan without it."
+    )
+    executors: int = Field(
+        0, description="Executor pods of a fragment; 0: the driver does the work.", ge=0, le=64
+    )
+
+
+class Toleration(Model):
+    """As in a pod."""
+
+    key: LabelKey | None = Field(None, description="Taint key; every taint without it.")
+    operator: Literal["Exists", "Equal"] = Field("Equal", description="How value is compared.")
+    value: LabelValue | None = Field(None, description="Taint value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        None, description="Taint effect; every effect without it."
+    )
+    toleration_seconds: int | None = Field(None, description="How long NoExecute is tolerated.", ge=0)
+
+
+_RESERVED_ENV = re.compile(r"^(LD_|PYTHON|PYSPARK|SPARK_|JAVA_|JDK_|WEIR_|KUBERNETES_|HADOOP_|PATH$|HOME$)")
+
+
+class SecretKey(Model):
+    """One key of a secret in the query's namespace."""
+
+    name: Name = Field(description="Name of the secret.")
+    key: Annotated[str, Field(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(description="Key in it.")
+
+
+class EnvVar(Model):
+    """An environment variable of the query's fragments."""
+
+    rules = (
+        Rule(
+            cel="!(has(self.value) && has(self.secretRef))",
+            message="at most one of value, secretRef may be given",
+            holds=lambda raw: raw.get("value") is None or raw.get("secretRef") is None,
+        ),
+        Rule(
+            cel=f"!self.name.matches('{_RESERVED_ENV.pattern}')",
+            message="names that steer Python, Spark, Java or Weir are reserved: choose another",
+            holds=lambda raw: not _RESERVED_ENV.match(str(raw.get("name", ""))),
+            field="name",
+        ),
+    )
+    name: Identifier = Field(description="Name of the variable.")
+    value: Annotated[str, Field(max_length=4096)] | None = Field(None, description="Its value.")
+    secret_ref: SecretKey | None = Field(None, description="Its value is a key of a secret.")
+
+
+class StreamQuerySpec(Model):
+    """A streaming query and how it shall run."""
+
+    rules = (exactly_one("sql", "operators"),)
+    sql: Annotated[str, Field(min_length=1, max_length=16384)] | None = Field(
+        None, description="SELECT over streams: WHERE, window joins, GROUP BY window, UNION ALL."
+    )
+    operators: Annotated[list[OperatorSpec], Field(min_length=1, max_length=100)] | None = Field(
+        None,
+        description="An explicit graph; the last operator feeds the sink.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+    )
+    order: Literal["free", "fixed"] = Field(
+        "free", description="free: every legal rewrite; fixed: as written."
+    )
+    sink: Sink = Field(
+        default_factory=lambda: Sink.model_validate({"noop": {}}),
+        description="Where rows go; nowhere without it.",
+    )
+    deliver_to: Place = Field(
+        default_factory=Place, description="Where rows are wanted; anywhere without it."
+    )
+    profile: Name | None = Field(
+        None, description="InputProfile of this namespace; the streams' nominal rates without it."
+    )
+    policy: Name = Field("default", description="PlacementPolicy; 'default' is built in.")
+    max_latency: Duration | None = Field(None, description="Limit of the costliest path from source to sink.")
+    priority: int = Field(0, description="Higher is admitted first.", ge=-1_000_000, le=1_000_000)
+    suspend: bool = Field(False, description="true: nothing runs; checkpoints stay.")
+    resources: Resources = Field(default_factory=Resources, description="Requests of each fragment.")
+    labels: Labels = Field(default_factory=dict, description="Labels of the query's pods.")
+    tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="Taints that the query's pods tolerate.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+    env: Annotated[list[EnvVar], Field(max_length=64)] = Field(
+        default_factory=list,
+        description="Environment of the query's pods.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+
+
+class StreamQueryStatus(Status):
+    """How the query is."""
+
+    headroom: float | None = Field(None, description="How many times the profile the plan carries.")
+    latency_seconds: float | None = Field(None, description="Costliest path from source to sink [s].")
+    fragments: int | None = Field(None, description="Fragments of the plan in force.")
+    ready_fragments: int | None = Field(None, description="Fragments that run where they should.")
+    nodes: Annotated[str, Field(max_length=1024)] | None = Field(
+        None, description="Nodes in use, for a person."
+    )
+    revision: int | None = Field(None, description="Revision of the plan in force.")
+    binding: Annotated[str, Field(max_length=1024)] | None = Field(
+        None, description="What limits the headroom."
+    )
+
+
+class StreamQuery(Model):
+    """A streaming query: SQL or operators, sink and delivery place, profile and policy."""
+
+    api_version: Literal["weir.dev/v1alpha1"] = API_VERSION
+    kind: Literal["StreamQuery"] = "StreamQuery"
+    metadata: Metadata
+    spec: StreamQuerySpec
+    status: StreamQueryStatus | None = None

@@ -1,0 +1,93 @@
+"""Kind NetworkTopology: latency and bandwidth between zones or nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weir_operator.api.base import (
+    API_VERSION,
+    LabelKey,
+    Metadata,
+    Model,
+    Name,
+    NodeName,
+    Status,
+    exactly_one,
+)
+from weir_operator.api.values import Bits, Duration
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+Place = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")]
+
+
+class LinkValues(Model):
+    """What a link can do; what is left out is 0 latency, or unlimited bandwidth."""
+
+    latency: Duration | None = Field(None, description="One-way latency; 0 without it.")
+    bandwidth: Bits | None = Field(None, description="Bits a second, as 100M or 1G; unlimited without it.")
+
+
+class Link(LinkValues):
+    """A link between two zones or two nodes, in one direction unless both is true."""
+
+    source: Place = Field(alias="from", description="Zone or node.")
+    target: Place = Field(alias="to", description="Zone or node.")
+    both: bool = Field(False, description="true: the same in both directions.")
+
+
+class ConfigMapKey(Model):
+    """One key of a ConfigMap."""
+
+    namespace: Name = Field(description="Namespace of the ConfigMap.")
+    name: Annotated[str, Field(max_length=253)] = Field(description="Name of the ConfigMap.")
+    key: Annotated[str, Field(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(
+        description="Key; its binary data is gzip, to about 500 nodes."
+    )
+
+
+class Matrix(Model):
+    """A matrix of latencies, one row of tab-separated numbers for each `from`."""
+
+    rules = (exactly_one("configMapRef", "file"),)
+    config_map_ref: ConfigMapKey | None = Field(None, description="The matrix is in a ConfigMap.")
+    file: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
+        None, description="A text file, .gz or not, beside the manifest: for the command line alone."
+    )
+    unit: Literal["s", "ms", "us"] = Field("ms", description="Unit of the numbers.")
+    round_trip: bool = Field(False, description="true: the numbers are round-trip times and are halved.")
+    nodes: Annotated[list[NodeName], Field(min_length=1, max_length=5000)] = Field(
+        description="Names of the nodes (or zones), in the order of rows and columns.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+
+
+class NetworkTopologySpec(Model):
+    """The network as planners see it."""
+
+    zone_label: LabelKey = Field(ZONE_LABEL, description="Node label that names the zone.")
+    default: LinkValues = Field(default_factory=LinkValues, description="Between two zones without a link.")
+    within: LinkValues = Field(default_factory=LinkValues, description="Between two nodes of a zone.")
+    links: Annotated[list[Link], Field(max_length=2000)] = Field(
+        default_factory=list,
+        description="Known links; a link of two nodes goes before one of their zones.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["from", "to"]},
+    )
+    matrix: Matrix | None = Field(None, description="Measured latencies, before the links of this object.")
+
+
+class NetworkTopologyStatus(Status):
+    """What was understood."""
+
+    nodes: int | None = Field(None, description="Nodes of the matrix.")
+
+
+class NetworkTopology(Model):
+    """Latency and bandwidth between zones, or between nodes."""
+
+    api_version: Literal["weir.dev/v1alpha1"] = API_VERSION
+    kind: Literal["NetworkTopology"] = "NetworkTopology"
+    metadata: Metadata
+    spec: NetworkTopologySpec = Field(default_factory=NetworkTopologySpec)
+    status: NetworkTopologyStatus | None = None

@@ -1,0 +1,29 @@
+"""The command line `weir` (and `kubectl weir`): one module a group of commands, imported when it is used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS: dict[str, str] = {
+    "crds": "weir_operator.cli.crds:crds",
+}
+"""Command -> "module:function". A command's options are its function's parameters, its help the docstring."""
+
+OK, DIFFERENT, BAD_INPUT, INTERNAL = 0, 1, 2, 70
+"""Exit codes: DIFFERENT is also "some query was rejected"."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    from weir_operator.cli.app import run
+
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    wanted = next((word for word in given if not word.startswith("-")), "")
+    names = [wanted] if wanted in COMMANDS else list(COMMANDS)
+    functions = {}
+    for name in names:
+        module, function = COMMANDS[name].split(":")
+        functions[name] = getattr(import_module(module), function)
+    return run(functions, given)

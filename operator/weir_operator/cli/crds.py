@@ -1,0 +1,52 @@
+"""`weir crds`: the CustomResourceDefinitions from the models."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weir_operator.cli import BAD_INPUT, DIFFERENT
+
+
+def crds(
+    folder: Annotated[Path, typer.Argument(help="Folder to write to.")] = Path("crds"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 when the folder differs.")
+    ] = False,
+) -> int:
+    """Write the CustomResourceDefinitions.
+
+    Examples:
+
+      weir crds                 write crds/*.yaml
+
+      weir crds --check         say which files differ from the models
+
+      weir crds - | kubectl apply --server-side -f -
+    """
+    from weir_operator.api.crds import files
+
+    texts = dict(files())
+    if str(folder) == "-":
+        print("---\n".join(texts.values()), end="")
+        return 0
+    if check:
+        different = [n for n, text in texts.items() if not _same(folder / n, text)]
+        different += [f.name for f in sorted(folder.glob("*.yaml")) if f.name not in texts]
+        for name in different:
+            print(f"{folder / name}: differs from the models; run `weir crds {folder}`", file=sys.stderr)
+        return DIFFERENT if different else 0
+    if folder.exists() and not folder.is_dir():
+        print(f"{folder}: is a file; give a folder", file=sys.stderr)
+        return BAD_INPUT
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+def _same(file: Path, text: str) -> bool:
+    return file.is_file() and file.read_text(encoding="utf-8") == text

@@ -1,0 +1,1 @@
+"""From files, or from the API server's objects, to one planning problem; every error told at once."""

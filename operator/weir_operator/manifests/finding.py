@@ -1,0 +1,88 @@
+"""What is wrong with an object, in one wording for the command line and for conditions."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Reason = Literal["Invalid", "ReferenceNotFound", "NotAllowed"]
+"""Invalid: the object itself must change. ReferenceNotFound: may come right when another object is
+applied. NotAllowed: somebody else must permit it."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """An object's identity; `namespace` is "" for cluster-wide kinds."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`, or the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.full_name}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One error: where, what is wrong (with the value), what would be right."""
+
+    object: Key | None
+    path: str  # spec.operators[2].on
+    wrong: str
+    right: str
+    reason: Reason = "Invalid"
+    file: str = ""
+    line: int = 0
+
+    @property
+    def message(self) -> str:
+        """As a condition says it: without file and object."""
+        return ": ".join(
+            part for part in (self.path, "; ".join(filter(None, (self.wrong, self.right)))) if part
+        )
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        parts = (place, str(self.object) if self.object else "", self.message)
+        return ": ".join(part for part in parts if part).replace("\n", " ")
+
+    def at(self, file: str, line: int) -> Finding:
+        """The same with its place."""
+        return replace(self, file=file, line=line)
+
+
+class ManifestError(Exception):
+    """Input that cannot be planned; `findings` has every error."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, self.findings)))
+
+
+def shown(value: Any) -> str:
+    """A value as it is quoted in a message: JSON, shortened."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def suggestion(name: str, known: Iterable[str], what: str = "known") -> str:
+    """`did you mean X?`, or the list of what is known."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    if not names:
+        return f"{what}: none"
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"{what}: {', '.join(names[:12])}{more}"

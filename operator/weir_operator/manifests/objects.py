@@ -1,0 +1,100 @@
+"""All objects of one input, by kind and name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weir_operator.api.base import Metadata
+from weir_operator.api.kinds import Object
+from weir_operator.api.node import Node
+from weir_operator.api.placement import Placement
+from weir_operator.api.policy import PlacementPolicy
+from weir_operator.api.profile import InputProfile
+from weir_operator.api.query import StreamQuery
+from weir_operator.api.stream import Stream
+from weir_operator.api.topology import NetworkTopology
+from weir_operator.manifests.finding import Finding, Key
+from weir_operator.manifests.parse import key_of, parse
+from weir_operator.manifests.read import Document
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Objects by full name (`namespace/name`, or the name of a cluster-wide one)."""
+
+    streams: dict[str, Stream] = field(default_factory=dict)
+    queries: dict[str, StreamQuery] = field(default_factory=dict)
+    profiles: dict[str, InputProfile] = field(default_factory=dict)
+    policies: dict[str, PlacementPolicy] = field(default_factory=dict)
+    topologies: dict[str, NetworkTopology] = field(default_factory=dict)
+    placements: dict[str, Placement] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    documents: dict[Key, Document] = field(default_factory=dict)  # where each came from, when from files
+
+    def of_kind(self, kind: str) -> dict[str, Any]:
+        """The mapping that holds objects of a kind."""
+        return {
+            "Stream": self.streams,
+            "StreamQuery": self.queries,
+            "InputProfile": self.profiles,
+            "PlacementPolicy": self.policies,
+            "NetworkTopology": self.topologies,
+            "Placement": self.placements,
+            "Node": self.nodes,
+        }[kind]
+
+    def add(self, item: Object) -> None:
+        """Put an object in, in place of one of the same name."""
+        namespace = item.metadata.namespace
+        name = f"{namespace}/{item.metadata.name}" if namespace else item.metadata.name
+        self.of_kind(item.kind)[name] = item
+
+    def policy(self, name: str) -> PlacementPolicy | None:
+        """A policy; `default` is built in."""
+        return self.policies.get(name) or (DEFAULT_POLICY if name == "default" else None)
+
+    def topology(self, name: str) -> NetworkTopology | None:
+        """A topology; `default` is built in."""
+        return self.topologies.get(name) or (DEFAULT_TOPOLOGY if name == "default" else None)
+
+    def place(self, finding: Finding) -> Finding:
+        """The finding with its file and line, when its object came from a file."""
+        document = self.documents.get(finding.object) if finding.object else None
+        return finding.at(document.file, document.line(finding.path)) if document else finding
+
+
+DEFAULT_POLICY = PlacementPolicy(metadata=Metadata(name="default"))
+DEFAULT_TOPOLOGY = NetworkTopology(metadata=Metadata(name="default"))
+
+
+def from_documents(
+    documents: Iterable[Document], namespace: str = "default"
+) -> tuple[Objects, list[Finding]]:
+    """Objects of files; every error in every object, and objects written twice."""
+    objects, findings = Objects(), []
+    for document in documents:
+        item, errors = parse(document.raw, namespace)
+        findings += [error.at(document.file, document.line(error.path)) for error in errors]
+        key = key_of(document.raw, namespace)
+        if key in objects.documents:
+            other = objects.documents[key]
+            wrong = f"is written twice, first at {other.file}:{other.line()}"
+            findings.append(Finding(key, "", wrong, "keep one", file=document.file, line=document.line()))
+        elif key.name:
+            objects.documents[key] = document
+            if item is not None:
+                objects.add(item)
+    return objects, findings
+
+
+def from_raw(manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
+    """Objects as the API server gives them; those with errors are left out and told."""
+    objects, findings = Objects(), []
+    for raw in manifests:
+        item, errors = parse(raw)
+        findings += errors
+        if item is not None:
+            objects.add(item)
+    return objects, findings

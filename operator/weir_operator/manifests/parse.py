@@ -1,0 +1,171 @@
+"""One raw object (from a file or from the API server) to its model, with every error in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from weir_operator.api import base
+from weir_operator.api.base import API_VERSION, Model
+from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
+from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+
+_PATTERN_HELP = {
+    base.NAME_PATTERN: "write a name of lower-case letters, digits and '-'",
+    base.NODE_NAME_PATTERN: "write a node's name: lower-case letters, digits, '-' and '.'",
+    base.LABEL_PATTERN: "write a label's key, as example.com/name",
+    base.LABEL_VALUE_PATTERN: "write a label's value: letters, digits, '-', '_' and '.'",
+    base.IDENTIFIER_PATTERN: "write an identifier: letters, digits and '_'",
+    base.OPERATOR_ID_PATTERN: "write an id: letters, digits, '-' and '_'",
+}
+_TYPE_HELP = {
+    "string_type": ("is not text", "write a string"),
+    "int_type": ("is not a whole number", "write a number without a point"),
+    "int_parsing": ("is not a whole number", "write a number without a point"),
+    "int_from_float": ("is not a whole number", "write a number without a point"),
+    "float_type": ("is not a number", "write a number"),
+    "float_parsing": ("is not a number", "write a number"),
+    "bool_type": ("is neither true nor false", "write true or false"),
+    "bool_parsing": ("is neither true nor false", "write true or false"),
+    "list_type": ("is not a list", "write a list"),
+    "dict_type": ("is not a mapping", "write a mapping of names to values"),
+    "model_type": ("is not a mapping", "write a mapping of fields to values"),
+    "model_attributes_type": ("is not a mapping", "write a mapping of fields to values"),
+}
+
+
+def key_of(raw: Mapping[str, Any], namespace: str = "default") -> Key:
+    """The identity of a raw object; namespaced ones without a namespace are in `namespace`."""
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    kind = str(raw.get("kind", ""))
+    scope = "" if kind in CLUSTER_SCOPED else str(metadata.get("namespace") or namespace)
+    return Key(kind, scope, str(metadata.get("name", "")))
+
+
+def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | None, list[Finding]]:
+    """The object, or None, and all that is wrong with it by itself (other objects are not looked at)."""
+    key = key_of(raw, namespace)
+    model = MODELS.get((str(raw.get("apiVersion")), key.kind))
+    if model is None:
+        return None, [_unknown_kind(raw, key)]
+    raw = {name: value for name, value in raw.items() if value is not None}
+    findings = [Finding(key, path, message, "") for path, message in _broken_rules(model, raw, "")]
+    if not NAME_RULE.holds(raw) and key.kind != "Node":
+        findings.append(Finding(key, NAME_RULE.field, f"{shown(key.name)} is too long", NAME_RULE.message))
+    result: Object | None = None
+    try:
+        result = model.model_validate(raw)  # type: ignore[assignment]
+    except ValidationError as error:
+        findings.extend(_finding(key, model, detail) for detail in error.errors(include_url=False))
+    if findings:
+        return None, findings
+    assert result is not None
+    if key.namespace != result.metadata.namespace:
+        metadata = result.metadata.model_copy(update={"namespace": key.namespace})
+        result = result.model_copy(update={"metadata": metadata})
+    return result, []
+
+
+def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
+    versions = {kind: version for version, kind in MODELS}
+    if key.kind in versions:
+        return Finding(
+            key, "apiVersion", f"{shown(raw.get('apiVersion'))} is not known", f"write {versions[key.kind]}"
+        )
+    if not key.kind:
+        return Finding(None, "kind", "is missing", f"write apiVersion: {API_VERSION} and a kind")
+    return Finding(key, "kind", f"{shown(key.kind)} is not known", suggestion(key.kind, versions))
+
+
+def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
+    """(field path, message) of every rule that `raw` breaks, in all models within `kind`."""
+    kind = _bare(kind)
+    if get_origin(kind) is list and isinstance(raw, list):
+        for i, item in enumerate(raw):
+            yield from _broken_rules(get_args(kind)[0], item, f"{path}[{i}]")
+    elif isinstance(kind, type) and issubclass(kind, Model) and isinstance(raw, Mapping):
+        for rule in kind.rules:
+            if not rule.holds(raw):
+                yield ".".join(filter(None, (path, rule.field))), rule.message
+        for name, field in kind.model_fields.items():
+            alias = field.alias or name
+            if raw.get(alias) is not None:
+                yield from _broken_rules(field.annotation, raw[alias], f"{path}.{alias}".lstrip("."))
+
+
+def _finding(key: Key, model: type[Model], detail: Mapping[str, Any]) -> Finding:
+    path = ""
+    for part in detail["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    wrong, right = _wording(model, detail)
+    return Finding(key, path.replace(".[key]", "").lstrip("."), wrong, right)
+
+
+def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
+    """(what is wrong, what would be right) of one of pydantic's errors."""
+    kind, context, value = detail["type"], detail.get("ctx", {}), shown(detail["input"])
+    if kind == "missing":
+        return "is missing", "it must be given"
+    if kind == "extra_forbidden":
+        return "no such field", suggestion(
+            str(detail["loc"][-1]), _siblings(model, detail["loc"]), "fields are"
+        )
+    if kind == "weir":
+        return f"{value} {context['wrong']}", context["right"]
+    if kind in _TYPE_HELP:
+        wrong, right = _TYPE_HELP[kind]
+        return f"{value} {wrong}", right
+    if kind == "literal_error":
+        return f"{value} is not allowed", f"write one of {context['expected'].replace(' or ', ', ')}"
+    if kind == "string_pattern_mismatch":
+        right = _PATTERN_HELP.get(context["pattern"], f"it must match {context['pattern']}")
+        return f"{value} is not allowed here", right
+    limits = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
+    if kind in limits:
+        words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+        limit = limits[kind]
+        return f"{value} is out of range", f"write a number {words[limit]} {context[limit]}"
+    if kind.endswith(("too_long", "too_short")):
+        limit = context.get("max_length", context.get("min_length"))
+        side = "at most" if kind.endswith("long") else "at least"
+        return f"{value} is too {kind.rsplit('_', 1)[1]}", f"{side} {limit} are allowed"
+    return f"{value}: {detail['msg']}", ""
+
+
+def _siblings(kind: Any, path: tuple[Any, ...]) -> list[str]:
+    """Names of the fields of the model in which the last element of `path` stands."""
+    for part in path[:-1]:
+        kind = _inner(kind, part)
+    kind = _inner(kind, None)
+    if isinstance(kind, type) and issubclass(kind, Model):
+        return [field.alias or name for name, field in kind.model_fields.items()]
+    return []
+
+
+def _inner(kind: Any, part: Any) -> Any:
+    """The type of field, item or value `part` of `kind`; with None only wrappers are taken off."""
+    kind = _bare(kind)
+    if part is None:
+        return kind
+    if get_origin(kind) in (list, dict):
+        return get_args(kind)[-1]
+    if isinstance(kind, type) and issubclass(kind, Model):
+        for name, field in kind.model_fields.items():
+            if (field.alias or name) == part:
+                return field.annotation
+    return None
+
+
+def _bare(kind: Any) -> Any:
+    """`X` of `Annotated[X, ...]` and of `X | None`."""
+    while True:
+        if get_origin(kind) is Annotated:
+            kind = get_args(kind)[0]
+        elif get_origin(kind) in (Union, UnionType):
+            kind = next(choice for choice in get_args(kind) if choice is not NoneType)
+        else:
+            return kind

@@ -1,0 +1,121 @@
+"""One object's errors: all at once, each with its field, its value and what would be right."""
+
+import pytest
+from weir_operator.api.kinds import KINDS
+from weir_operator.manifests.parse import parse
+
+
+def query(**spec):
+    return {"apiVersion": "weir.dev/v1alpha1", "kind": "StreamQuery", "metadata": {"name": "q"}, "spec": spec}
+
+
+def messages(raw):
+    return [finding.message for finding in parse(raw)[1]]
+
+
+def test_values_are_in_si_units():
+    item, errors = parse(query(sql="SELECT 1", maxLatency="200ms", priority=3))
+    assert errors == []
+    assert item.spec.max_latency == 0.2
+    assert item.metadata.namespace == "default"
+    assert item.spec.policy == "default"
+    assert item.spec.sink.noop is not None
+
+
+def test_all_errors_of_an_object_at_once():
+    raw = query(
+        maxLatency="2 s", priorty=1, deliverTo={"zone": "a", "node": "b"}, sink={"files": {"uri": "../x"}}
+    )
+    assert sorted(messages(raw)) == [
+        "spec.deliverTo: at most one of node, zone, selector may be given",
+        'spec.maxLatency: "2 s" is not a duration; write it with its unit, as 500ms, 10s or 5m',
+        "spec.priorty: no such field; did you mean priority?",
+        "spec.sink.files.uri: uri must stay under the namespace's root: no '..' in it",
+        "spec: exactly one of sql, operators must be given",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({}, "spec: exactly one of sql, operators must be given"),
+        ({"sql": "x", "operators": []}, "spec: exactly one of"),
+        ({"sql": ""}, 'spec.sql: "" is too short; at least 1 are allowed'),
+        ({"sql": "x" * 16385}, "is too long; at most 16384 are allowed"),
+        ({"sql": 5}, "spec.sql: 5 is not text; write a string"),
+        ({"sql": "x", "priority": 1.5}, "spec.priority: 1.5 is not a whole number"),
+        ({"sql": "x", "order": "none"}, "spec.order: \"none\" is not allowed; write one of 'free', 'fixed'"),
+        ({"sql": "x", "policy": "No_Good"}, 'spec.policy: "No_Good" is not allowed here; write a name'),
+        ({"sql": "x", "tolerations": "all"}, 'spec.tolerations: "all" is not a list; write a list'),
+        ({"sql": "x", "resources": {"cpu": "lots"}}, 'spec.resources.cpu: "lots" is not a quantity'),
+        ({"sql": "x", "env": [{"name": "PYTHONPATH", "value": "/x"}]}, "spec.env[0].name: names that steer"),
+        ({"sql": "x", "sink": {"kafka": {"topic": "t"}}}, "spec.sink.kafka.bootstrapServers: is missing"),
+        ({"operators": [{"id": "f", "kind": "filter", "inputs": ["a"]}]}, "operators[0]: predicate must be"),
+        (
+            {"operators": [{"id": "j", "kind": "join", "inputs": ["a"], "window": "5s"}]},
+            "spec.operators[0].inputs: a join has 2 inputs",
+        ),
+        (
+            {"operators": [{"id": "p", "kind": "project", "inputs": ["a"], "colums": ["a.x"]}]},
+            "spec.operators[0].colums: no such field; did you mean columns?",
+        ),
+    ],
+)  # fmt: skip
+def test_wording(spec, message):
+    assert any(message in text for text in messages(query(**spec))), messages(query(**spec))
+
+
+def test_an_unknown_kind_is_told_with_the_nearest_one():
+    raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "StreamQery", "metadata": {"name": "x"}}
+    assert messages(raw) == ['kind: "StreamQery" is not known; did you mean StreamQuery?']
+
+
+def test_another_version_is_told():
+    raw = {"apiVersion": "weir.dev/v1", "kind": "Stream", "metadata": {"name": "x"}}
+    assert messages(raw) == ['apiVersion: "weir.dev/v1" is not known; write weir.dev/v1alpha1']
+
+
+def test_a_name_too_long_for_pods_is_refused():
+    raw = query(sql="x")
+    raw["metadata"]["name"] = "x" * 51
+    assert "at most 50 letters" in messages(raw)[0]
+
+
+def test_what_kubernetes_adds_to_metadata_and_status_is_no_error():
+    raw = query(sql="x")
+    raw["metadata"] |= {"managedFields": [], "uid": "1", "selfLink": "x", "generation": 2}
+    raw["status"] = {"observedGeneration": 2, "conditions": [], "fromTheFuture": 1}
+    item, errors = parse(raw)
+    assert errors == []
+    assert item.metadata.generation == 2
+
+
+def test_a_node_as_kubectl_prints_it():
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "w-1.example", "labels": {"kubernetes.io/os": "linux"}},
+        "spec": {"podCIDR": "x", "taints": [{"key": "a", "effect": "NoSchedule"}], "unschedulable": True},
+        "status": {
+            "allocatable": {"cpu": "1930m", "memory": "7Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "x"}],
+            "nodeInfo": {"architecture": "amd64"},
+        },
+    }  # fmt: skip
+    item, errors = parse(node)
+    assert errors == []
+    assert item.status.allocatable.cpu == 1.93
+    assert item.spec.unschedulable
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_no_rule_crashes_on_nonsense(kind):
+    for nonsense in (None, 5, "x", [], {}, [[]], {"spec": 5}):
+        raw = {
+            "apiVersion": "weir.dev/v1alpha1",
+            "kind": kind.name,
+            "metadata": {"name": "x"},
+            "spec": nonsense,
+        }
+        parse(raw)
+        parse({**raw, "metadata": nonsense})
