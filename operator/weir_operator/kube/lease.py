@@ -1,0 +1,43 @@
+"""The Lease of a fragment: the truth about who may write its output, as the controller sees it.
+
+The operator makes it (a driver may not create any) and writes the hand-over; drivers of the fragment
+take, renew and release it. Both write different fields, and a driver's update fails when the
+hand-over was written in between, so neither undoes the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.controller.snapshot import Lease
+from weir_operator.kube import names
+from weir_operator.kube.owner import Owner, metadata
+from weir_operator.kube.times import seconds
+
+
+def build_lease_spec(namespace: str, fragment: str, query: str, owner: Owner) -> dict[str, Any]:
+    """The Lease, without a holder: `spec` belongs to the drivers alone."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata(names.object_name(fragment), namespace, names.labels(fragment, query), owner),
+    }
+
+
+def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
+    """The lease, or None while no driver has ever taken it."""
+    spec = manifest.get("spec") or {}
+    if not spec.get("leaseTransitions"):
+        return None
+    notes = manifest["metadata"].get("annotations") or {}
+    handover = notes.get(names.HANDOVER)
+    return Lease(
+        fragment=manifest["metadata"]["name"],
+        epoch=int(spec["leaseTransitions"]),
+        holder=spec.get("holderIdentity") or "",
+        renewed=seconds(spec.get("renewTime")),
+        duration=float(spec.get("leaseDurationSeconds") or 0),
+        handover=int(handover) if handover else None,
+        released=notes.get(names.RELEASED) == "true",
+    )

@@ -1,0 +1,78 @@
+"""A driver's Pod, read as a process of the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.controller.snapshot import Lease, Process, ProcessState
+from weir_operator.kube import names
+from weir_operator.kube.times import seconds
+
+CANNOT_RUN = 2  # exit code of the runtime: the spec is refused, and would be again
+ENDED = (0, 75)  # finished, released or stopped; fenced
+
+
+def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: float | None) -> Process:
+    """What runs, from the Pod, the fragment's lease and whether the Pod's node answers."""
+    meta, spec = pod["metadata"], pod["spec"]
+    notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
+    status = pod.get("status") or {}
+    container = next(iter(status.get("containerStatuses") or ()), {})
+    writes = lease is not None and lease.epoch == epoch and not lease.released
+    state, since, message = _state(pod, container, writes)
+    if node_lost_since is not None and spec.get("nodeName"):
+        state, since, message = "lost", node_lost_since, f"node {spec['nodeName']} does not answer"
+    return Process(
+        fragment=notes.get(names.FRAGMENT, meta["labels"][names.FRAGMENT]),
+        epoch=epoch,
+        node=spec.get("nodeName", ""),
+        wanted_node=notes.get(names.NODE, ""),
+        state=state,
+        since=since,
+        build=notes.get(names.BUILD, ""),
+        restarts=int(container.get("restartCount", 0)),
+        message=message,
+        terminating="deletionTimestamp" in meta,
+    )
+
+
+def _state(
+    pod: Mapping[str, Any], container: Mapping[str, Any], writes: bool
+) -> tuple[ProcessState, float, str]:
+    """State, since when, and what a person should know about it."""
+    status = pod.get("status") or {}
+    created = seconds(pod["metadata"].get("creationTimestamp"))
+    conditions = {c["type"]: c for c in status.get("conditions") or ()}
+    if status.get("phase") == "Failed":  # evicted by the node, or never admitted by it
+        return "failed", created, status.get("message") or status.get("reason", "")
+    if not pod["spec"].get("nodeName"):
+        scheduled = conditions.get("PodScheduled", {})
+        return "pending", created, scheduled.get("message", "")
+    current = container.get("state") or {}
+    if "running" in current:
+        ready = conditions.get("Ready", {})
+        if container.get("ready"):
+            return ("running" if writes else "standby"), seconds(ready.get("lastTransitionTime")), ""
+        return "starting", seconds(current["running"].get("startedAt")), _last_error(container)
+    return _not_running(container, created)
+
+
+def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessState, float, str]:
+    current = container.get("state") or {}
+    last = current.get("terminated") or (container.get("lastState") or {}).get("terminated")
+    waiting = current.get("waiting") or {}
+    if last is None:
+        return "starting", created, ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
+    since, code = seconds(last.get("finishedAt")), last.get("exitCode")
+    if code in ENDED:
+        return "stopped", since, f"ended with exit code {code}"
+    return ("failed" if code == CANNOT_RUN else "starting"), since, _last_error(container)
+
+
+def _last_error(container: Mapping[str, Any]) -> str:
+    """The end of what the last life of the container said."""
+    current = container.get("state") or {}
+    last = current.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
+    text = (last.get("message") or "").strip() or last.get("reason", "")
+    return f"exit code {last['exitCode']}: {text[-1000:]}" if last.get("exitCode") else ""

@@ -1,0 +1,56 @@
+"""What pods ask for, in cores and bytes (the scheduler's arithmetic)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weir_operator.api.values import parse_quantity
+from weir_operator.controller.snapshot import Requests
+
+
+def requests_of(pod: Mapping[str, Any]) -> Requests:
+    """What the scheduler counts: containers and sidecars together, or an init container that asks for
+    more while it runs, and the pod's overhead. Pod-level requests come before those of containers.
+    """
+    spec = pod["spec"]
+    overhead = Requests(_amount(spec.get("overhead"), "cpu"), _amount(spec.get("overhead"), "memory"))
+    cpu = _effective(spec, "cpu")
+    memory = _effective(spec, "memory")
+    return Requests(cpu + overhead.cpu, memory + overhead.memory)
+
+
+def _effective(spec: Mapping[str, Any], resource: str) -> float:
+    whole = spec.get("resources", {}).get("requests", {})
+    if resource in whole:
+        return _amount(whole, resource)
+    main = sum(_request(container, resource) for container in spec["containers"])
+    sidecars = peak = 0.0
+    for container in spec.get("initContainers", ()):
+        request = _request(container, resource)
+        if container.get("restartPolicy") == "Always":
+            sidecars += request
+            peak = max(peak, sidecars)
+        else:
+            peak = max(peak, sidecars + request)
+    return max(main + sidecars, peak)
+
+
+def _request(container: Mapping[str, Any], resource: str) -> float:
+    return _amount(container.get("resources", {}).get("requests"), resource)
+
+
+def _amount(amounts: Mapping[str, Any] | None, resource: str) -> float:
+    return parse_quantity((amounts or {}).get(resource, "0"))
+
+
+def sum_by_node(pods: Iterable[Mapping[str, Any]]) -> dict[str, Requests]:
+    """Requests of all pods on a node that still run or will, by the node's name."""
+    totals: dict[str, Requests] = {}
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            continue
+        before, more = totals.get(node, Requests()), requests_of(pod)
+        totals[node] = Requests(before.cpu + more.cpu, before.memory + more.memory)
+    return totals
