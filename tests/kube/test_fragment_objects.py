@@ -22,7 +22,7 @@ def test_a_driver_without_executors_may_touch_one_lease_and_nothing_else() -> No
         "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],
         "resourceNames": ["delays-f1"],
-        "verbs": ["get", "update"],
+        "verbs": ["get", "update", "watch"],
     }
 
 

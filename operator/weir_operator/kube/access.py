@@ -33,7 +33,7 @@ def build_role_spec(
             "apiGroups": ["coordination.k8s.io"],
             "resources": ["leases"],
             "resourceNames": [names.object_name(fragment)],
-            "verbs": ["get", "update"],
+            "verbs": ["get", "update", "watch"],
         }
     ]
     if executors:

@@ -12,10 +12,29 @@ from weir_operator.kube.owner import Owner, metadata
 SPEC_PATH = "/etc/weir/fragment.json"
 DATA_PATH = "/var/lib/weir"
 SECRETS_PATH = "/etc/weir/secrets"
-RUNTIME_PORT = 8080  # /metrics, /healthz, /readyz
+
 DRIVER_PORT = 7078  # executors reach the driver here
 BLOCK_PORT = 7079
 GRACE_SECONDS = 60  # a batch under way is committed before the process ends
+
+_USER = 185  # of the images
+
+RESTRICTED_POD: Mapping[str, Any] = {
+    "runAsNonRoot": True,
+    "runAsUser": _USER,
+    "runAsGroup": _USER,
+    "fsGroup": _USER,
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What the `restricted` standard asks of a pod."""
+
+RESTRICTED_CONTAINER: Mapping[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""What the `restricted` standard asks of a container, and a root file system that nobody writes."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +50,8 @@ class Template:
     pull_secrets: tuple[str, ...] = ()
     service_account: str | None = None  # None: one of its own for each fragment
     claim: str | None = None  # ReadWriteMany claim of exchange and checkpoints, in the query's namespace
-    run_as_user: int = 185
-    run_as_group: int = 185
-    fs_group: int | None = None
+    pod_security: Mapping[str, Any] | None = None  # None: what the `restricted` standard asks
+    container_security: Mapping[str, Any] | None = None
     priority_class: str | None = None
     runtime_class: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +125,7 @@ def _pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
         "enableServiceLinks": False,
         "serviceAccountName": template.service_account or names.object_name(driver.fragment),
         "automountServiceAccountToken": True,  # it renews its Lease
-        "securityContext": pod_security(template),
+        "securityContext": dict(template.pod_security or RESTRICTED_POD),
         "containers": [_container(driver, template)],
         "volumes": _volumes(driver, template),
         "tolerations": [dict(t) for t in driver.tolerations],
@@ -127,27 +145,6 @@ def pin_to(node: str) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
-def pod_security(template: Template) -> dict[str, Any]:
-    """What the `restricted` standard asks of a pod."""
-    return {
-        "runAsNonRoot": True,
-        "runAsUser": template.run_as_user,
-        "runAsGroup": template.run_as_group,
-        "fsGroup": template.run_as_group if template.fs_group is None else template.fs_group,
-        "fsGroupChangePolicy": "OnRootMismatch",
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
-def container_security() -> dict[str, Any]:
-    """What the `restricted` standard asks of a container, and a root file system that nobody writes."""
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-
-
 def _container(driver: Driver, template: Template) -> dict[str, Any]:
     request = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
     return {
@@ -156,14 +153,14 @@ def _container(driver: Driver, template: Template) -> dict[str, Any]:
         "imagePullPolicy": template.pull_policy,
         "args": ["python3", "-m", "weir_runtime", SPEC_PATH],
         "env": _environment(driver),
-        "ports": [{"name": "metrics", "containerPort": RUNTIME_PORT, "protocol": "TCP"}],
+        "ports": [{"name": "metrics", "containerPort": names.RUNTIME_PORT, "protocol": "TCP"}],
         # Memory is limited so that a leak ends here and not on its neighbours; CPU is not: an idle
         # core is free, and throttling would make batches of one fragment wait for nothing.
         "resources": {"requests": request, "limits": {"memory": request["memory"]}},
         "startupProbe": _probe("/healthz", period=2, failures=90),
         "livenessProbe": _probe("/healthz", period=10, failures=6),
         "readinessProbe": _probe("/readyz", period=2, failures=2),
-        "securityContext": container_security(),
+        "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": _mounts(driver, template),
     }
@@ -189,7 +186,7 @@ def _environment(driver: Driver) -> list[dict[str, Any]]:
 
 def _probe(path: str, period: int, failures: int) -> dict[str, Any]:
     return {
-        "httpGet": {"path": path, "port": RUNTIME_PORT},
+        "httpGet": {"path": path, "port": names.RUNTIME_PORT},
         "periodSeconds": period,
         "timeoutSeconds": 2,
         "failureThreshold": failures,

@@ -18,6 +18,8 @@ SPEC = f"{GROUP}/spec"  # annotation: the FragmentSpec, mounted into the driver 
 HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
 RELEASED = f"{GROUP}/released"  # annotation of a lease
 
+RUNTIME_PORT = 8080  # of a driver: /metrics, /healthz, /readyz
+
 MANAGED = f"{MANAGED_BY}={FIELD_MANAGER}"
 DRIVERS = f"{MANAGED},{ROLE}=driver"
 

@@ -1,0 +1,228 @@
+"""The cluster port on Kubernetes: everything there is, read; every action, applied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from weir_operator.controller.decision import (
+    Action,
+    DeletePlacement,
+    Event,
+    Forget,
+    HandOver,
+    Protect,
+    Start,
+    Stop,
+    WritePlacement,
+    WriteStatus,
+)
+from weir_operator.controller.ports import Observed
+from weir_operator.controller.snapshot import Process, Requests
+from weir_operator.kube import names
+from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.budget import build_disruption_budget_spec
+from weir_operator.kube.events import build_event_spec
+from weir_operator.kube.fragment import start_fragment, stop_fragment
+from weir_operator.kube.lease import read_lease
+from weir_operator.kube.nodes import drained_since, lost_since
+from weir_operator.kube.owner import Owner
+from weir_operator.kube.process import read_process
+from weir_operator.kube.quantities import sum_by_node
+from weir_operator.kube.settings import Settings
+from weir_operator.kube.template import template_of
+
+KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
+CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
+FOREIGN_SECONDS = 30.0
+API_VERSION = "weir.dev/v1alpha1"
+Address = tuple[str, int]  # fragment, epoch
+
+
+class KubernetesCluster:
+    """`observe` reads afresh; the rest uses what was last observed to find owners and namespaces."""
+
+    def __init__(self, api: Api, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+        self._api = api
+        self._settings = settings
+        self._clock = clock
+        self._foreign: dict[str, Requests] = {}
+        self._foreign_at = float("-inf")
+        self._drain_seen: dict[str, float] = {}
+        self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+        self._namespaces: dict[str, str] = {}  # of each fragment
+        self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
+
+    # observe
+
+    def observe(self) -> Observed:
+        """Raises ApiError when the API server does not answer: the loop then changes nothing."""
+        nodes = list(self._api.list("Node"))
+        objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
+        pods = list(self._list("Pod", selector=names.DRIVERS))
+        leases = list(self._list("Lease", selector=names.MANAGED))
+        budgets = list(self._list("PodDisruptionBudget", selector=names.MANAGED))
+        self._remember(objects, pods, leases)
+        held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
+        gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
+        processes = tuple(
+            read_process(pod, held.get(pod["metadata"]["labels"][names.FRAGMENT]), _lost(pod, gone))
+            for pod in pods
+        )
+        protected = frozenset(budget["metadata"]["name"] for budget in budgets)
+        return Observed(
+            objects=tuple(objects),
+            processes=processes,
+            leases=held,
+            foreign=self._other_requests(),
+            protected=protected,
+            budget_since=self._drains(nodes, processes, protected),
+        )
+
+    def _list(self, kind: str, namespaced: bool = True, selector: str = "") -> Iterator[dict[str, Any]]:
+        for namespace in (self._settings.watch_namespaces if namespaced else ()) or ("",):
+            yield from self._api.list(kind, namespace, selector)
+
+    def _remember(
+        self,
+        objects: list[dict[str, Any]],
+        pods: list[dict[str, Any]],
+        leases: list[dict[str, Any]],
+    ) -> None:
+        self._objects = {
+            (o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in objects
+        }
+        self._namespaces = {
+            o["metadata"]["labels"][names.FRAGMENT]: o["metadata"]["namespace"] for o in [*pods, *leases]
+        }
+        self.addresses = {
+            (pod["metadata"]["labels"][names.FRAGMENT], int(pod["metadata"]["labels"][names.EPOCH])): (
+                f"{pod['status']['podIP']}:{names.RUNTIME_PORT}"
+            )
+            for pod in pods
+            if pod.get("status", {}).get("podIP")
+        }
+
+    def _other_requests(self) -> dict[str, Requests]:
+        """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""
+        if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
+            self._foreign = sum_by_node(
+                self._api.list("Pod", selector=f"{names.ROLE} notin (driver,executor)")
+            )
+            self._foreign_at = self._clock()
+        return self._foreign
+
+    def _drains(
+        self, nodes: list[dict[str, Any]], processes: tuple[Process, ...], protected: frozenset[str]
+    ) -> dict[str, float]:
+        """Since when each protected fragment's node wants to be empty."""
+        now = self._clock()
+        since = {
+            node["metadata"]["name"]: at
+            for node in nodes
+            if (at := drained_since(node, self._drain_seen.get(node["metadata"]["name"], now))) is not None
+        }
+        self._drain_seen = since
+        return {p.fragment: since[p.node] for p in processes if p.fragment in protected and p.node in since}
+
+    # apply
+
+    def apply(self, action: Action) -> None:
+        """Carry out one action; ApiError: it is tried again at the next round."""
+        match action:
+            case Start():
+                self._start(action)
+            case Stop():
+                stop_fragment(self._api, self._namespace(action.fragment), action.fragment, action.epoch)
+            case HandOver():
+                notes = {"metadata": {"annotations": {names.HANDOVER: str(action.epoch)}}}
+                name = names.object_name(action.fragment)
+                self._api.merge("Lease", self._namespace(action.fragment), name, notes)
+            case Protect():
+                self._protect(action)
+            case Forget():
+                self._forget(action)
+
+    def _start(self, action: Start) -> None:
+        namespace, name = action.query.split("/", 1)
+        query = self._objects.get(("StreamQuery", namespace, name))
+        policy = self._objects.get(("PlacementPolicy", "", action.policy))
+        start_fragment(
+            self._api, action, self._owner(action.query), query or {}, template_of(policy, self._settings)
+        )
+        self._namespaces[action.spec.name] = namespace
+
+    def _protect(self, action: Protect) -> None:
+        namespace = action.query.split("/", 1)[0]
+        if action.wanted:
+            owner = self._owner(action.query)
+            self._api.apply(build_disruption_budget_spec(namespace, action.fragment, action.query, owner))
+        else:
+            self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))
+
+    def _forget(self, action: Forget) -> None:
+        namespace, name = action.query.split("/", 1)[0], names.object_name(action.fragment)
+        for kind in ("PodDisruptionBudget", "Lease", "RoleBinding", "Role", "ServiceAccount"):
+            self._api.delete(kind, namespace, name)
+
+    def _namespace(self, fragment: str) -> str:
+        try:
+            return self._namespaces[names.object_name(fragment)]
+        except KeyError:
+            raise ApiError(404, f"fragment {fragment} has neither a pod nor a lease") from None
+
+    def _owner(self, query: str) -> Owner:
+        """The query's Placement; it was written before anything of it is started."""
+        namespace, name = query.split("/", 1)
+        found = self._objects.get(("Placement", namespace, name)) or self._api.get(
+            "Placement", namespace, name
+        )
+        if not found:
+            raise ApiError(404, f"query {query} has no Placement")
+        return Owner(name, found["metadata"]["uid"])
+
+    # report
+
+    def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
+        """Record an intent: the Placement's spec, then its status."""
+        namespace, name = placement.query.split("/", 1)
+        if isinstance(placement, DeletePlacement):
+            self._api.delete("Placement", namespace, name)
+            return
+        query = self._objects.get(("StreamQuery", namespace, name))
+        if query is None:
+            raise ApiError(404, f"query {placement.query} is gone")
+        owner = Owner(name, query["metadata"]["uid"], kind="StreamQuery")
+        meta = {
+            "name": name,
+            "namespace": namespace,
+            "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.QUERY: names.object_name(name)},
+            "ownerReferences": [owner.reference()],
+        }
+        found = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
+        written = self._api.apply({**found, "spec": dict(placement.spec)})
+        if placement.status:
+            self._apply_status("Placement", namespace, name, placement.status)
+        self._objects["Placement", namespace, name] = {"kind": "Placement", **written}
+
+    def write_status(self, status: WriteStatus) -> None:
+        """Write a user's object's `/status` subresource, and nothing else of it."""
+        self._apply_status(status.kind, status.namespace, status.name, status.status)
+
+    def _apply_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+        found = {"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "status": dict(status)}
+        self._api.apply(found, subresource="status")
+
+    def emit(self, event: Event) -> None:
+        """Publish an event about the query."""
+        namespace, name = event.query.split("/", 1)
+        about = self._objects.get(("StreamQuery", namespace, name))
+        self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
+
+
+def _lost(pod: Mapping[str, Any], gone: Mapping[str, float | None]) -> float | None:
+    """Since when the pod's node is lost; a node that is no more is lost since ever."""
+    node = pod["spec"].get("nodeName")
+    return gone.get(node, 0.0) if node else None

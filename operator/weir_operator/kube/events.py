@@ -1,0 +1,40 @@
+"""Events about a query, with the stable reasons that the controller gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.controller.decision import Event
+from weir_operator.kube.times import micro_time
+
+REPORTER = "weir.dev/operator"
+_LONGEST_NOTE = 1024  # of the API
+
+
+def build_event_spec(
+    event: Event, about: Mapping[str, Any] | None, reporter: str, at: float
+) -> dict[str, Any]:
+    """An `events.k8s.io/v1` Event. Its name has the time in it, so that one is never taken for another."""
+    namespace, name = event.query.split("/", 1)
+    meta = (about or {}).get("metadata", {})
+    regarding = {
+        "apiVersion": "weir.dev/v1alpha1",
+        "kind": "StreamQuery",
+        "namespace": namespace,
+        "name": name,
+        **({"uid": meta["uid"]} if meta.get("uid") else {}),
+    }
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{int(at * 1e6):x}", "namespace": namespace},
+        "eventTime": micro_time(at),
+        "reportingController": REPORTER,
+        "reportingInstance": reporter,
+        "action": event.reason,
+        "reason": event.reason,
+        "regarding": regarding,
+        "note": event.message[:_LONGEST_NOTE],
+        "type": "Warning" if event.warning else "Normal",
+    }

@@ -1,0 +1,93 @@
+"""Starting and stopping one process of a fragment: its rights, its lease, its Pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from weir_operator.api.values import parse_quantity
+from weir_operator.controller.decision import Start
+from weir_operator.kube import names
+from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
+from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spec
+from weir_operator.kube.lease import build_lease_spec
+from weir_operator.kube.owner import Owner
+
+JVM_OVERHEAD = 700 * 2**20  # [bytes] beside the heap: metaspace, threads, RocksDB, Python workers
+LEAST_CPU = 0.1  # [cores]
+
+
+def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
+    """What the Pod is made from; `query` is the StreamQuery, {} when it is gone."""
+    spec, wishes = action.spec, query.get("spec") or {}
+    resources = wishes.get("resources") or {}
+    least = spec.heap_mb * 2**20 + JVM_OVERHEAD
+    return Driver(
+        namespace=spec.namespace,
+        fragment=spec.name,
+        epoch=spec.epoch,
+        node=spec.node,
+        query=action.query,
+        spec=replace(spec, port=names.RUNTIME_PORT).to_json(),
+        build=action.build,
+        cpu=parse_quantity(resources["cpu"]) if "cpu" in resources else LEAST_CPU,
+        memory=max(least, parse_quantity(resources.get("memory", "0"))),
+        owner=owner,
+        standby=spec.standby,
+        executors=int(resources.get("executors", 0)),
+        tolerations=tuple(wishes.get("tolerations") or ()),
+        env={entry["name"]: entry.get("value", "") for entry in wishes.get("env") or ()},
+        labels=wishes.get("labels") or {},
+        secrets=secrets_of(action),
+    )
+
+
+def secrets_of(action: Start) -> tuple[str, ...]:
+    """Names of the Secrets that the fragment's sources and sink refer to."""
+    found: set[str] = set()
+    connectors = [*(i.source for i in action.spec.inputs), action.spec.output.options]
+    while connectors:
+        for key, value in connectors.pop().items():
+            if isinstance(value, Mapping):
+                connectors.append(value)
+            elif key in ("secretRef", "caSecretRef") and value:
+                found.add(str(value))
+    return tuple(sorted(found))
+
+
+def start_fragment(
+    api: Api, action: Start, owner: Owner, query: Mapping[str, Any], template: Template
+) -> None:
+    """Have the Pod of this fragment and epoch, and before it what it needs.
+
+    A Pod cannot be changed in place: one of another build goes first, and a later round makes it anew.
+    """
+    driver = driver_of(action, owner, query)
+    found = api.get("Pod", driver.namespace, names.pod_name(driver.fragment, driver.epoch))
+    if found is not None:
+        _replace_if_needed(api, found, action)
+        return
+    about = (driver.namespace, driver.fragment, driver.query, owner)
+    if not template.service_account:
+        api.apply(build_service_account_spec(*about))
+    api.apply(build_role_spec(*about, executors=driver.executors))
+    api.apply(build_role_binding_spec(*about, account=template.service_account))
+    api.apply(build_lease_spec(*about))
+    api.create(build_driver_pod_spec(driver, template))
+
+
+def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
+    meta = pod["metadata"]
+    if "deletionTimestamp" in meta:
+        raise ApiError(409, f"pod {meta['name']} is still ending")
+    other_build = meta["annotations"].get(names.BUILD) != action.build
+    if other_build or pod.get("status", {}).get("phase") == "Failed":
+        api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
+        raise ApiError(409, f"pod {meta['name']} is replaced")
+
+
+def stop_fragment(api: Api, namespace: str, fragment: str, epoch: int) -> None:
+    """End the Pod with its grace period; on a lost node the node's own return ends it."""
+    api.delete("Pod", namespace, names.pod_name(fragment, epoch))

@@ -1,0 +1,66 @@
+"""How the operator was installed: what the chart puts into its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every value has an environment variable; the chart's values.yaml describes them.
+
+    `watch_namespaces` empty: all. `prometheus_url` empty: fragments are scraped directly.
+    """
+
+    runtime_image: str = "weir-runtime:dev"
+    runtime_pull_policy: str = "IfNotPresent"
+    runtime_pull_secrets: tuple[str, ...] = ()
+    watch_namespaces: tuple[str, ...] = ()
+    namespace: str = "default"  # the operator's own: leader election
+    identity: str = "weir"  # the operator's pod
+    claim: str = "weir-exchange"
+    prometheus_url: str = ""
+    probe_port: int = 8081
+    metrics_port: int = 8080
+    webhook_port: int = 0  # 0: no webhook
+
+    @staticmethod
+    def of_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+        """Raises ValueError that names the variable."""
+        default = Settings()
+        return Settings(
+            runtime_image=environment.get("WEIR_RUNTIME_IMAGE", default.runtime_image),
+            runtime_pull_policy=environment.get("WEIR_RUNTIME_PULL_POLICY", default.runtime_pull_policy),
+            runtime_pull_secrets=_names(environment.get("WEIR_RUNTIME_PULL_SECRETS", "")),
+            watch_namespaces=_names(environment.get("WEIR_WATCH_NAMESPACES", "")),
+            namespace=environment.get("POD_NAMESPACE") or _own_namespace(),
+            identity=environment.get("POD_NAME", "") or os.uname().nodename,
+            claim=environment.get("WEIR_CLAIM", default.claim),
+            prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
+            probe_port=_port(environment, "WEIR_PROBE_PORT", default.probe_port),
+            metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
+            webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),
+        )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _own_namespace() -> str:
+    file = _ACCOUNT / "namespace"
+    return file.read_text().strip() if file.exists() else "default"
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "")
+    if not text:
+        return default
+    if not text.isdigit() or not 0 <= int(text) <= 65535:
+        raise ValueError(f"{name}: {text!r} is no port; write a number from 0 to 65535")
+    return int(text)

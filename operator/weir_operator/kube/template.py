@@ -1,0 +1,36 @@
+"""From a PlacementPolicy's pod template and the operator's settings to the template of a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.kube.driver_pod import Template
+from weir_operator.kube.settings import Settings
+
+
+def template_of(policy: Mapping[str, Any] | None, settings: Settings) -> Template:
+    """`policy` is the object as the API server gives it; None: the built-in one."""
+    spec = (policy or {}).get("spec") or {}
+    pod = spec.get("podTemplate") or {}
+    files = (spec.get("exchange") or {}).get("files") or {}
+    return Template(
+        image=pod.get("image") or settings.runtime_image,
+        pull_policy=pod.get("imagePullPolicy") or settings.runtime_pull_policy,
+        pull_secrets=tuple(pod.get("imagePullSecrets") or settings.runtime_pull_secrets),
+        service_account=pod.get("serviceAccountName"),
+        claim=None if _elsewhere(files) else files.get("claim") or settings.claim,
+        priority_class=pod.get("priorityClassName"),
+        runtime_class=pod.get("runtimeClassName"),
+        pod_security=pod.get("securityContext"),
+        container_security=pod.get("containerSecurityContext"),
+        labels=pod.get("labels") or {},
+        annotations=pod.get("annotations") or {},
+        volumes=tuple(pod.get("volumes") or ()),
+        volume_mounts=tuple(pod.get("volumeMounts") or ()),
+    )
+
+
+def _elsewhere(files: Mapping[str, Any]) -> bool:
+    """Whether flows lie in an object store, so that no claim is mounted."""
+    return str(files.get("uri", "")).startswith("s3://")
