@@ -53,6 +53,7 @@ class KubernetesCluster:
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self._namespaces: dict[str, str] = {}  # of each fragment
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
+        self.processes: tuple[Process, ...] = ()  # as last observed
 
     # observe
 
@@ -70,6 +71,7 @@ class KubernetesCluster:
             read_process(pod, held.get(pod["metadata"]["labels"][names.FRAGMENT]), _lost(pod, gone))
             for pod in pods
         )
+        self.processes = processes
         protected = frozenset(budget["metadata"]["name"] for budget in budgets)
         return Observed(
             objects=tuple(objects),
@@ -79,6 +81,10 @@ class KubernetesCluster:
             protected=protected,
             budget_since=self._drains(nodes, processes, protected),
         )
+
+    def queries(self) -> list[Mapping[str, Any]]:
+        """The StreamQueries as last observed."""
+        return [o for (kind, _, _), o in list(self._objects.items()) if kind == "StreamQuery"]
 
     def _list(self, kind: str, namespaced: bool = True, selector: str = "") -> Iterator[dict[str, Any]]:
         for namespace in (self._settings.watch_namespaces if namespaced else ()) or ("",):

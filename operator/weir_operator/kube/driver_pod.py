@@ -17,7 +17,7 @@ DRIVER_PORT = 7078  # executors reach the driver here
 BLOCK_PORT = 7079
 GRACE_SECONDS = 60  # a batch under way is committed before the process ends
 
-_USER = 185  # of the images
+_USER = 10001  # of the images
 
 RESTRICTED_POD: Mapping[str, Any] = {
     "runAsNonRoot": True,

@@ -1,0 +1,84 @@
+"""Kopf's part: it watches, and every event only wakes the loop. Nothing here writes into an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kopf
+
+from weir_operator.kube import names
+from weir_operator.kube.health import Health
+from weir_operator.kube.leader import CANARY
+from weir_operator.kube.runner import Runner
+
+USERS_KINDS = (
+    "streams",
+    "streamqueries",
+    "inputprofiles",
+    "placementpolicies",
+    "networktopologies",
+    "placements",
+)
+
+
+def registry(runner: Runner, health: Health) -> kopf.OperatorRegistry:
+    """Handlers of startup, event, probe and cleanup: those that leave no trace in users' objects."""
+    found = kopf.OperatorRegistry()
+
+    @kopf.on.startup(registry=found)
+    def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        prepare(settings)
+
+    @kopf.on.startup(registry=found)
+    def start(**_: Any) -> None:
+        runner.start()
+
+    @kopf.on.cleanup(registry=found)
+    def stop(**_: Any) -> None:
+        runner.stop()
+
+    @kopf.on.probe(registry=found, id="loop")
+    def since_round(**_: Any) -> float:
+        return health.since_round()
+
+    @kopf.on.event("", "v1", "nodes", when=_changed, registry=found)
+    @kopf.on.event("", "v1", "pods", registry=found)
+    def changed(**_: Any) -> None:
+        runner.wake()
+
+    @kopf.on.event("coordination.k8s.io", "v1", "leases", registry=found)
+    def canary(**_: Any) -> None:
+        health.sang()
+
+    for plural in USERS_KINDS:
+        kopf.on.event(names.GROUP, plural, registry=found)(changed)
+    return found
+
+
+def prepare(settings: kopf.OperatorSettings) -> None:
+    """No peering, no posting, bounded watches, and of pods and leases only our own."""
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.watching.server_timeout = 300
+    settings.watching.client_timeout = 330
+    settings.watching.connect_timeout = 10
+    settings.watching.label_selectors["pods"] = names.DRIVERS
+    settings.watching.label_selectors["leases"] = ",".join(f"{k}={v}" for k, v in CANARY.items())
+
+
+def _changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> bool:
+    """Whether more of a node changed than its heartbeat, which comes every few minutes from each."""
+    seen = (
+        str(body.get("spec")),
+        str(body["metadata"].get("labels")),
+        str(
+            {
+                k: v
+                for k, v in (body["metadata"].get("annotations") or {}).items()
+                if k.startswith(names.GROUP)
+            }
+        ),
+        str([(c["type"], c["status"]) for c in body.get("status", {}).get("conditions") or ()]),
+    )
+    before, memo.seen = memo.get("seen"), seen
+    return bool(before != seen)

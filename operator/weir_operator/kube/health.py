@@ -1,0 +1,49 @@
+"""Whether the operator lives: the loop goes round, and the watches still say something.
+
+The canary is the leader's Lease: somebody renews it every few seconds, and each renewal must come
+back by this replica's own watch. A watch that has gone silent is thus noticed, where a timer in the
+same process would go on ticking.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+ROUND_SECONDS = 180.0  # a full round at 10,000 nodes takes some 10 s
+CANARY_SECONDS = 120.0
+
+
+class Health:
+    """Times of the last signs of life [s], on the given clock."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._round = self._canary = clock()
+        self.ready = False
+
+    def rounded(self) -> None:
+        """The loop's thread has gone round once (also when it only waits to lead)."""
+        with self._lock:
+            self._round = self._clock()
+
+    def sang(self) -> None:
+        """The watch has shown the canary."""
+        with self._lock:
+            self._canary = self._clock()
+
+    def since_round(self) -> float:
+        """[s]"""
+        return self._clock() - self._round
+
+    def complaint(self) -> str:
+        """What is wrong; empty while the operator lives."""
+        with self._lock:
+            loop, watch = self._clock() - self._round, self._clock() - self._canary
+        if loop > ROUND_SECONDS:
+            return f"the loop has not gone round for {loop:.0f} s"
+        if watch > CANARY_SECONDS:
+            return f"the watches have said nothing for {watch:.0f} s"
+        return ""

@@ -1,0 +1,93 @@
+"""The thread that goes round: campaign, and while leading, one round of the loop after another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from weir_operator.kube.health import Health
+from weir_operator.kube.leader import RENEW, Leader
+
+log = logging.getLogger("weir")
+SETTLE = 0.2  # [s] one change rarely comes alone
+RETRY = 5.0  # [s] after a round that failed
+
+
+class Loop(Protocol):
+    """The controller's loop."""
+
+    def round(self) -> float:
+        """Observe, plan, apply, report; the seconds after which it wants to look again at most."""
+        ...
+
+
+class Runner:
+    """Two threads: one keeps the leadership, one goes round. `exhausted` is told when leadership is lost."""
+
+    def __init__(self, loop: Loop, leader: Leader, health: Health, lost: Callable[[], None]) -> None:
+        self._loop = loop
+        self._leader = leader
+        self._health = health
+        self._lost = lost
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._campaign, name="leader", daemon=True),
+            threading.Thread(target=self._go_round, name="loop", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        for thread in self._threads:
+            thread.start()
+        self._health.ready = True
+
+    def wake(self) -> None:
+        """Something changed."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Finish the round under way, then let the other replica lead."""
+        self._health.ready = False
+        self._stop.set()
+        self._wake.set()
+        for thread in self._threads:
+            thread.join(timeout=20.0)
+        try:
+            self._leader.resign()
+        except OSError as error:
+            log.warning("the leadership expires by itself: %s", error)
+
+    def _campaign(self) -> None:
+        led = False
+        while not self._stop.is_set():
+            leads = self._leader.campaign()
+            if leads != led:
+                log.info("this replica %s", "leads" if leads else "no longer leads")
+                self._wake.set()
+            if led and not leads and not self._stop.is_set():
+                self._lost()
+                return
+            led = leads
+            self._stop.wait(RENEW)
+
+    def _go_round(self) -> None:
+        while not self._stop.is_set():
+            pause = RENEW
+            if self._leader.leads():
+                pause = self._one_round()
+            self._health.rounded()
+            if self._wake.wait(pause):
+                self._stop.wait(SETTLE)
+            self._wake.clear()
+
+    def _one_round(self) -> float:
+        try:
+            return self._loop.round()
+        except OSError as error:
+            log.warning("nothing was changed in this round: %s", error)
+        except Exception:
+            log.exception("a round failed; it is tried again")
+        return RETRY

@@ -1,0 +1,71 @@
+"""The operator's own metrics, read from what it last observed: nothing is counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from weir_operator.kube.cluster import KubernetesCluster
+from weir_operator.kube.health import Health
+from weir_operator.kube.leader import Leader
+
+
+class ClusterCollector(Collector):
+    """Queries' health and headroom, fragments off their node, and the loop itself."""
+
+    def __init__(self, cluster: KubernetesCluster, health: Health, leader: Leader) -> None:
+        self._cluster = cluster
+        self._health = health
+        self._leader = leader
+
+    def collect(self) -> Iterator[Metric]:
+        """Called at each scrape."""
+        yield GaugeMetricFamily(
+            "weir_operator_leader", "1 in the replica that acts.", float(self._leader.leads())
+        )
+        yield GaugeMetricFamily(
+            "weir_operator_loop_age_seconds",
+            "Seconds since the loop last went round.",
+            self._health.since_round(),
+        )
+        if self._leader.leads():  # the other replica observes nothing
+            yield from self._queries()
+            yield self._off_pin()
+
+    def _queries(self) -> Iterator[Metric]:
+        conditions = GaugeMetricFamily(
+            "weir_query_condition",
+            "1 when the condition is True.",
+            labels=["namespace", "query", "type", "reason"],
+        )
+        headroom = GaugeMetricFamily(
+            "weir_query_headroom",
+            "How many times the profile the plan carries.",
+            labels=["namespace", "query"],
+        )
+        for query in self._cluster.queries():
+            name = [query["metadata"]["namespace"], query["metadata"]["name"]]
+            status: Mapping[str, Any] = query.get("status") or {}
+            for condition in status.get("conditions") or ():
+                conditions.add_metric(
+                    [*name, condition["type"], condition.get("reason", "")],
+                    float(condition["status"] == "True"),
+                )
+            if status.get("headroom") is not None:
+                headroom.add_metric(name, float(status["headroom"]))
+        yield conditions
+        yield headroom
+
+    def _off_pin(self) -> Metric:
+        found = GaugeMetricFamily(
+            "weir_fragment_off_node", "1 when a pod is elsewhere than planned.", labels=["fragment", "epoch"]
+        )
+        for process in self._cluster.processes:
+            if process.node:
+                found.add_metric(
+                    [process.fragment, str(process.epoch)], float(process.node != process.wanted_node)
+                )
+        return found
