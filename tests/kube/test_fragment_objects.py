@@ -15,7 +15,7 @@ from weir_operator.kube.owner import Owner
 OWNER = Owner("delays", "0e9a")
 
 
-def test_a_driver_without_executors_may_touch_one_lease_and_nothing_else() -> None:
+def test_a_driver_may_touch_one_lease_and_nothing_else() -> None:
     role = build_role_spec("flights", "delays-f1", "flights/delays", OWNER)
     (rule,) = role["rules"]
     assert rule == {
@@ -24,12 +24,6 @@ def test_a_driver_without_executors_may_touch_one_lease_and_nothing_else() -> No
         "resourceNames": ["delays-f1"],
         "verbs": ["get", "update", "watch"],
     }
-
-
-def test_executors_add_pods_and_never_more() -> None:
-    rules = build_role_spec("flights", "delays-f1", "flights/delays", OWNER, executors=2)["rules"]
-    assert [rule["resources"] for rule in rules] == [["leases"], ["pods"]]
-    assert not any("*" in rule["verbs"] + rule["apiGroups"] for rule in rules)
 
 
 def test_the_role_is_bound_to_the_account_that_the_pod_runs_under() -> None:

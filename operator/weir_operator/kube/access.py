@@ -1,4 +1,4 @@
-"""What a driver may do at the API server: renew its own Lease, and start executors if it has any."""
+"""What a driver may do at the API server: keep its own Lease, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,35 +20,19 @@ def build_service_account_spec(namespace: str, fragment: str, query: str, owner:
     }
 
 
-def build_role_spec(
-    namespace: str, fragment: str, query: str, owner: Owner, executors: int = 0
-) -> dict[str, Any]:
-    """The rights of one fragment.
-
-    Without executors these are `get` and `update` of one Lease by its name. With executors the driver
-    also makes pods; the admission policy of the chart lets it make only its own kind.
-    """
-    rules: list[dict[str, Any]] = [
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "resourceNames": [names.object_name(fragment)],
-            "verbs": ["get", "update", "watch"],
-        }
-    ]
-    if executors:
-        rules.append(
-            {
-                "apiGroups": [""],
-                "resources": ["pods"],
-                "verbs": ["create", "delete", "deletecollection", "get", "list", "watch"],
-            }
-        )
+def build_role_spec(namespace: str, fragment: str, query: str, owner: Owner) -> dict[str, Any]:
+    """The rights of one fragment: its own Lease by name. A stolen token opens nothing else."""
+    rule = {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "resourceNames": [names.object_name(fragment)],
+        "verbs": ["get", "update", "watch"],
+    }
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
         "metadata": metadata(names.object_name(fragment), namespace, names.labels(fragment, query), owner),
-        "rules": rules,
+        "rules": [rule],
     }
 
 

@@ -104,7 +104,7 @@ class Api:
             path,
             query_params=list((query or {}).items()),
             header_params=headers,
-            body=None if body is None else json.dumps(body),
+            body=body,
             auth_settings=["BearerToken"],
         )
         try:

@@ -13,8 +13,6 @@ SPEC_PATH = "/etc/weir/fragment.json"
 DATA_PATH = "/var/lib/weir"
 SECRETS_PATH = "/etc/weir/secrets"
 
-DRIVER_PORT = 7078  # executors reach the driver here
-BLOCK_PORT = 7079
 GRACE_SECONDS = 60  # a batch under way is committed before the process ends
 
 _USER = 10001  # of the images
@@ -80,7 +78,6 @@ class Driver:
     memory: float
     owner: Owner
     standby: bool = False
-    executors: int = 0
     tolerations: tuple[Mapping[str, Any], ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -36,7 +36,6 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
         memory=max(least, parse_quantity(resources.get("memory", "0"))),
         owner=owner,
         standby=spec.standby,
-        executors=int(resources.get("executors", 0)),
         tolerations=tuple(wishes.get("tolerations") or ()),
         env={entry["name"]: entry.get("value", "") for entry in wishes.get("env") or ()},
         labels=wishes.get("labels") or {},
@@ -72,7 +71,7 @@ def start_fragment(
     about = (driver.namespace, driver.fragment, driver.query, owner)
     if not template.service_account:
         api.apply(build_service_account_spec(*about))
-    api.apply(build_role_spec(*about, executors=driver.executors))
+    api.apply(build_role_spec(*about))
     api.apply(build_role_binding_spec(*about, account=template.service_account))
     api.apply(build_lease_spec(*about))
     api.create(build_driver_pod_spec(driver, template))

@@ -11,7 +11,7 @@ from weir_operator.kube.health import Health
 from weir_operator.kube.leader import CANARY
 from weir_operator.kube.runner import Runner
 
-USERS_KINDS = (
+KINDS = (
     "streams",
     "streamqueries",
     "inputprofiles",
@@ -50,7 +50,7 @@ def registry(runner: Runner, health: Health) -> kopf.OperatorRegistry:
     def canary(**_: Any) -> None:
         health.sang()
 
-    for plural in USERS_KINDS:
+    for plural in KINDS:
         kopf.on.event(names.GROUP, plural, registry=found)(changed)
     return found
 
