@@ -1,0 +1,20 @@
+# The cluster under test, the images, and the tests on them.
+.PHONY: cluster cluster-down images e2e e2e-smoke
+REGISTRY ?=
+TAG ?= dev
+
+cluster: ## a real Kubernetes cluster on this machine (kind), with the images loaded
+	@hack/cluster/up
+	@hack/images/build --load
+
+cluster-down: ## deletes it, and stops the Docker engine if `make cluster` started it
+	@hack/cluster/down
+
+images: ## builds the images; REGISTRY=host/path TAG=v1 pushes them there
+	@hack/images/build --tag $(TAG) $(if $(REGISTRY),--registry $(REGISTRY))
+
+e2e-smoke: env cluster ## Helm install, flights Ready where planned, audited, a SIGKILL, uninstall
+	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke.py
+
+e2e: env cluster ## every test that needs the cluster
+	@$(PY) -m pytest -q --durations=20 tests/e2e

@@ -1,0 +1,118 @@
+"""The flights example in a namespace of a test, exactly as its kustomization says it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.e2e.kubectl import CLUSTER, Manifest, condition, get, kubectl, wait_until
+
+STREAMS = ("departures", "arrivals", "weather")
+QUERIES = ("delayed-weather", "made-up-time", "by-carrier")
+ON_CONTROL_PLANE = {
+    "nodeSelector": {"kubernetes.io/hostname": f"{CLUSTER}-control-plane"},
+    "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
+}
+CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of a topic: its headers, and its value as JSON."""
+
+    headers: str
+    value: dict[str, Any]
+
+
+def manifests(namespace: str, hours: int, speed: float) -> list[Manifest]:
+    """The objects of `kubectl kustomize examples/flights`, moved into the namespace of a test.
+
+    Kafka and the replay run beside the control plane, so that workers can be drained and frozen; the
+    claim is the namespace's static volume.
+    """
+    found = []
+    for manifest in yaml.safe_load_all(kubectl("kustomize", "examples/flights")):
+        if manifest["kind"] == "Namespace":
+            continue
+        if "namespace" in manifest["metadata"]:
+            manifest["metadata"]["namespace"] = namespace
+        if manifest["kind"] in ("Deployment", "Job"):
+            manifest["spec"]["template"]["spec"] |= ON_CONTROL_PLANE
+        if manifest["kind"] == "Job":
+            container = manifest["spec"]["template"]["spec"]["containers"][0]
+            container["args"] = ["--servers", "kafka:9092", "--hours", str(hours), "--speed", str(speed)]
+        if manifest["kind"] == "PersistentVolumeClaim":
+            manifest["spec"]["storageClassName"] = ""
+        found.append(manifest)
+    return found
+
+
+def topic(namespace: str, name: str) -> list[Message]:
+    """Every message that the topic has now, in order."""
+    command = ("/opt/kafka/entrypoint.sh", CONSUMER, "--bootstrap-server", "kafka:9092", "--topic", name)
+    text = kubectl(
+        *("-n", namespace, "exec", "deployment/kafka", "-c", "kafka", "--", *command),
+        *("--from-beginning", "--timeout-ms", "4000", "--property", "print.headers=true"),
+    )
+    lines = (line.split("\t") for line in text.splitlines() if line.endswith("}"))
+    return [Message(line[0] if len(line) > 1 else "", json.loads(line[-1])) for line in lines]
+
+
+def wait_ready(namespace: str, seconds: float, names: tuple[str, ...] = QUERIES) -> None:
+    """Until every query is Ready, as `kubectl wait` would see it; tells their conditions if not."""
+
+    def conditions() -> dict[str, str]:
+        queries = get("streamqueries", "-n", namespace)
+        return {
+            q["metadata"]["name"]: "; ".join(
+                f"{c['type']}={c['status']} {c.get('reason')} {c.get('message', '')}"
+                for c in q.get("status", {}).get("conditions", [])
+            )
+            for q in queries
+        }
+
+    def ready() -> bool:
+        queries = {q["metadata"]["name"]: q for q in get("streamqueries", "-n", namespace)}
+        return all(
+            name in queries
+            and condition(queries[name], "Ready").get("status") == "True"
+            and condition(queries[name], "Ready").get("observedGeneration")
+            == queries[name]["metadata"]["generation"]
+            for name in names
+        )
+
+    try:
+        wait_until(seconds, "queries Ready", ready, every=1)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {json.dumps(conditions(), indent=1)}") from None
+
+
+def drivers(namespace: str) -> list[Manifest]:
+    """Driver pods that are not on their way out."""
+    pods = get("pods", "-n", namespace, "-l", "weir.dev/role=driver")
+    return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
+def off_their_pin(namespace: str) -> list[str]:
+    """Driver pods that do not run on the node of their plan."""
+    return [
+        f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}"
+        for pod in drivers(namespace)
+        if pod["spec"].get("nodeName") != pod["metadata"]["annotations"]["weir.dev/node"]
+    ]
+
+
+def wait_replayed(namespace: str, seconds: float) -> None:
+    """Until the replay Job has sent every row."""
+    kubectl(
+        "wait",
+        "-n",
+        namespace,
+        "--for=condition=Complete",
+        "job/replay",
+        f"--timeout={seconds:.0f}s",
+        timeout=seconds + 30,
+    )

@@ -1,0 +1,64 @@
+"""kubectl on the cluster under test, and waiting for what it shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache" / "weir"))
+CLUSTER = os.environ.get("WEIR_CLUSTER", "weir")
+ENVIRONMENT = os.environ | {
+    "KUBECONFIG": str(CACHE / "kubeconfig"),
+    "PATH": f"{CACHE}/bin:{os.environ['PATH']}",
+}
+Manifest = dict[str, Any]
+
+
+def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
+    """Standard output of a command; AssertionError with both outputs when it fails."""
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, env=ENVIRONMENT, timeout=timeout, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def kubectl(*arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
+    """Standard output of kubectl."""
+    return run("kubectl", *arguments, stdin=stdin, timeout=timeout)
+
+
+def get(*arguments: str) -> list[Manifest]:
+    """Objects that `kubectl get` lists; one that is named and not there: none."""
+    shown = json.loads(kubectl("get", *arguments, "--ignore-not-found", "-o", "json") or '{"items": []}')
+    found: list[Manifest] = shown.get("items", [shown])
+    return found
+
+
+def apply(manifests: list[Mapping[str, Any]]) -> None:
+    """Server-side apply, as a GitOps tool would."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
+
+
+def wait_until(seconds: float, what: str, holds: Callable[[], object], every: float = 0.5) -> Any:
+    """The first true value of `holds()`. AssertionError that says what was last seen after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        seen = holds()
+        if seen:
+            return seen
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(every)
+
+
+def condition(manifest: Manifest, kind: str) -> Manifest:
+    """A condition of `status.conditions`; empty when it is not there."""
+    found = manifest.get("status", {}).get("conditions", [])
+    return next((c for c in found if c["type"] == kind), {})

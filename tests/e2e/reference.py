@@ -1,0 +1,128 @@
+"""What the flights queries must give: one batch over the very rows that are in the topics, by DuckDB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from tests.e2e.flights import STREAMS, Message, topic
+
+WATERMARK = 200_000  # microseconds, as in streams.yaml
+REFERENCE = {
+    "delayed-weather": """
+        SELECT d.month, d.carrier, d.flight, d.origin, d.dep_delay, w.wind_speed, w.precip, w.visib
+        FROM departures d JOIN weather w
+          ON d.month = w.month AND d.origin = w.origin AND d.ts BETWEEN w.ts AND w.ts + 999000
+        WHERE d.dep_delay >= 15""",
+    "made-up-time": """
+        SELECT d.month, d.carrier, d.flight, d.origin, d.dest, d.dep_delay, a.arr_delay, w.wind_speed
+        FROM departures d
+        JOIN arrivals a ON d.month = a.month AND d.carrier = a.carrier AND d.flight = a.flight
+          AND d.origin = a.origin AND a.ts BETWEEN d.ts AND d.ts + 12000000
+        JOIN weather w ON d.month = w.month AND d.origin = w.origin AND d.ts BETWEEN w.ts AND w.ts + 999000
+        WHERE d.dep_delay >= 5 AND a.arr_delay < 0""",
+    "by-carrier": """
+        SELECT carrier, ts - ts % 6000000 AS start, ts - ts % 6000000 + 6000000 AS "end",
+               count(*) AS departures, avg(dep_delay) AS mean_delay
+        FROM departures WHERE month < 13 GROUP BY ALL""",
+}
+TIMES = {"start", "end"}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Rows that are missing, there twice, or wrong; `rows` is how many there should be."""
+
+    rows: int
+    missing: int
+    doubled: int
+    wrong: int
+    examples: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        return (self.missing, self.doubled, self.wrong) == (0, 0, 0)
+
+
+def _microseconds(text: str) -> int:
+    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1_000_000)
+
+
+def _in_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that are not late against the running maximum of their log."""
+    latest, kept = -1, []
+    for row in rows:
+        latest = max(latest, row["ts"])
+        if row["ts"] >= latest - WATERMARK:
+            kept.append(row)
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    """Numbers to nine digits: a mean does not depend on the order in which it was summed."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    return value
+
+
+def expected(namespace: str) -> dict[str, Counter[tuple[Any, ...]]]:
+    """The rows of every query, from what the input topics hold."""
+    tables = {}
+    for name in STREAMS:
+        rows = [m.value | {"ts": _microseconds(m.value["ts"])} for m in topic(namespace, name)]
+        tables[name] = pd.DataFrame(_in_time(rows))
+    with duckdb.connect() as database:
+        for name, table in tables.items():
+            database.register(name, table)
+        return {
+            query: Counter(tuple(map(_plain, row)) for row in database.execute(sql).fetchall())
+            for query, sql in REFERENCE.items()
+        }
+
+
+def columns(query: str) -> list[str]:
+    """Names of a query's output columns, in order."""
+    names = {
+        "delayed-weather": "month carrier flight origin dep_delay wind_speed precip visib",
+        "made-up-time": "month carrier flight origin dest dep_delay arr_delay wind_speed",
+        "by-carrier": "carrier start end departures mean_delay",
+    }
+    return names[query].split()
+
+
+def _row(query: str, value: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(
+        _microseconds(value[name]) if name in TIMES else _plain(value.get(name)) for name in columns(query)
+    )
+
+
+def delivered(query: str, messages: list[Message]) -> Counter[tuple[Any, ...]]:
+    """Rows of a result topic. A Kafka sink writes at least once and names each row in a header: the same
+    row id twice is one row; messages without headers all count."""
+    seen: dict[str, tuple[Any, ...]] = {}
+    nameless: list[tuple[Any, ...]] = []
+    for message in messages:
+        row = _row(query, message.value)
+        if message.headers in ("", "NO_HEADERS"):
+            nameless.append(row)
+        else:
+            assert seen.setdefault(message.headers, row) == row, f"one id, two rows: {message.headers}"
+    return Counter([*seen.values(), *nameless])
+
+
+def compare(want: Counter[tuple[Any, ...]], have: Counter[tuple[Any, ...]]) -> Audit:
+    """Missing, doubled and wrong rows."""
+    missing, extra = want - have, have - want
+    doubled = sum(n for row, n in extra.items() if row in want)
+    examples = [f"missing {row}" for row in list(missing)[:3]] + [f"extra {row}" for row in list(extra)[:3]]
+    return Audit(want.total(), missing.total(), doubled, extra.total() - doubled, tuple(examples))
+
+
+def audit(namespace: str, want: dict[str, Counter[tuple[Any, ...]]]) -> dict[str, Audit]:
+    """Every query's audit against the rows that it must give."""
+    return {query: compare(rows, delivered(query, topic(namespace, query))) for query, rows in want.items()}
