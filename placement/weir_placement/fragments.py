@@ -193,7 +193,9 @@ def _name(
         if outside in plan.query.sources:
             stream = streams[plan.query.sources[outside]]
             columns = [[c.name, c.type] for c in stream.columns]
-            inputs.append([outside, stream.name, columns, stream.event_time, stream.delay, ends.sources[outside]])
+            inputs.append(
+                [outside, stream.name, columns, stream.event_time, stream.delay, ends.sources[outside]]
+            )
         else:
             inputs.append([outside, names[outside]])
     delivered = ends.sink if last == plan.query.operators[-1].id else None

@@ -57,7 +57,7 @@ def replace_fragments(
     Returns None when nothing is worth a move. Among plans with equally many moves the one with the least
     network usage is taken, then the one with more headroom.
 
-    Complexity: O((F C)^2) evaluations for F fragments with C candidate nodes, then O(F C) for each further move.
+    Complexity: O((F C)^2) evaluations for F fragments with C candidate nodes, then O(F C) a move.
     """
     now = evaluate(problem, plan)
     present, base = _standing(now, target), headroom_of(now)
@@ -72,7 +72,9 @@ def replace_fragments(
             key=lambda r: _rank(r, target),
             default=None,
         )
-        if found is None or (best and _standing(found.evaluation, target) <= _standing(best.evaluation, target)):
+        if found is None or (
+            best and _standing(found.evaluation, target) <= _standing(best.evaluation, target)
+        ):
             break
         best = found
         if headroom_of(best.evaluation) >= target:
@@ -89,7 +91,7 @@ def _rank(found: Replacement, target: float) -> tuple[float, ...]:
 
 
 def _standing(evaluation: Evaluation, target: float) -> tuple[float, float]:
-    """What a plan is worth before its price: first as few violations as possible, then headroom up to the target."""
+    """What a plan is worth before its price: few violations, then headroom up to the target."""
     return -float(len(evaluation.reasons)), min(headroom_of(evaluation), target)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weir_operator.controller.decision import Action, Forget, HandOver, Start, Stop
-from weir_operator.controller.snapshot import Lease, Process
 from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentSpec
+
+from weir_operator.controller.decision import Action, Forget, HandOver, Start, Stop
+from weir_operator.controller.snapshot import Lease, Process
 
 Phase = Literal["waiting", "starting", "running", "moving", "finished", "failed", "stopping", "gone"]
 

@@ -15,7 +15,7 @@ also for objects that come from files."""
 ProcessState = Literal["pending", "starting", "standby", "running", "stopped", "finished", "failed", "lost"]
 """pending: not yet on a node; starting: session not up; standby: warm, waits for the hand-over;
 running: processes rows; stopped: ended cleanly (told to, moved away, or fenced); finished: its finite
-input has ended and all is written; failed: ended with an error and nothing restarts it; lost: its node does not answer, so nothing is known."""
+input has ended and all is written; failed: ended with an error; lost: its node does not answer."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class OperatorMetrics:
-    """Totals since the process began; a pair of readings gives rates and selectivities."""
+    """Totals since the process began; a pair of readings gives rates and selectivities. For an input
+    (source alias, or id of the upstream operator): rows read and rows handed on."""
 
-    rows_in: Mapping[str, float]  # by input: source alias or operator id
+    rows_in: float
     rows_out: float
 
 
@@ -66,12 +67,10 @@ class FragmentMetrics:
     fragment: str
     epoch: int
     at: float  # [s since 1970]
-    rows_in: Mapping[str, float] = field(default_factory=dict)  # by input stream
-    backlog: Mapping[str, float] = field(default_factory=dict)  # rows published and not yet read, by input
-    rows_out: float = 0.0
+    backlog: float = 0.0  # batches of all inputs that wait
     bytes_out: float = 0.0
     cpu_seconds: float = 0.0  # of the process and its children
-    busy_seconds: float = 0.0  # time spent inside batches
+    published: float = 0.0  # when the last batch was published [s since 1970]
     batches: float = 0.0
     state_rows: float = 0.0
     state_bytes: float = 0.0

@@ -142,7 +142,7 @@ class FragmentSpec:
             raw = json.loads(text)
         except json.JSONDecodeError as error:
             raise FragmentError(f"not JSON: {error}") from error
-        spec = _build(FragmentSpec, raw, "fragment")
+        spec = build_plain(FragmentSpec, raw, "fragment")
         assert isinstance(spec, FragmentSpec)
         spec.check()
         return spec
@@ -187,28 +187,28 @@ def _check_source(item: Input, path: str) -> None:
         raise FragmentError(f"{path}.delay: {item.delay}; must not be negative")
 
 
-def _build(kind: Any, raw: Any, path: str) -> Any:
+def build_plain(kind: Any, raw: Any, path: str) -> Any:
     """`raw` (from JSON) as an instance of `kind`: dataclasses, tuples, mappings, literals, numbers."""
     if dataclasses.is_dataclass(kind):
-        return _build_dataclass(kind, raw, path)
+        return build_dataclass(kind, raw, path)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         if not isinstance(raw, list):
             raise FragmentError(f"{path}: {raw!r} is not a list")
-        return tuple(_build(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
+        return tuple(build_plain(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
     if origin is Literal:
         if raw not in arguments:
             raise FragmentError(f"{path}: {raw!r} is none of {', '.join(map(str, arguments))}")
         return raw
     if origin in (Union, UnionType):
-        return None if raw is None else _build(arguments[0], raw, path)
+        return None if raw is None else build_plain(arguments[0], raw, path)
     expected: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool}
     if not isinstance(raw, expected.get(kind, dict)) or (isinstance(raw, bool) and kind is not bool):
         raise FragmentError(f"{path}: {raw!r} is not of type {getattr(kind, '__name__', 'mapping')}")
     return float(raw) if kind is float else raw
 
 
-def _build_dataclass(kind: Any, raw: Any, path: str) -> Any:
+def build_dataclass(kind: Any, raw: Any, path: str) -> Any:
     if not isinstance(raw, dict):
         raise FragmentError(f"{path}: {raw!r} is not an object")
     hints = get_type_hints(kind)
@@ -222,4 +222,4 @@ def _build_dataclass(kind: Any, raw: Any, path: str) -> Any:
             raise FragmentError(f"{path}.{name}: no such field (known: {', '.join(hints)})")
     for name in sorted(required - set(raw)):
         raise FragmentError(f"{path}.{name}: missing")
-    return kind(**{name: _build(hints[name], value, f"{path}.{name}") for name, value in raw.items()})
+    return kind(**{name: build_plain(hints[name], value, f"{path}.{name}") for name, value in raw.items()})

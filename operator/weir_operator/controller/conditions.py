@@ -1,0 +1,72 @@
+"""Conditions as kstatus reads them: Ready, Reconciling, Stalled, and Moving beside them (api.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weir_operator.controller.record import timestamp
+
+
+@dataclass(frozen=True)
+class Health:
+    """One verdict on a query; `reason` is CamelCase and stable, `message` is for a person."""
+
+    ready: bool
+    reconciling: bool
+    stalled: bool
+    moving: bool
+    reason: str
+    message: str
+
+
+def conditions(
+    health: Health, generation: int, now: float, present: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The four conditions; the time of a transition stays while the status of a condition does."""
+    before = {c["type"]: c for c in present}
+    wanted = {
+        "Ready": health.ready,
+        "Reconciling": health.reconciling,
+        "Stalled": health.stalled,
+        "Moving": health.moving,
+    }
+    made = []
+    for kind, holds in wanted.items():
+        status = "True" if holds else "False"
+        old = before.get(kind)
+        since = old["lastTransitionTime"] if old and old["status"] == status else timestamp(now)
+        told = holds or kind == "Ready"
+        made.append(
+            {
+                "type": kind,
+                "status": status,
+                "reason": health.reason if told else "No",
+                "message": health.message if told else "",
+                "observedGeneration": generation,
+                "lastTransitionTime": since,
+            }
+        )
+    return made
+
+
+def worth_writing(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether anything but a number that moved by less than a tenth is different."""
+    if set(old) != set(new):
+        return True
+    return any(_differs(old[key], new[key]) for key in new)
+
+
+def _differs(old: Any, new: Any) -> bool:
+    if isinstance(old, float | int) and isinstance(new, float | int) and not isinstance(new, bool):
+        return (
+            abs(new - old) > 0.1 * abs(old)
+            if isinstance(old, float) or isinstance(new, float)
+            else old != new
+        )
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return worth_writing(old, new)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) != len(new) or any(_differs(a, b) for a, b in zip(old, new, strict=True))
+    return bool(old != new)

@@ -1,0 +1,79 @@
+"""observe -> plan -> apply -> report. Kill it at any line and start it again: it ends in the same place."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from weir_operator.controller.decide import decide
+from weir_operator.controller.decision import Decision
+from weir_operator.controller.ports import Clock, ClusterPort, ExchangePort, MetricsPort
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
+from weir_operator.controller.world import World
+
+log = logging.getLogger("weir.loop")
+
+WINDOW = 10.0
+"""[s] Measurements are differences over at least so long."""
+
+
+@dataclass
+class Loop:
+    """The one loop over three ports. What it remembers (past readings) it can do without."""
+
+    cluster: ClusterPort
+    metrics: MetricsPort
+    exchange: ExchangePort
+    understand: Callable[[Snapshot, Settings], World]
+    settings: Settings
+    clock: Clock
+    readings: deque[Mapping[str, FragmentMetrics]] = field(default_factory=lambda: deque(maxlen=120))
+    last: Decision = field(default_factory=Decision)
+    snapshot: Snapshot | None = None
+
+    def once(self) -> Decision:
+        """One round. What fails to be applied is logged and comes up again at the next round."""
+        seen = self.cluster.observe()
+        reading = self.metrics.read(seen.processes)
+        now = self.clock()
+        self.snapshot = Snapshot(
+            now=now,
+            objects=seen.objects,
+            processes=seen.processes,
+            leases=seen.leases,
+            metrics=reading,
+            previous_metrics=self._earlier(now),
+            foreign=seen.foreign,
+            protected=seen.protected,
+            budget_since=seen.budget_since,
+        )
+        self.readings.append(reading)
+        self.last = decide(self.snapshot, self.understand(self.snapshot, self.settings), self.settings)
+        self._apply(self.last)
+        return self.last
+
+    def _earlier(self, now: float) -> Mapping[str, FragmentMetrics]:
+        """By fragment, the newest reading that is at least WINDOW old."""
+        found: dict[str, FragmentMetrics] = {}
+        for reading in self.readings:
+            for name, metrics in reading.items():
+                if metrics.at <= now - WINDOW:
+                    found[name] = metrics
+        return found
+
+    def _apply(self, decision: Decision) -> None:
+        """Intents before actions: a crash between them leaves an intent that the next round carries out."""
+        for placement in decision.placements:
+            self.cluster.write_placement(placement)
+        for action in decision.actions:
+            try:
+                self.cluster.apply(action)
+            except OSError as error:
+                log.warning("%s: %s; tried again in the next round", action, error)
+        for status in decision.statuses:
+            self.cluster.write_status(status)
+        for event in decision.events:
+            self.cluster.emit(event)

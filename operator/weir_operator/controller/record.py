@@ -1,0 +1,146 @@
+"""A Placement as the loop reads and writes it: the plan in force, its history, what waits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weir_placement.model.fragment import build_plain
+from weir_placement.model.plan import QueryPlan
+
+from weir_operator.controller.decision import WritePlacement
+from weir_operator.controller.snapshot import Manifest
+
+HISTORY = 10
+
+
+@dataclass(frozen=True)
+class Record:
+    """`approved` and `pinned` are what a person wrote (`weir approve`, `weir rollback`); the loop only
+    reads them. `source` is a hash of what the user's objects say: another one means an edited query."""
+
+    query: str  # namespace/name
+    revision: int = 0
+    plan: QueryPlan | None = None
+    boundaries: frozenset[str] = frozenset()
+    source: str = ""
+    approved: int | None = None
+    pinned: int | None = None
+    headroom: float | None = None
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def drift(self) -> Mapping[str, Any]:
+        """`lowSince`, `lastChange` [s since 1970] and `moves`: times of moves by drift."""
+        return self.status.get("drift") or {}
+
+    @property
+    def history(self) -> list[Mapping[str, Any]]:
+        """Newest first."""
+        return list(self.status.get("history") or [])
+
+    def adopt(self, plan: QueryPlan, boundaries: frozenset[str], source: str, now: float, why: str) -> Record:
+        """`plan` comes into force as the next revision."""
+        revision = self.next_revision()
+        entry = {
+            "revision": revision,
+            "time": timestamp(now),
+            "reason": why,
+            "moves": _moves(self.plan, plan),
+            "plan": pack(plan, boundaries, source),
+        }
+        status = {**self.status, "history": [entry, *self.history][:HISTORY]}
+        status.pop("proposed", None)
+        return dataclasses.replace(
+            self, revision=revision, plan=plan, boundaries=boundaries, source=source, status=status
+        )
+
+    def next_revision(self) -> int:
+        """Revisions are never used twice, also not after a rollback."""
+        return max([self.revision, *(int(entry["revision"]) for entry in self.history)]) + 1
+
+    def with_status(self, **changes: Any) -> Record:
+        """Fields of the status replaced; None removes one."""
+        merged = {**self.status, **changes}
+        return dataclasses.replace(self, status={k: v for k, v in merged.items() if v is not None})
+
+    def decided(self, now: float, text: str) -> Record:
+        """One more line in the last ten decisions; the same decision again is not a new line."""
+        lines = list(self.status.get("decisions") or [])
+        if lines and lines[0].split(" ", 1)[-1] == text:
+            return self
+        return self.with_status(decisions=[f"{timestamp(now)} {text}"[:512], *lines][:HISTORY])
+
+    def placement(self, fragments: list[Mapping[str, Any]]) -> WritePlacement:
+        """What is written; `fragments` are those of the plan in force."""
+        assert self.plan is not None or not fragments
+        operators = [
+            {"id": op.id, "kind": op.kind, "inputs": list(op.inputs), "node": self.plan.nodes[op.id]}
+            for op in (self.plan.query.operators if self.plan else ())
+            if self.plan
+        ]
+        spec: dict[str, Any] = {"revision": self.revision, "operators": operators, "fragments": fragments}
+        if self.headroom is not None:
+            spec["headroom"] = self.headroom
+        if self.plan is not None:
+            spec["plan"] = pack(self.plan, self.boundaries, self.source)
+        return WritePlacement(self.query, spec, self.status)
+
+
+def read_record(manifest: Manifest) -> Record:
+    """The record in a Placement."""
+    meta, spec = manifest["metadata"], manifest.get("spec") or {}
+    plan, boundaries, source = unpack(spec.get("plan"))
+    return Record(
+        query=f"{meta.get('namespace', 'default')}/{meta['name']}",
+        revision=int(spec.get("revision") or 0),
+        plan=plan,
+        boundaries=boundaries,
+        source=source,
+        approved=spec.get("approved"),
+        pinned=spec.get("pinned"),
+        headroom=spec.get("headroom"),
+        status=manifest.get("status") or {},
+    )
+
+
+def pack(plan: QueryPlan, boundaries: frozenset[str], source: str) -> dict[str, Any]:
+    """Plain values; what has its default is left out (JSON has no infinity)."""
+    return {"source": source, "boundaries": sorted(boundaries), "placed": _plain(plan)}
+
+
+def unpack(packed: Mapping[str, Any] | None) -> tuple[QueryPlan | None, frozenset[str], str]:
+    """Reverse of `pack`."""
+    if not packed:
+        return None, frozenset(), ""
+    plan = build_plain(QueryPlan, packed["placed"], "plan")
+    return plan, frozenset(packed["boundaries"]), packed["source"]
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kept = {}
+        for f in dataclasses.fields(value):
+            item = getattr(value, f.name)
+            default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+            if item != default:
+                kept[f.name] = _plain(item)
+        return kept
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _moves(old: QueryPlan | None, new: QueryPlan) -> int:
+    return sum(old.nodes.get(op, node) != node for op, node in new.nodes.items()) if old else 0
+
+
+def timestamp(now: float) -> str:
+    """As Kubernetes writes times."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

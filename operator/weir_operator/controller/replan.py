@@ -1,0 +1,275 @@
+"""Which plan shall be in force: first plans, edits, lost and leaving nodes, drift, approvals, rollbacks.
+
+All of it is a pure function of records, problem and measurements; times (how long the headroom has been
+low, when it last changed) are kept in the Placement's status, so that a restart forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from weir_placement.cost.evaluation import Evaluation, evaluate
+from weir_placement.cost.flows import fragment_ends
+from weir_placement.model.plan import Plan, QueryPlan
+from weir_placement.model.problem import Placed, Problem
+from weir_placement.replacement import Replacement, headroom_of, replace_fragments
+from weir_placement.strategies import STRATEGIES
+
+from weir_operator.controller.decision import Event
+from weir_operator.controller.record import Record, pack, unpack
+from weir_operator.controller.statistics import Measured, with_measured
+from weir_operator.controller.world import Group, World
+
+FOREVER_MOVES = 1000
+
+
+@dataclass
+class Round:
+    """One group's planning: records change as it goes on."""
+
+    group: Group
+    world: World
+    now: float
+    records: dict[str, Record]
+    found: Mapping[str, Mapping[str, Measured]]  # query -> last operator of a fragment -> measurement
+    rates: Mapping[str, float]  # measured, by stream
+    events: list[Event] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
+    evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
+
+    def run(self) -> None:
+        """Rollbacks, then first plans and edits, then nodes that go, then drift."""
+        self._roll_back()
+        self._first_plans()
+        self._drift()
+
+    # -- what a person asked for
+
+    def _roll_back(self) -> None:
+        for name, record in self.records.items():
+            if record.pinned is None or record.pinned == record.status.get("pinnedRevision"):
+                continue
+            entry = next((e for e in record.history if e["revision"] == record.pinned), None)
+            plan, boundaries, source = unpack(entry.get("plan") if entry else None)
+            if plan is None or source != record.source:
+                text = f"revision {record.pinned} cannot be rolled back to: " + (
+                    "it is of another version of the query" if plan else "it is not in the history"
+                )
+                self.records[name] = record.decided(self.now, text)
+                continue
+            if boundaries != record.boundaries or _operators(plan) != _operators(record.plan):
+                text = f"revision {record.pinned} has other fragments than those that run: their state would be lost"
+                self.records[name] = record.decided(self.now, text)
+                continue
+            changed = record.adopt(
+                plan, boundaries, source, self.now, f"rollback to revision {record.pinned}"
+            )
+            self.records[name] = changed.with_status(pinnedRevision=record.pinned)
+            self._say(name, "RolledBack", f"revision {record.pinned} is in force again")
+
+    # -- first plans and edits
+
+    def _first_plans(self) -> None:
+        """Queries without a plan, or with one of another version, are planned beside what runs."""
+        asked = self.group.queries
+        fresh = [n for n, a in asked.items() if not a.suspended and self.records[n].source != a.source]
+        if not fresh:
+            return
+        problem = self._problem_with_force(measured=False)
+        kept = {n: r.plan for n, r in self.records.items() if r.plan and n in asked and n not in fresh}
+        pinned = {f"{n}/{op}": node for n, plan in kept.items() for op, node in plan.nodes.items()}
+        queries = [replace(plan.query, fixed_order=True) for plan in kept.values()]
+        queries += [asked[n].query for n in fresh]
+        policy = self.group.policy
+        result = STRATEGIES[policy.strategy.name].load()(
+            replace(problem, queries=tuple(queries), pinned={**problem.pinned, **pinned}),
+            objective=policy.objective,
+            seed=policy.strategy.seed,
+            time_limit=policy.strategy.time_limit,
+            options=policy.strategy.parameters,
+        )
+        plans = {p.query.name: p for p in result.plan.queries}
+        reasons = {r.query: r.reason for r in result.plan.rejected}
+        for name in fresh:
+            if name not in plans:
+                self.refused[name] = reasons.get(name, "no place was found for it")
+                continue
+            boundaries = frozenset(fragment_ends(plans[name]))
+            why = "edited" if self.records[name].plan else "first plan"
+            self._adopt_or_propose(name, plans[name], boundaries, why, None)
+
+    # -- what runs
+
+    def _drift(self) -> None:
+        """Fragments leave nodes that are going; a headroom that stays low is mended by the fewest moves."""
+        running = self._running()
+        if not running:
+            return
+        problem = self._problem_with_force(measured=True)
+        plan = self._measured_plan(running)
+        boundaries = {n: self.records[n].boundaries for n in running}
+        self.evaluation = evaluate(problem, plan)
+        present = headroom_of(self.evaluation)
+        policy = self.group.policy
+        if self._forced(problem, plan, boundaries, running):
+            return
+        if not self._held_low(running, present):
+            return
+        target = policy.drift.min_headroom * (1 + policy.drift.min_gain)
+        budget = self._budget(running)
+        found = (
+            replace_fragments(problem, plan, boundaries, target, policy.drift.min_gain, budget)
+            if budget > 0
+            else None
+        )
+        binding = str(self.evaluation.binding or self.evaluation.reasons[:1])
+        if found is None:
+            for name in running:
+                text = f"stay: headroom {present:.2f} is low ({binding}); nothing within {budget} moves gains enough"
+                self.records[name] = self.records[name].decided(self.now, text)
+            return
+        after = headroom_of(found.evaluation)
+        limit = f"{policy.drift.min_headroom:g}"
+        why = f"headroom {present:.2f} below {limit} ({binding}); {after:.2f} after the move"
+        self._adopt_replacement(found, why, drift=True)
+
+    def _forced(
+        self, problem: Problem, plan: Plan, boundaries: Mapping[str, frozenset[str]], running: list[str]
+    ) -> bool:
+        """Moves away from nodes that are lost or leaving; outside cooldown and budget."""
+        gone = self.world.lost | (
+            self.world.leaving if self.group.policy.on_cordon == "Move" else frozenset()
+        )
+        on_gone = {n for n in running if gone & set(self.records[n].plan.nodes.values())}  # type: ignore[union-attr]
+        if not on_gone:
+            return False
+        banned = {f"{q.query.name}/{op.id}": gone for q in plan.queries for op in q.query.operators}
+        found = replace_fragments(
+            replace(problem, forbidden={**problem.forbidden, **banned}),
+            plan,
+            boundaries,
+            target=self.group.policy.drift.min_headroom,
+            min_gain=0.0,
+            max_moves=FOREVER_MOVES,
+        )
+        names = ", ".join(sorted(gone))
+        if found is None or any(
+            gone & set(q.nodes.values()) for q in found.plan.queries if q.query.name in on_gone
+        ):
+            for name in on_gone:
+                text = f"stay: node {names} is going, but nothing else fits"
+                self.records[name] = self.records[name].decided(self.now, text)
+        if found is None:
+            return False
+        self._adopt_replacement(found, f"node {names} is going", drift=False)
+        return True
+
+    def _held_low(self, running: list[str], present: float) -> bool:
+        """Whether the headroom has been low for the hold time, and the cooldown is over."""
+        drift = self.group.policy.drift
+        low = present < drift.min_headroom and bool(self.rates)
+        held = []
+        for name in running:
+            record = self.records[name]
+            since = record.drift.get("lowSince")
+            wanted = (since if since is not None else self.now) if low else None
+            if wanted != since:
+                memory = {k: v for k, v in record.drift.items() if k != "lowSince"}
+                record = record.with_status(drift={**memory, **({"lowSince": wanted} if low else {})})
+                self.records[name] = record
+            cool = self.now - float(record.drift.get("lastChange", 0.0)) >= self.group.policy.cooldown
+            held.append(low and wanted is not None and self.now - wanted >= drift.hold and cool)
+        return any(held) and all(self.records[n].pinned is None for n in running)
+
+    def _budget(self, running: list[str]) -> int:
+        budget = self.group.policy.move_budget
+        recent = sum(
+            t > self.now - budget.period for n in running for t in self.records[n].drift.get("moves", [])
+        )
+        return max(0, budget.moves - recent)
+
+    def _adopt_replacement(self, found: Replacement, why: str, drift: bool) -> None:
+        for query in sorted({query for query, _ in found.moved}):
+            record = self.records[query]
+            assert record.plan is not None
+            nodes = next(q.nodes for q in found.plan.queries if q.query.name == query)
+            moved = ", ".join(f"{last} to {node}" for (q, last), node in found.moved.items() if q == query)
+            changed = replace(record.plan, nodes=nodes)
+            gain = headroom_of(found.evaluation)
+            text = f"move {moved}: {why}"
+            if self._adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
+                record = self.records[query]
+                times = [
+                    *record.drift.get("moves", []),
+                    *[self.now] * sum(q == query for q, _ in found.moved),
+                ]
+                memory = {"lastChange": self.now, "moves": times[-100:]}
+                self.records[query] = record.with_status(drift=memory)
+
+    # -- the gate that every plan passes
+
+    def _adopt_or_propose(
+        self, name: str, plan: QueryPlan, boundaries: frozenset[str], why: str, gain: float | None
+    ) -> bool:
+        """Auto: in force at once. Shadow: shown only. Manual: waits for `weir approve`."""
+        record, mode = self.records[name], self.group.policy.mode
+        revision = record.next_revision()
+        source = self.group.queries[name].source
+        if mode == "Auto" or (mode == "Manual" and record.approved == revision):
+            self.records[name] = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
+            self._say(name, "Planned", f"revision {revision}: {why}")
+            return True
+        proposed = {
+            "revision": revision,
+            "reason": "mode Shadow: shown only"
+            if mode == "Shadow"
+            else f"waits for: weir approve {name} {revision}",
+            "diff": difference(record.plan, plan),
+            "gain": gain,
+            "plan": pack(plan, boundaries, source),
+        }
+        if proposed != record.status.get("proposed"):
+            self.records[name] = record.with_status(proposed=proposed).decided(self.now, f"proposed: {why}")
+            self._say(name, "Proposed", f"revision {revision}: {why}")
+        return False
+
+    # -- problems and plans
+
+    def _running(self) -> list[str]:
+        return [n for n, a in self.group.queries.items() if self.records[n].plan and not a.suspended]
+
+    def _problem_with_force(self, measured: bool) -> Problem:
+        problem = self.group.problem
+        force = tuple(
+            Placed(n, op, node)
+            for n in self._running()
+            for op, node in self.records[n].plan.nodes.items()  # type: ignore[union-attr]
+        )
+        problem = replace(problem, in_force=force)
+        return replace(problem, profile=({**self.rates},)) if measured and self.rates else problem
+
+    def _measured_plan(self, running: list[str]) -> Plan:
+        problem = self.group.problem
+        streams = {n: replace(s, rate=self.rates.get(n, s.rate)) for n, s in problem.streams.items()}
+        problem = replace(problem, streams=streams)
+        plans = [(self.records[n].plan, self.records[n].boundaries, n) for n in running]
+        return Plan(
+            tuple(with_measured(problem, p, b, self.found.get(n, {})) for p, b, n in plans if p is not None)
+        )
+
+    def _say(self, query: str, reason: str, message: str) -> None:
+        self.events.append(Event(query, reason, message))
+
+
+def difference(old: QueryPlan | None, new: QueryPlan) -> str:
+    """A line for each operator that comes, goes or moves."""
+    before = dict(old.nodes) if old else {}
+    lines = [f"+ {op} on {node}" for op, node in new.nodes.items() if op not in before]
+    lines += [f"~ {op}: {before[op]} -> {n}" for op, n in new.nodes.items() if before.get(op, n) != n]
+    lines += [f"- {op} on {node}" for op, node in before.items() if op not in new.nodes]
+    return "\n".join(lines)
+
+
+def _operators(plan: QueryPlan | None) -> frozenset[str]:
+    return frozenset(plan.nodes) if plan else frozenset()

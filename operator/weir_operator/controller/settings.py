@@ -1,0 +1,20 @@
+"""What the loop is told when it is built: times, limits, where things lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weir_placement.fragments import Layout
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Seconds, unless a comment says otherwise."""
+
+    layout: Layout
+    node_grace: float = 40.0  # a node that is not ready for so long is lost
+    reference_grace: float = 120.0  # a missing reference stalls a query after that
+    concurrent_moves: int = 1  # warm standbys at a time; more are started only when nodes are lost
+    period: float = 5.0  # look again at least that often
+    status_period: float = 60.0  # a status whose numbers alone changed is written no oftener
+    standby: bool = True  # false: moves are cold (stop, then start), for comparison

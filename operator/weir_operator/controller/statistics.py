@@ -1,0 +1,124 @@
+"""What the fragments measured, put into the model: rates, selectivities, groups and CPU costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+
+from weir_placement.cost.flows import flows_of
+from weir_placement.cost.load import Load
+from weir_placement.cost.rules import RULES
+from weir_placement.fragments import groups_of
+from weir_placement.model.operators import Operator
+from weir_placement.model.plan import QueryPlan
+from weir_placement.model.problem import Problem
+
+from weir_operator.controller.snapshot import FragmentMetrics
+
+MIN_ROWS = 200.0
+"""A selectivity from fewer rows in than this says more of chance than of the data."""
+COST_SCALE = (0.02, 50.0)
+"""Measured CPU moves a cost by no more than these factors: a reading may be about start-up alone."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Between two readings of a fragment: rows/s in and out by operator or input, and CPU-us/s."""
+
+    rows_in: Mapping[str, float]
+    rows_out: Mapping[str, float]
+    samples: Mapping[str, float]  # rows in, in all
+    cpu: float
+    seconds: float
+
+
+def between(before: FragmentMetrics, after: FragmentMetrics) -> Measured | None:
+    """None when the two do not belong together (another epoch, or no time between them)."""
+    seconds = after.at - before.at
+    if before.epoch != after.epoch or seconds <= 0 or after.batches <= before.batches:
+        return None
+    rows_in, rows_out, samples = {}, {}, {}
+    for name, total in after.operators.items():
+        first = before.operators.get(name)
+        rows = total.rows_in - (first.rows_in if first else 0.0)
+        samples[name] = rows
+        rows_in[name] = rows / seconds
+        rows_out[name] = (total.rows_out - (first.rows_out if first else 0.0)) / seconds
+    cpu = 1e6 * (after.cpu_seconds - before.cpu_seconds) / seconds
+    return Measured(rows_in, rows_out, samples, cpu, seconds)
+
+
+def measured_by_fragment(
+    before: Mapping[str, FragmentMetrics], after: Mapping[str, FragmentMetrics]
+) -> dict[str, Measured]:
+    """Measurements of all fragments with two readings of the same epoch."""
+    pairs = {name: between(before[name], reading) for name, reading in after.items() if name in before}
+    return {name: found for name, found in pairs.items() if found}
+
+
+def measured_rates(
+    plans: Mapping[str, QueryPlan], found: Mapping[str, Mapping[str, Measured]]
+) -> dict[str, float]:
+    """Rows/s of each source stream: the median over the fragments that read it.
+
+    `found` is query -> last operator of a fragment -> its measurement.
+    """
+    seen: dict[str, list[float]] = {}
+    for query, plan in plans.items():
+        for measured in found.get(query, {}).values():
+            for alias, stream in plan.query.sources.items():
+                if alias in measured.rows_in:
+                    seen.setdefault(stream, []).append(measured.rows_in[alias])
+    return {stream: median(rates) for stream, rates in seen.items()}
+
+
+def with_measured(
+    problem: Problem, plan: QueryPlan, boundaries: frozenset[str], found: Mapping[str, Measured]
+) -> QueryPlan:
+    """The plan with measured selectivities and costs in place of the declared ones.
+
+    A fragment's CPU, less what a fragment costs anyway, is shared among its operators as the model
+    shares it: one factor for all of them.
+    """
+    operators = {op.id: op for op in plan.query.operators}
+    for last, members in groups_of(plan, boundaries).items():
+        measured = found.get(last)
+        if measured:
+            for op in members:
+                operators[op.id] = _selectivity(op, measured)
+    query = replace(plan.query, operators=tuple(operators.values()))
+    rates = {name: Load.of(0.0, stream.rate) for name, stream in problem.streams.items()}
+    flows = flows_of(query, problem.streams, rates)
+    for last, members in groups_of(plan, boundaries).items():
+        measured = found.get(last)
+        if not measured:
+            continue
+        current = [operators[op.id] for op in members]
+        modelled = sum(
+            RULES[op.kind].cpu(op, [flows[i] for i in op.inputs], flows[op.id].rate)(1.0) for op in current
+        )
+        excess = measured.cpu - problem.overheads.fragment_cpu
+        if modelled <= 0:
+            continue
+        factor = min(max(excess / modelled, COST_SCALE[0]), COST_SCALE[1])
+        for op in current:
+            operators[op.id] = replace(
+                op, cost=op.cost * factor, cost_pair=op.cost_pair * factor, cost_out=op.cost_out * factor
+            )
+    return replace(plan, query=replace(query, operators=tuple(operators.values())))
+
+
+def _selectivity(op: Operator, measured: Measured) -> Operator:
+    out, rows = measured.rows_out.get(op.id), measured.samples.get(op.id, 0.0)
+    if out is None or rows < MIN_ROWS:
+        return op
+    if op.kind == "filter":
+        return replace(op, selectivity=out / measured.rows_in[op.id])
+    if op.kind == "join":
+        left, right = (measured.rows_out.get(name) for name in op.inputs)
+        if left and right and op.half_width > 0:
+            return replace(op, selectivity=out / (2.0 * op.half_width * left * right))
+    if op.kind == "aggregate" and out > 0:
+        return replace(op, groups=max(out * op.slide, 1.0))
+    return op

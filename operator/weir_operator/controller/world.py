@@ -1,0 +1,54 @@
+"""The objects of a snapshot, understood: problems by policy, and what keeps a query from being planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weir_placement.fragments import Ends
+from weir_placement.model.problem import Problem, Query
+
+from weir_operator.api.policy import PlacementPolicySpec
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One StreamQuery that can be planned."""
+
+    query: Query
+    ends: Ends
+    source: str  # hash of all that its rows depend on
+    generation: int
+    suspended: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a query cannot be planned. `missing`: a reference that may still come (apply order)."""
+
+    message: str
+    missing: bool = False
+    generation: int = -1
+
+
+@dataclass(frozen=True)
+class Group:
+    """The queries of one policy: they are planned together."""
+
+    name: str
+    policy: PlacementPolicySpec
+    problem: Problem
+    queries: Mapping[str, Asked]
+
+
+@dataclass(frozen=True)
+class World:
+    """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `leaving` ones are
+    cordoned or tainted."""
+
+    groups: tuple[Group, ...]
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()
+    created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]
+    statuses: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # query -> its present status

@@ -1,0 +1,116 @@
+"""ClusterPort on one machine: objects from files, fragments as processes, leases as files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from weir_placement.fragments import Layout
+from weir_runtime.lease import FileLease
+
+from weir_operator.controller.decision import (
+    Action,
+    DeletePlacement,
+    Event,
+    Forget,
+    HandOver,
+    Protect,
+    Start,
+    Stop,
+    WritePlacement,
+    WriteStatus,
+)
+from weir_operator.controller.ports import Observed
+from weir_operator.controller.snapshot import Lease, Manifest
+from weir_operator.local.processes import Processes
+from weir_operator.local.store import Store
+
+FOLDERS = ("exchange", "checkpoints", "late")
+
+
+class LocalCluster:
+    """Nodes are those of the manifests: labels on one machine's processes."""
+
+    def __init__(self, root: Path, layout: Layout, objects: Callable[[], Sequence[Manifest]]) -> None:
+        self.processes = Processes(root)
+        self.store = Store(root)
+        self._layout = layout
+        self._objects = objects
+        self._told: list[Callable[[Event], None]] = []
+
+    def on_event(self, tell: Callable[[Event], None]) -> None:
+        """`tell` is called with every event."""
+        self._told.append(tell)
+
+    def observe(self) -> Observed:
+        """Everything on disk, and the processes."""
+        leases = {}
+        for path in Path(self._layout.root, "leases").glob("*/*.json"):
+            record = FileLease(path).read()
+            if record is not None:
+                leases[path.stem] = Lease(
+                    path.stem,
+                    record.epoch,
+                    record.holder,
+                    record.renewed,
+                    record.duration,
+                    record.handover,
+                    record.released,
+                )
+        objects = [self._with_status(o) for o in self._objects()] + list(self.store.placements())
+        return Observed(tuple(objects), self.processes.observe(), leases)
+
+    def _with_status(self, manifest: Manifest) -> Manifest:
+        if manifest["kind"] == "Node":
+            return manifest
+        meta = manifest["metadata"]
+        status = self.store.status(manifest["kind"], meta.get("namespace", ""), meta["name"])
+        return {**manifest, "status": status} if status else manifest
+
+    def apply(self, action: Action) -> None:
+        """One action of the loop."""
+        if isinstance(action, Start):
+            self.processes.start(action)
+        elif isinstance(action, Stop):
+            self.processes.stop(action.fragment, action.epoch)
+        elif isinstance(action, HandOver):
+            self._lease(action.fragment).hand_over(action.epoch)
+        elif isinstance(action, Forget):
+            self._forget(action)
+        elif isinstance(action, Protect):
+            return  # nothing on one machine evicts a process
+
+    def _lease(self, fragment: str) -> FileLease:
+        return FileLease(self._find(fragment))
+
+    def _find(self, fragment: str) -> Path:
+        found = list(Path(self._layout.root, "leases").glob(f"*/{fragment}.json"))
+        if not found:
+            raise OSError(f"{fragment} has no lease yet")
+        return found[0]
+
+    def _forget(self, action: Forget) -> None:
+        """Checkpoint, flow, side log, state; the lease last, because it says that there is something left."""
+        root = Path(self._layout.root)
+        for what in FOLDERS:
+            for path in root.glob(f"{what}/*/{action.fragment}"):
+                shutil.rmtree(path, ignore_errors=True)
+        for path in root.glob(f"state/*/{action.fragment}-e*.json"):
+            path.unlink(missing_ok=True)
+        for path in root.glob(f"leases/*/{action.fragment}.json*"):
+            path.unlink(missing_ok=True)
+
+    def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
+        """See Store."""
+        self.store.write_placement(placement)
+
+    def write_status(self, status: WriteStatus) -> None:
+        """See Store."""
+        self.store.write_status(status)
+
+    def emit(self, event: Event) -> None:
+        """To the log of events and to whoever listens."""
+        self.store.emit(event)
+        for tell in self._told:
+            tell(event)

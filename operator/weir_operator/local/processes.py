@@ -1,0 +1,168 @@
+"""Fragments as processes of this machine; what is known of them is on disk, so that a controller that was
+killed finds them again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from weir_runtime.lease import holder_is_gone, holder_name
+from weir_runtime.names import read_json, write_whole
+
+from weir_operator.controller.decision import Start
+from weir_operator.controller.snapshot import Process, ProcessState
+
+PHASES: dict[str, ProcessState] = {
+    "starting": "starting",
+    "standby-ready": "standby",
+    "running": "running",
+    "draining": "running",
+    "released": "stopped",
+    "stopped": "stopped",
+    "fenced": "stopped",
+    "finished": "finished",
+    "failed": "failed",
+}
+GRACE = 30.0
+"""[s] A process that was told to stop is killed after that."""
+
+
+class Processes:
+    """Starts, watches and ends `python -m weir_runtime SPEC`; one JSON file for each (fragment, epoch)."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / "processes"
+        self._logs = root / "logs"
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    def observe(self) -> tuple[Process, ...]:
+        """Every process that was started and not yet cleared away."""
+        for child in self._children.values():
+            child.poll()
+        return tuple(self._process(entry) for entry in self._entries())
+
+    def start(self, start: Start) -> None:
+        """Idempotent: a live process is left alone; one that failed starts again, later each time."""
+        path = self._path(start.spec.name, start.spec.epoch)
+        entry = read_json(path)
+        if entry and not _gone(entry):
+            return
+        restarts = 0
+        if entry:
+            restarts = entry["restarts"] + 1
+            if restarts > 1 and time.time() < entry["started"] + min(2.0**restarts, 60.0):
+                return
+        spec_path = path.with_suffix(".spec.json")
+        write_whole(spec_path, start.spec.to_json())
+        Path(start.spec.state).unlink(missing_ok=True)
+        self._logs.mkdir(parents=True, exist_ok=True)
+        with open(self._logs / f"{path.stem}.log", "ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "weir_runtime", str(spec_path)],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # an interrupt of the terminal is the controller's alone
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            )
+        self._children[child.pid] = child
+        told = {
+            "fragment": start.spec.name,
+            "epoch": start.spec.epoch,
+            "node": start.spec.node,
+            "build": start.build,
+            "query": start.query,
+            "state": start.spec.state,
+            "pid": child.pid,
+            "holder": holder_name(child.pid),
+            "started": time.time(),
+            "restarts": restarts,
+        }
+        write_whole(path, json.dumps(told))
+
+    def stop(self, fragment: str, epoch: int) -> None:
+        """SIGTERM, then SIGKILL; what has ended is cleared away."""
+        path = self._path(fragment, epoch)
+        entry = read_json(path)
+        if entry is None:
+            return
+        if _gone(entry):
+            path.with_suffix(".spec.json").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            return
+        if "stopping" not in entry:
+            write_whole(path, json.dumps({**entry, "stopping": time.time()}))
+            _signal(entry, signal.SIGTERM)
+        elif time.time() > entry["stopping"] + GRACE:
+            _signal(entry, signal.SIGKILL)
+
+    def stop_all(self) -> None:
+        """Ends every process and waits for the last."""
+        while entries := [e for e in self._entries() if not _gone(e)]:
+            for entry in entries:
+                self.stop(entry["fragment"], entry["epoch"])
+            for child in self._children.values():
+                child.poll()
+            time.sleep(0.05)
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        for path in sorted(self._folder.glob("*.json")):
+            if not path.name.endswith(".spec.json") and (entry := read_json(path)):
+                yield entry
+
+    def _path(self, fragment: str, epoch: int) -> Path:
+        return self._folder / f"{fragment}-e{epoch}.json"
+
+    def _process(self, entry: dict[str, Any]) -> Process:
+        told = read_json(Path(entry["state"])) or {}
+        state = PHASES.get(told.get("phase", ""), "starting")
+        message = told.get("error") or ""
+        if _gone(entry) and state in ("starting", "standby", "running"):
+            state, message = (
+                "failed",
+                message or f"the process ended without a word; see logs of {entry['fragment']}",
+            )
+        return Process(
+            fragment=entry["fragment"],
+            epoch=entry["epoch"],
+            node=entry["node"],
+            wanted_node=entry["node"],
+            state=state,
+            since=float(told.get("at") or entry["started"]),
+            build=entry["build"],
+            restarts=entry["restarts"],
+            message=message,
+            terminating="stopping" in entry,
+        )
+
+    def port_of(self, fragment: str, epoch: int) -> int | None:
+        """Where /metrics is; None before it is known."""
+        entry = read_json(self._path(fragment, epoch))
+        told = read_json(Path(entry["state"])) if entry else None
+        return int(told["port"]) if told and told.get("port") else None
+
+    def pid_of(self, fragment: str, epoch: int) -> int | None:
+        """For tests and the demo that kill."""
+        entry = read_json(self._path(fragment, epoch))
+        return int(entry["pid"]) if entry else None
+
+
+def _gone(entry: dict[str, Any]) -> bool:
+    return holder_is_gone(entry["holder"])
+
+
+def _signal(entry: dict[str, Any], number: signal.Signals) -> None:
+    """SIGTERM to the process; SIGKILL to its whole session, the JVM among it."""
+    with contextlib.suppress(ProcessLookupError):
+        if number == signal.SIGKILL:
+            os.killpg(entry["pid"], number)
+        else:
+            os.kill(entry["pid"], number)

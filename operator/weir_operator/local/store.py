@@ -1,0 +1,76 @@
+"""Placements, statuses and events as files, one for each object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from weir_runtime.names import read_json, write_whole
+
+from weir_operator.controller.decision import DeletePlacement, Event, WritePlacement, WriteStatus
+
+
+class Store:
+    """What the controller writes about objects. `person` files are written by the command line alone."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def placements(self) -> Iterator[dict[str, Any]]:
+        """Placements as manifests, with what a person asked for merged into `spec`."""
+        for path in sorted((self._root / "placements").glob("*/*.json")):
+            raw = read_json(path)
+            if raw is None:
+                continue
+            namespace, name = path.parent.name, path.stem
+            asked = read_json(self._person(namespace, name)) or {}
+            meta = {"namespace": namespace, "name": name}
+            spec = {**raw["spec"], **asked}
+            yield {"apiVersion": "weir.dev/v1alpha1", "kind": "Placement", "metadata": meta, "spec": spec} | {
+                "status": raw["status"]
+            }
+
+    def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
+        """Durable when it returns: the file is replaced whole."""
+        namespace, name = placement.query.split("/", 1)
+        path = self._root / "placements" / namespace / f"{name}.json"
+        if isinstance(placement, DeletePlacement):
+            path.unlink(missing_ok=True)
+            self._person(namespace, name).unlink(missing_ok=True)
+        else:
+            write_whole(path, json.dumps({"spec": placement.spec, "status": placement.status}, indent=1))
+
+    def ask(self, query: str, **fields: Any) -> None:
+        """What `weir approve`, `rollback` and `unpin` write: `approved`, `pinned`; None takes it back."""
+        namespace, name = query.split("/", 1)
+        path = self._person(namespace, name)
+        merged = {**(read_json(path) or {}), **fields}
+        write_whole(path, json.dumps({k: v for k, v in merged.items() if v is not None}))
+
+    def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
+        """An object's status; empty before the first."""
+        return read_json(self._status(kind, namespace, name)) or {}
+
+    def write_status(self, status: WriteStatus) -> None:
+        """Replaces the file."""
+        path = self._status(status.kind, status.namespace, status.name)
+        write_whole(path, json.dumps(status.status, indent=1))
+
+    def emit(self, event: Event) -> None:
+        """Appends a line; the last ones are shown by `weir status`."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        with open(self._root / "events.jsonl", "a") as log:
+            log.write(json.dumps(vars(event)) + "\n")
+
+    def events(self) -> list[Event]:
+        """All that were emitted."""
+        path = self._root / "events.jsonl"
+        return [Event(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def _status(self, kind: str, namespace: str, name: str) -> Path:
+        return self._root / "status" / kind / (namespace or "_") / f"{name}.json"
+
+    def _person(self, namespace: str, name: str) -> Path:
+        return self._root / "asked" / namespace / f"{name}.json"
