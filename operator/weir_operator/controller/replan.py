@@ -59,7 +59,7 @@ class Round:
                 self.records[name] = record.decided(self.now, text)
                 continue
             if boundaries != record.boundaries or _operators(plan) != _operators(record.plan):
-                text = f"revision {record.pinned} has other fragments than those that run: their state would be lost"
+                text = f"revision {record.pinned} has other fragments than those that run: they would lose state"
                 self.records[name] = record.decided(self.now, text)
                 continue
             changed = record.adopt(
@@ -126,7 +126,7 @@ class Round:
         binding = str(self.evaluation.binding or self.evaluation.reasons[:1])
         if found is None:
             for name in running:
-                text = f"stay: headroom {present:.2f} is low ({binding}); nothing within {budget} moves gains enough"
+                text = f"stay: headroom {present:.2f} is low ({binding}); no {budget} moves gain enough"
                 self.records[name] = self.records[name].decided(self.now, text)
             return
         after = headroom_of(found.evaluation)

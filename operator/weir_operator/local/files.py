@@ -1,4 +1,4 @@
-"""Manifests on disk as objects: looked at in every round, the last good version kept when an edit is wrong."""
+"""Manifests on disk as objects: looked at in every round; a wrong edit leaves the last good version."""
 
 from __future__ import annotations
 

@@ -1,0 +1,238 @@
+"""The loop over ports in memory: it settles, it moves, and a crash at any write changes nothing in the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.world import Fault
+
+from tests.controller.world import Crash, FakeCluster, Town, asked, loop, query, settle
+
+
+def condition(cluster: FakeCluster, name: str, kind: str) -> str:
+    found = cluster.statuses[f"default/{name}"]["conditions"]
+    return next(c["status"] for c in found if c["type"] == kind)
+
+
+def one_query() -> Town:
+    return Town({"default/q": asked(query("q"))})
+
+
+def test_a_query_is_planned_started_and_called_ready_only_when_it_runs() -> None:
+    cluster = FakeCluster()
+    it = loop(one_query(), cluster)
+    it.once()
+    assert condition(cluster, "q", "Ready") == "False"
+    assert condition(cluster, "q", "Reconciling") == "True"
+    settle(it)
+    assert condition(cluster, "q", "Ready") == "True"
+    assert condition(cluster, "q", "Reconciling") == "False"
+    assert len(cluster.running()) >= 1
+
+
+def test_when_all_is_as_it_should_be_nothing_is_written() -> None:
+    cluster = FakeCluster()
+    it = loop(one_query(), cluster)
+    settle(it)
+    writes = cluster.writes
+    for _ in range(20):
+        it.once()
+    assert cluster.writes == writes
+
+
+def test_a_deleted_query_leaves_nothing() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    town.queries = {}
+    settle(it)
+    assert not cluster.processes
+    assert not cluster.leases
+    assert not cluster.placements
+    assert cluster.forgotten
+
+
+def test_an_edit_replaces_only_the_query_that_was_edited() -> None:
+    town = Town({"default/q": asked(query("q")), "default/r": asked(query("r"))})
+    cluster = FakeCluster()
+    it = loop(town, cluster)
+    settle(it)
+    before = set(cluster.processes)
+    town.queries["default/q"] = asked(query("q", "s.k = 2"))
+    settle(it)
+    assert {f for f, _ in before if "r-" in f[:2]} <= {f for f, _ in cluster.processes}
+    assert not {f for f, _ in before if f.startswith("q-")} & {f for f, _ in cluster.processes}
+    assert all(epoch == 1 for _, epoch in cluster.processes)
+
+
+def test_suspend_stops_and_keeps_the_lease_and_resume_goes_on_with_a_higher_epoch() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
+    settle(it)
+    assert not cluster.processes
+    assert cluster.leases
+    assert not cluster.forgotten
+    assert condition(cluster, "q", "Ready") == "True"
+    town.queries["default/q"] = replace(town.queries["default/q"], suspended=False)
+    settle(it)
+    assert cluster.running()
+    assert all(epochs == [1, 2] for epochs in cluster.writers.values())
+
+
+def test_a_query_that_becomes_faulty_goes_on_running_and_says_so() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    running = cluster.running()
+    town.queries, town.faults = (
+        {},
+        {"default/q": Fault("spec.sql: unknown stream x", missing=False, generation=2)},
+    )
+    settle(it)
+    assert cluster.running() == running
+    assert condition(cluster, "q", "Stalled") == "True"
+
+
+def test_a_missing_reference_stalls_only_after_two_minutes() -> None:
+    cluster = FakeCluster()
+    town = Town({}, faults={"default/q": Fault("stream x is not there", missing=True, generation=1)})
+    it = loop(town, cluster)
+    town_understand = town.understand
+    it.understand = lambda s, t: replace(town_understand(s, t), created={"default/q": 1000.0})
+    it.once()
+    assert condition(cluster, "q", "Stalled") == "False"
+    assert condition(cluster, "q", "Reconciling") == "True"
+    cluster.time += 200
+    it.once()
+    assert condition(cluster, "q", "Stalled") == "True"
+
+
+def test_a_query_that_cannot_be_placed_is_stalled_with_the_reason() -> None:
+    cluster = FakeCluster()
+    town = Town({"default/q": asked(query("q", nodes=("nowhere",)))})
+    settle(loop(town, cluster))
+    assert condition(cluster, "q", "Stalled") == "True"
+    assert not cluster.processes
+
+
+def test_a_cordoned_node_is_left_by_a_warm_move() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    (fragment, node), *others = cluster.running().items()
+    town.leaving = frozenset({node})
+    states = set()
+    for _ in range(30):
+        it.once()
+        states |= {(p.epoch, p.state) for p in cluster.processes.values()}
+        assert condition(cluster, "q", "Ready") == "True"
+    assert node not in cluster.running().values()
+    assert (2, "standby") in states
+    moved = {name.rsplit("-", 1)[0] for name, epochs in cluster.writers.items() if epochs == [1, 2]}
+    assert moved == {fragment} | {other for other, where in others if where == node}
+
+
+def test_on_cordon_stay_keeps_it_there() -> None:
+    cluster, town = FakeCluster(), one_query()
+    town.policy = PlacementPolicySpec.model_validate({"onCordon": "Stay"})
+    it = loop(town, cluster)
+    settle(it)
+    running = cluster.running()
+    town.leaving = frozenset(running.values())
+    settle(it)
+    assert cluster.running() == running
+
+
+def test_a_lost_node_is_left_and_the_new_process_waits_for_the_lease_to_expire() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    node = next(iter(cluster.running().values()))
+    town.lost = cluster.dead_nodes = frozenset({node})
+    for _ in range(30):
+        it.once()
+    assert cluster.running()
+    assert node not in cluster.running().values()
+
+
+def test_a_crashed_process_is_started_again_in_its_place() -> None:
+    cluster = FakeCluster()
+    it = loop(one_query(), cluster)
+    settle(it)
+    key = next(iter(cluster.processes))
+    cluster.processes[key] = replace(cluster.processes[key], state="failed")
+    settle(it)
+    assert cluster.processes[key].state == "running"
+
+
+def test_mode_shadow_shows_and_starts_nothing() -> None:
+    cluster, town = FakeCluster(), one_query()
+    town.policy = PlacementPolicySpec.model_validate({"mode": "Shadow"})
+    settle(loop(town, cluster))
+    assert not cluster.processes
+    assert cluster.placements["default/q"].status["proposed"]["revision"] == 1
+
+
+def test_mode_manual_waits_for_the_approval_of_that_revision() -> None:
+    cluster, town = FakeCluster(), one_query()
+    town.policy = PlacementPolicySpec.model_validate({"mode": "Manual"})
+    it = loop(town, cluster)
+    settle(it)
+    assert not cluster.processes
+    written = cluster.placements["default/q"]
+    cluster.placements["default/q"] = replace(written, spec={**written.spec, "approved": 1})
+    settle(it)
+    assert cluster.running()
+
+
+def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    first = cluster.running()
+    town.leaving = frozenset(first.values())
+    settle(it)
+    town.leaving = frozenset()
+    assert cluster.running() != first
+    written = cluster.placements["default/q"]
+    cluster.placements["default/q"] = replace(written, spec={**written.spec, "pinned": 1})
+    settle(it)
+    assert cluster.running() == first
+
+
+def story(crash_at: int | None) -> FakeCluster:
+    """Start, edit, cordon; with a crash the controller is built anew and goes on."""
+    cluster, town = FakeCluster(crash_at=crash_at), one_query()
+
+    def run() -> None:
+        while True:
+            try:
+                return settle(loop(town, cluster))
+            except Crash:
+                cluster.crash_at = None
+
+    run()
+    town.queries["default/q"] = asked(query("q", "s.k = 3"))
+    run()
+    town.leaving = frozenset(cluster.running().values())
+    run()
+    return cluster
+
+
+UNDISTURBED = story(None)
+
+
+@pytest.mark.parametrize("crash_at", range(1, UNDISTURBED.writes + 1))
+def test_killed_after_any_write_it_ends_in_the_same_place(crash_at: int) -> None:
+    undisturbed, crashed = UNDISTURBED, story(crash_at)
+    assert crashed.running() == undisturbed.running()
+    assert set(crashed.leases) == set(undisturbed.leases)
+    assert crashed.placements.keys() == undisturbed.placements.keys()
+    for epochs in crashed.writers.values():
+        assert epochs == sorted(set(epochs)), "an epoch wrote twice, or after a later one"
+    states = {p.fragment: p.state for p in crashed.processes.values()}
+    assert set(states.values()) == {"running"}

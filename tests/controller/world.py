@@ -1,0 +1,260 @@
+"""A small world for tests of the loop: one or two queries on three nodes, and a cluster in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.decision import (
+    Action,
+    DeletePlacement,
+    Event,
+    Forget,
+    HandOver,
+    Protect,
+    Start,
+    Stop,
+    WritePlacement,
+    WriteStatus,
+)
+from weir_operator.controller.loop import Loop
+from weir_operator.controller.ports import Observed
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import FragmentMetrics, Lease, Process, Snapshot
+from weir_operator.controller.world import Asked, Fault, Group, World
+from weir_placement.fragments import Ends, Layout
+from weir_placement.model.cluster import Cluster, Network, Node
+from weir_placement.model.fragment import Output
+from weir_placement.model.operators import Item, Operator
+from weir_placement.model.problem import Overheads, Problem, Query
+from weir_placement.model.streams import Column, Stream
+
+LAYOUT = Layout("/data")
+COLUMNS = (Column("k", "BIGINT", 8), Column("ts", "TIMESTAMP", 8))
+
+
+def stream(name: str, node: str, rate: float = 100.0) -> Stream:
+    return Stream(f"default/{name}", rate, COLUMNS, (node,), 16.0, "ts", 1.0)
+
+
+def query(name: str, predicate: str = "s.k = 1", nodes: tuple[str, ...] = ()) -> Query:
+    """A costly filter and a projection over `s`."""
+    return Query(
+        f"default/{name}",
+        {"s": "default/s"},
+        (
+            Operator("f", "filter", ("s",), ("s.k",), predicate, selectivity=0.5, cost=1000.0, nodes=nodes),
+            Operator("p", "project", ("f",), ("s.k",), items=(Item("s.k", "s.k"),), cost=10.0, nodes=nodes),
+        ),
+    )
+
+
+def asked(q: Query, **changes: Any) -> Asked:
+    ends = Ends({"s": {"files": {"uri": "/in/s", "format": "arrow"}}}, Output("files", f"/out/{q.name}"))
+    source = f"{q.name} {q.operators[0].predicate}"
+    return replace(Asked(q, ends, source, generation=1), **changes)
+
+
+@dataclass
+class Town:
+    """What a user can change; `understand` is what the loop reads it by."""
+
+    queries: dict[str, Asked]
+    policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
+    nodes: tuple[Node, ...] = tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3))
+    lost: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()
+    faults: dict[str, Fault] = field(default_factory=dict)
+
+    def understand(self, snapshot: Snapshot, settings: Settings) -> World:
+        gone = self.lost | self.leaving
+        nodes = tuple(replace(n, schedulable=n.name not in gone) for n in self.nodes)
+        cluster = Cluster(nodes, Network.uniform(len(nodes), 0.001))
+        problem = Problem(
+            cluster,
+            {"default/s": stream("s", "n1")},
+            tuple(a.query for a in self.queries.values()),
+            overheads=Overheads(fragment_cpu=1000.0),
+        )
+        names = {
+            o["metadata"]["name"]: o.get("status") or {} for o in snapshot.objects if o["kind"] == "Query"
+        }
+        return World(
+            (Group("default", self.policy, problem, self.queries),),
+            faults=self.faults,
+            lost=self.lost,
+            leaving=self.leaving,
+            statuses={f"default/{k}": v for k, v in names.items()},
+        )
+
+
+class Crash(Exception):
+    """The controller is killed here."""
+
+
+@dataclass
+class FakeCluster:
+    """Processes that do what docs/runtime.md promises, one step with each look; `crash_at` counts writes."""
+
+    time: float = 1000.0
+    processes: dict[tuple[str, int], Process] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
+    placements: dict[str, WritePlacement] = field(default_factory=dict)
+    statuses: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    writers: dict[str, list[int]] = field(default_factory=dict)  # epochs that held each lease, in order
+    dead_nodes: frozenset[str] = frozenset()
+    protected: set[str] = field(default_factory=set)
+    crash_at: int | None = None
+    writes: int = 0
+    log: list[str] = field(default_factory=list)
+
+    def observe(self) -> Observed:
+        self.time += 1.0
+        for key in sorted(self.processes):
+            self._live(key)
+        objects = tuple(self._placement(q, p) for q, p in self.placements.items()) + tuple(
+            {"kind": "Query", "metadata": {"name": n.split("/")[1]}, "status": s}
+            for n, s in self.statuses.items()
+        )
+        return Observed(
+            objects, tuple(self.processes.values()), dict(self.leases), protected=frozenset(self.protected)
+        )
+
+    def _placement(self, query: str, written: WritePlacement) -> dict[str, Any]:
+        namespace, name = query.split("/")
+        return {
+            "kind": "Placement",
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": written.spec,
+            "status": written.status,
+        }
+
+    def _live(self, key: tuple[str, int]) -> None:
+        process = self.processes[key]
+        lease = self.leases.get(process.fragment)
+        if process.node in self.dead_nodes:
+            self.processes[key] = replace(process, state="lost")
+            return
+        if process.state in ("stopped", "failed", "finished"):
+            return
+        mine = lease is not None and lease.epoch == process.epoch and not lease.released
+        if mine and lease and (process.terminating or (lease.handover or 0) > process.epoch):
+            self.leases[process.fragment] = replace(lease, released=True)
+            self.processes[key] = replace(process, state="stopped")
+        elif mine and lease:
+            self.leases[process.fragment] = replace(lease, renewed=self.time)
+        elif process.terminating:
+            self.processes[key] = replace(process, state="stopped")
+        else:
+            self._take_over(key, process, lease)
+
+    def _take_over(self, key: tuple[str, int], process: Process, lease: Lease | None) -> None:
+        standby = process.message == "standby"
+        if process.state == "starting" and standby:
+            self.processes[key] = replace(process, state="standby")
+            return
+        invited = lease is None if not standby else lease is not None and lease.handover == process.epoch
+        again = lease is not None and lease.epoch == process.epoch
+        free = lease is None or lease.released or lease.expired(self.time)
+        if again or (invited and free):  # `again`: its own earlier life is dead
+            self.leases[process.fragment] = Lease(process.fragment, process.epoch, "me", self.time, 10.0)
+            self.writers.setdefault(process.fragment, []).append(process.epoch)
+            self.processes[key] = replace(process, state="running")
+
+    def _write(self, what: str) -> None:
+        self.log.append(what)
+        self.writes += 1
+        if self.crash_at is not None and self.writes == self.crash_at:
+            raise Crash(what)
+
+    def apply(self, action: Action) -> None:
+        if isinstance(action, Start):
+            key = (action.spec.name, action.spec.epoch)
+            old = self.processes.get(key)
+            if old is None or old.state == "failed":
+                self.processes[key] = Process(
+                    *key,
+                    node=action.spec.node,
+                    wanted_node=action.spec.node,
+                    state="starting",
+                    since=self.time,
+                    build=action.build,
+                    message="standby" if action.spec.standby else "",
+                )
+        elif isinstance(action, HandOver):
+            lease = self.leases.get(action.fragment)
+            if lease is None:
+                raise OSError("no lease")
+            self.leases[action.fragment] = replace(lease, handover=action.epoch)
+        elif isinstance(action, Stop):
+            key = (action.fragment, action.epoch)
+            process = self.processes.get(key)
+            if process and process.state in ("stopped", "failed", "finished"):
+                del self.processes[key]
+            elif process:
+                self.processes[key] = replace(process, terminating=True)
+        elif isinstance(action, Forget):
+            self.leases.pop(action.fragment, None)
+            self.forgotten.append(action.fragment)
+        elif isinstance(action, Protect):
+            (self.protected.add if action.wanted else self.protected.discard)(action.fragment)
+        self._write(type(action).__name__)
+
+    def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
+        if isinstance(placement, DeletePlacement):
+            self.placements.pop(placement.query, None)
+        else:
+            old = self.placements.get(placement.query)
+            asked_for = {k: old.spec[k] for k in ("approved", "pinned") if old and k in old.spec}
+            self.placements[placement.query] = replace(placement, spec={**placement.spec, **asked_for})
+        self._write(type(placement).__name__)
+
+    def write_status(self, status: WriteStatus) -> None:
+        self.statuses[f"{status.namespace}/{status.name}"] = status.status
+        self._write("WriteStatus")
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self._write("Event")
+
+    def running(self) -> dict[str, str]:
+        """Operator at the end of each running fragment -> node."""
+        return {p.fragment.rsplit("-", 1)[0]: p.node for p in self.processes.values() if p.state == "running"}
+
+
+class NoMetrics:
+    def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
+        return {}
+
+
+class NoExchange:
+    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
+        raise AssertionError("nothing is swept in memory")
+
+
+def loop(town: Town, cluster: FakeCluster, metrics: Any = None, **settings: Any) -> Loop:
+    return Loop(
+        cluster,
+        metrics or NoMetrics(),
+        NoExchange(),
+        town.understand,
+        Settings(LAYOUT, **settings),
+        lambda: cluster.time,
+    )
+
+
+def settle(the_loop: Loop, rounds: int = 60) -> None:
+    """Rounds until two in a row write nothing."""
+    quiet = 0
+    cluster = the_loop.cluster
+    for _ in range(rounds):
+        before = cluster.writes  # type: ignore[attr-defined]
+        the_loop.once()
+        quiet = quiet + 1 if cluster.writes == before else 0  # type: ignore[attr-defined]
+        if quiet == 3:
+            return
+    raise AssertionError(f"still writing after {rounds} rounds: {cluster.log[-12:]}")  # type: ignore[attr-defined]
