@@ -1,4 +1,4 @@
-"""The loop over ports in memory: it settles, it moves, and a crash at any write changes nothing in the end."""
+"""The loop over ports in memory: it settles, it moves, and no crash changes where it ends."""
 
 from __future__ import annotations
 

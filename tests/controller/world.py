@@ -145,7 +145,7 @@ class FakeCluster:
         if mine and lease and (process.terminating or (lease.handover or 0) > process.epoch):
             self.leases[process.fragment] = replace(lease, released=True)
             self.processes[key] = replace(process, state="stopped")
-        elif mine and lease:
+        elif mine and lease and process.state == "running":
             self.leases[process.fragment] = replace(lease, renewed=self.time)
         elif process.terminating:
             self.processes[key] = replace(process, state="stopped")
