@@ -1,0 +1,208 @@
+"""The judge: what a query's sink holds against one batch query over the same input.
+
+The batch query runs on another engine (DuckDB) and is made from the operators as they were written,
+before any rewriting, so that neither a rewrite nor a fragment's compiler can be wrong in the same way
+twice. Late rows are left out of it by the rule of the source (runtime.md, "Time").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import expressions as sql
+from weir_placement.model.operators import Operator
+
+TOLERANCE = 1e-9
+"""Relative difference allowed between two sums of the same numbers added in another order."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of a query, as its log has it.
+
+    Attributes:
+        rows: the whole log in its order; a column `_partition` (optional) separates partitions.
+        event_time: name of the event-time column.
+        delay: [us] a row is late when it is older than the running maximum of its partition by more.
+    """
+
+    rows: pa.Table
+    event_time: str
+    delay: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Counts of rows; `examples` are some rows of each sort that is not 0."""
+
+    rows: int  # what the batch query gives
+    missing: int  # rows of the batch query that the sink lacks
+    doubled: int  # rows of the batch query that the sink has too often
+    wrong: int  # rows of the sink that the batch query does not have at all
+    examples: Mapping[str, tuple[tuple[Any, ...], ...]]
+
+    @property
+    def good(self) -> bool:
+        """Nothing missing, doubled or wrong."""
+        return not (self.missing or self.doubled or self.wrong)
+
+    def __str__(self) -> str:
+        return f"missing {self.missing}, doubled {self.doubled}, wrong {self.wrong}"
+
+
+def batch(operators: Iterable[Operator], sources: Mapping[str, Source]) -> pa.Table:
+    """The rows of the last operator, columns under their qualified names.
+
+    Args:
+        operators: in topological order; with none, the only source itself.
+        sources: by alias.
+
+    Raises:
+        duckdb.Error: the operators do not fit the sources.
+    """
+    with duckdb.connect() as engine:
+        last = ""
+        for alias, source in sources.items():
+            engine.register(f"log {alias}", _numbered(source))
+            engine.execute(f"CREATE TABLE {_quoted(alias)} AS {_on_time(alias, source)}")
+            last = alias
+        times = {alias: f"{alias}.{source.event_time}" for alias, source in sources.items()}
+        for operator in operators:
+            engine.execute(f"CREATE TABLE {_quoted(operator.id)} AS {select(operator, times)}")
+            last = operator.id
+        return engine.sql(f"SELECT * FROM {_quoted(last)}").to_arrow_table()
+
+
+def select(operator: Operator, times: Mapping[str, str]) -> str:
+    """One operator as DuckDB SQL over tables named by its inputs; `times` are event-time columns by alias."""
+    inputs = [_quoted(name) for name in operator.inputs]
+    if operator.kind == "filter":
+        return f"SELECT * FROM {inputs[0]} WHERE {_duck(operator.predicate)}"
+    if operator.kind == "project":
+        items = ", ".join(f"{_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
+        return f"SELECT {items} FROM {inputs[0]}"
+    if operator.kind == "union":
+        return " UNION ALL ".join(f"SELECT * FROM {name}" for name in inputs)
+    if operator.kind == "join":
+        conditions = [_duck(operator.on)] if operator.on else []
+        conditions += [
+            f"epoch_us({_quoted(times[w.left])}) - epoch_us({_quoted(times[w.right])}) "
+            f"BETWEEN {w.lower} AND {w.upper}"
+            for w in operator.windows
+        ]
+        return f"SELECT * FROM {inputs[0]} JOIN {inputs[1]} ON {' AND '.join(conditions) or 'true'}"
+    return _aggregate(operator, inputs[0])
+
+
+def compare(expected: pa.Table, actual: pa.Table) -> Verdict:
+    """Both as multisets of rows; columns by position, floating numbers within TOLERANCE. O(rows)."""
+    if expected.num_columns != actual.num_columns:
+        raise ValueError(f"columns differ: {expected.column_names} against {actual.column_names}")
+    wanted, found = _counted(expected), _counted(actual)
+    lacking, surplus = wanted - found, found - wanted
+    _pair_up(lacking, surplus)
+    doubled = Counter({row: n for row, n in surplus.items() if row in wanted})
+    wrong = surplus - doubled
+    sorts = {"missing": lacking, "doubled": doubled, "wrong": wrong}
+    return Verdict(
+        expected.num_rows,
+        *(counter.total() for counter in sorts.values()),
+        examples={name: tuple(list(counter)[:3]) for name, counter in sorts.items() if counter},
+    )
+
+
+def _numbered(source: Source) -> pa.Table:
+    rows = source.rows
+    for i, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):  # instants, whatever zone they are shown in
+            rows = rows.set_column(i, field.name, rows.column(i).cast(pa.timestamp("us")))
+    if "_partition" not in rows.column_names:
+        rows = rows.append_column("_partition", pa.array([0] * rows.num_rows, pa.int64()))
+    return rows.append_column("_position", pa.array(range(rows.num_rows), pa.int64()))
+
+
+def _on_time(alias: str, source: Source) -> str:
+    names = [name for name in source.rows.column_names if name != "_partition"]
+    columns = ", ".join(f"{_quoted(name)} AS {_quoted(f'{alias}.{name}')}" for name in names)
+    time = f"epoch_us({_quoted(source.event_time)})"
+    before = "PARTITION BY _partition ORDER BY _position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    return (
+        f"SELECT {columns} FROM {_quoted(f'log {alias}')} "
+        f"QUALIFY {time} >= coalesce(max({time}) OVER ({before}) - {source.delay}, {time})"
+    )
+
+
+def _aggregate(operator: Operator, table: str) -> str:
+    length, slide = round(operator.window * 1e6), round(operator.slide * 1e6)
+    time = f"epoch_us({_quoted(operator.time)})"
+    keys = "".join(f", {_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
+    results = "".join(
+        f", {a.function}({_duck(a.expression) if a.expression else '*'}) AS {_quoted(a.name)}"
+        for a in operator.aggregations
+    )
+    names = "".join(f", {_quoted(item.name)}" for item in operator.items)
+    newest = f"{time} - {time} % {slide}"  # event times are after 1970: no negative remainders
+    windows = f"SELECT *{keys}, unnest(range({newest}, {time} - {length}, -{slide})) AS _start FROM {table}"
+    start, end = (
+        'make_timestamp(_start) AS "window.start"',
+        f'make_timestamp(_start + {length}) AS "window.end"',
+    )
+    return f"SELECT {start}, {end}{names}{results} FROM ({windows}) GROUP BY _start{names}"
+
+
+def _duck(expression: str) -> str:
+    """A canonical expression in DuckDB's dialect, each column one quoted identifier."""
+    tree = sqlglot.parse_one(expression, read="spark")
+
+    def flat(node: sql.Expression) -> sql.Expression:
+        if isinstance(node, sql.Column):
+            return sql.column(".".join(part.name for part in node.parts), quoted=True)
+        return node
+
+    return tree.transform(flat).sql(dialect="duckdb")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _counted(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    columns = []
+    for column in table.columns:
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us")).cast(pa.int64())
+        elif pa.types.is_floating(column.type):
+            column = column.cast(pa.float64())
+        columns.append(["NaN" if value != value else value for value in column.to_pylist()])
+    return Counter(zip(*columns, strict=True))
+
+
+def _pair_up(lacking: Counter[tuple[Any, ...]], surplus: Counter[tuple[Any, ...]]) -> None:
+    """Take out of both what differs by less than TOLERANCE in floating numbers only."""
+    alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for row in surplus:
+        alike.setdefault(_rough(row), []).append(row)
+    for row in list(lacking):
+        for other in alike.get(_rough(row), []):
+            if all(isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12) for a, b in _floats(row, other)):
+                both = min(lacking[row], surplus[other])
+                lacking[row] -= both
+                surplus[other] -= both
+    for counter in (lacking, surplus):
+        for row in [row for row, n in counter.items() if n <= 0]:
+            del counter[row]
+
+
+def _rough(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple("float" if isinstance(value, float) else value for value in row)
+
+
+def _floats(row: tuple[Any, ...], other: tuple[Any, ...]) -> list[tuple[float, float]]:
+    return [(a, b) for a, b in zip(row, other, strict=True) if isinstance(a, float)]
