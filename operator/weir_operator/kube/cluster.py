@@ -113,9 +113,7 @@ class KubernetesCluster:
     def _other_requests(self) -> dict[str, Requests]:
         """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""
         if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
-            self._foreign = sum_by_node(
-                self._api.list("Pod", selector=f"{names.ROLE} notin (driver,sweep)")
-            )
+            self._foreign = sum_by_node(self._api.list("Pod", selector=f"{names.ROLE} notin (driver,sweep)"))
             self._foreign_at = self._clock()
         return self._foreign
 

@@ -1,0 +1,141 @@
+"""Every right that the operator asks for, with its reason. The chart grants exactly these: a test compares.
+
+Scope `cluster` is granted by a ClusterRole in any case; scope `namespace` in each watched namespace (by the
+same ClusterRole when all are watched).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Right:
+    """Verbs on resources of one API group, and why each is needed."""
+
+    scope: Literal["cluster", "namespace"]
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    reason: str
+
+
+RIGHTS: tuple[Right, ...] = (
+    Right(
+        "cluster",
+        "",
+        ("nodes",),
+        ("list", "watch"),
+        "capacity, zone, taints, readiness; a change wakes the loop",
+    ),
+    Right(
+        "cluster",
+        "",
+        ("pods",),
+        ("list", "watch"),
+        "what other pods request on each node, in every namespace; a change of a driver wakes the loop",
+    ),
+    Right(
+        "cluster",
+        "apiextensions.k8s.io",
+        ("customresourcedefinitions",),
+        ("list", "watch"),
+        "Kopf begins to watch a kind when its definition appears",
+    ),
+    Right(
+        "cluster",
+        "weir.dev",
+        ("placementpolicies", "networktopologies"),
+        ("list", "watch"),
+        "how to plan; the only kinds of the group that are not in a namespace",
+    ),
+    Right(
+        "cluster",
+        "weir.dev",
+        ("placementpolicies/status", "networktopologies/status"),
+        ("patch",),
+        "say whether they are in order",
+    ),
+    Right(
+        "namespace",
+        "weir.dev",
+        ("streams", "streamqueries", "inputprofiles"),
+        ("list", "watch"),
+        "what users ask for; never written",
+    ),
+    Right(
+        "namespace",
+        "weir.dev",
+        ("streams/status", "streamqueries/status", "inputprofiles/status"),
+        ("patch",),
+        "conditions and numbers: the only part of a user's object that is written",
+    ),
+    Right(
+        "namespace",
+        "weir.dev",
+        ("placements",),
+        ("list", "watch", "create", "patch", "delete"),
+        "the plan in force of each query (server-side apply asks for create and patch)",
+    ),
+    Right("namespace", "weir.dev", ("placements/status",), ("patch",), "what runs, and the plan's history"),
+    Right(
+        "namespace",
+        "",
+        ("pods",),
+        ("get", "create", "delete"),
+        "one driver for each fragment and epoch: looked up, made, ended; and sweepers of left-over files",
+    ),
+    Right(
+        "namespace",
+        "",
+        ("persistentvolumeclaims",),
+        ("list",),
+        "which namespaces hold files of queries that are gone",
+    ),
+    Right(
+        "namespace",
+        "",
+        ("serviceaccounts",),
+        ("create", "patch", "delete"),
+        "an account of its own for each fragment",
+    ),
+    Right(
+        "namespace",
+        "coordination.k8s.io",
+        ("leases",),
+        ("get", "list", "watch", "create", "update", "patch", "delete"),
+        "a Lease for each fragment (made, read, told of a hand-over, removed) and the replicas' own; get, update "
+        "and watch also because nobody may grant what he does not hold, and each driver gets these on its Lease",
+    ),
+    Right(
+        "namespace",
+        "policy",
+        ("poddisruptionbudgets",),
+        ("list", "create", "patch", "delete"),
+        "hold an eviction until the fragment has moved",
+    ),
+    Right(
+        "namespace",
+        "rbac.authorization.k8s.io",
+        ("roles", "rolebindings"),
+        ("create", "patch", "delete"),
+        "give a driver its own Lease by name; without escalate or bind, so never more than the operator holds",
+    ),
+    Right(
+        "namespace",
+        "events.k8s.io",
+        ("events",),
+        ("create",),
+        "tell what was decided, on the query",
+    ),
+)
+
+
+def markdown() -> str:
+    """The table of docs/security.md."""
+    lines = ["| Where | Group | Resources | Verbs | Why |", "|---|---|---|---|---|"]
+    for right in RIGHTS:
+        resources, verbs = ", ".join(right.resources), ", ".join(right.verbs)
+        lines.append(f"| {right.scope} | {right.group or 'core'} | {resources} | {verbs} | {right.reason} |")
+    return "\n".join(lines) + "\n"

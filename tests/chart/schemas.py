@@ -1,0 +1,64 @@
+"""JSON schemas of built-in kinds from Kubernetes' own API description, and of ours from the CRDs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.chart.conftest import REPOSITORY
+
+KINDS = {
+    "Deployment": "api.apps.v1",
+    "Service": "api.core.v1",
+    "ServiceAccount": "api.core.v1",
+    "ConfigMap": "api.core.v1",
+    "Pod": "api.core.v1",
+    "Lease": "api.coordination.v1",
+    "ClusterRole": "api.rbac.v1",
+    "ClusterRoleBinding": "api.rbac.v1",
+    "Role": "api.rbac.v1",
+    "RoleBinding": "api.rbac.v1",
+    "PodDisruptionBudget": "api.policy.v1",
+    "NetworkPolicy": "api.networking.v1",
+    "CustomResourceDefinition": "apiextensions-apiserver.pkg.apis.apiextensions.v1",
+}
+
+
+@functools.cache
+def _definitions() -> dict[str, Any]:
+    """From the Go module of the Kubernetes that hack/ pins: no schema site is asked."""
+    version = re.search(r"^KUBERNETES=(\S+)", (REPOSITORY / "hack/versions.sh").read_text(), re.M)
+    assert version
+    done = subprocess.run(
+        ["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version[1]}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    folder = Path(json.loads(done.stdout)["Dir"])
+    found: dict[str, Any] = json.loads((folder / "api/openapi-spec/swagger.json").read_text())["definitions"]
+    for definition in found.values():
+        if "properties" in definition:
+            definition.setdefault("additionalProperties", False)
+    for name in found:
+        if name.endswith((".Quantity", ".IntOrString")):
+            found[name] = {"type": ["string", "number"]}
+        elif name.endswith((".JSONSchemaProps", ".FieldsV1", ".RawExtension", ".JSON")):
+            found[name] = {"type": ["object", "string", "number", "boolean", "array", "null"]}
+    return found
+
+
+def write_schemas(folder: Path, crds: Path) -> None:
+    """`<kind in lower case>.json` for each kind, as kubeconform looks for them."""
+    definitions = _definitions()
+    for kind, package in KINDS.items():
+        schema = {"$ref": f"#/definitions/io.k8s.{package}.{kind}", "definitions": definitions}
+        (folder / f"{kind.lower()}.json").write_text(json.dumps(schema))
+    for file in crds.glob("*.yaml"):
+        crd = yaml.safe_load(file.read_text())
+        schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        (folder / f"{crd['spec']['names']['kind'].lower()}.json").write_text(json.dumps(schema))

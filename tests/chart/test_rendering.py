@@ -1,0 +1,140 @@
+"""What the chart renders: valid for helm, for the API's own schemas, for its values' schema."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.chart.conftest import CHART, EVERYTHING, REPOSITORY, Render, run
+from tests.chart.schemas import write_schemas
+
+DIGEST = "sha256:" + "0" * 64
+
+
+def test_helm_lint_finds_nothing_wrong() -> None:
+    done = run("helm", "lint", "--strict", str(CHART))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [(), EVERYTHING, ("watchNamespaces={a,b}", "crds.keep=false")],
+    ids=["defaults", "all", "namespaces"],
+)
+def test_every_object_is_valid_for_the_schemas_of_the_api(
+    text: Callable[..., str], tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    write_schemas(tmp_path, REPOSITORY / "crds")
+    location = f"{tmp_path}/{{{{.ResourceKind}}}}.json"
+    foreign = "PodMonitor,ServiceMonitor,PrometheusRule"  # kinds of the Prometheus operator
+    done = run(
+        "kubeconform",
+        "-summary",
+        "-strict",
+        "-skip",
+        foreign,
+        "-schema-location",
+        location,
+        stdin=text(*settings),
+    )
+    assert done.returncode == 0, done.stdout
+    assert "Invalid: 0, Errors: 0" in done.stdout
+
+
+def test_crds_are_the_generated_ones_and_are_kept(render: Render) -> None:
+    generated = {}
+    for file in (REPOSITORY / "crds").glob("*.yaml"):
+        crd = yaml.safe_load(file.read_text())
+        generated[crd["metadata"]["name"]] = crd
+    rendered = {o["metadata"]["name"]: o for o in render() if o["kind"] == "CustomResourceDefinition"}
+    assert rendered.keys() == generated.keys()
+    for name, crd in rendered.items():
+        assert crd["spec"] == generated[name]["spec"]
+        assert crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert not any(o["kind"] == "CustomResourceDefinition" for o in render("crds.install=false"))
+
+
+def test_no_custom_object_is_in_the_chart(render: Render) -> None:
+    assert not [o for o in render(*EVERYTHING) if o["apiVersion"].startswith("weir.dev")]
+
+
+def test_images_by_digest_behind_a_registry(render: Render) -> None:
+    settings = [f"image.{name}.digest={DIGEST}" for name in ("operator", "runtime")]
+    objects = render(
+        *settings, "global.imageRegistry=r.example/mirror/", "global.imagePullSecrets[0].name=login"
+    )
+    pod = next(o for o in objects if o["kind"] == "Deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["image"] == f"r.example/mirror/weir-operator@{DIGEST}"
+    runtime = next(e["value"] for e in container["env"] if e["name"] == "WEIR_RUNTIME_IMAGE")
+    assert runtime == f"r.example/mirror/weir-runtime@{DIGEST}"
+    assert pod["imagePullSecrets"] == [{"name": "login"}]
+
+
+def test_the_operator_is_restricted_and_doubled(render: Render) -> None:
+    deployment = next(o for o in render() if o["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    assert deployment["spec"]["replicas"] == 2
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+    budget = next(o for o in render() if o["kind"] == "PodDisruptionBudget")
+    assert budget["spec"]["selector"]["matchLabels"] == deployment["spec"]["selector"]["matchLabels"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["replicas=0", "replica=2", "image.runtime.digest=latest", "image.operator.pullPolicy=Sometimes",
+     "prometheus.url=prometheus:9090", "metrics.podMonitor.interval=soon", "crds.keep=7"],
+)  # fmt: skip
+def test_a_wrong_value_is_refused(setting: str) -> None:
+    done = run("helm", "template", "weir", str(CHART), "--kube-version", "1.34.0", f"--set={setting}")
+    assert done.returncode != 0
+    assert setting.split("=")[0].rsplit(".")[-1].split("[")[0] in done.stderr
+
+
+def test_rules_fire_when_they_should_and_each_has_a_runbook(render: Render, tmp_path: Path) -> None:
+    rule = next(o for o in render(*EVERYTHING) if o["kind"] == "PrometheusRule")
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
+    (tmp_path / "test.yaml").write_text((REPOSITORY / "tests/chart/rules_test.yaml").read_text())
+    done = run("promtool", "test", "rules", str(tmp_path / "test.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    tested = yaml.safe_load((tmp_path / "test.yaml").read_text())["tests"]
+    fired = {c["alertname"] for t in tested for c in t["alert_rule_test"] if c["exp_alerts"]}
+    alerts = {r["alert"]: r for g in rule["spec"]["groups"] for r in g["rules"]}
+    assert fired == alerts.keys()
+    for name, alert in alerts.items():
+        page = REPOSITORY / alert["annotations"]["runbook"]
+        assert page.read_text().startswith(f"# {name}\n")
+
+
+def test_the_dashboard_asks_only_for_metrics_that_exist() -> None:
+    documented = (REPOSITORY / "docs/runtime.md").read_text()
+    own = (REPOSITORY / "operator/weir_operator/kube/self_metrics.py").read_text()
+    dashboard = json.loads((CHART / "files/dashboard.json").read_text())
+    names = {
+        word
+        for panel in dashboard["panels"]
+        for word in "".join(
+            c if c.isalnum() or c == "_" else " " for c in panel["targets"][0]["expr"]
+        ).split()
+        if word.startswith("weir_")
+    }
+    assert names
+    assert not {name for name in names if name not in documented and name not in own}
+
+
+def test_the_schemas_really_refuse(tmp_path: Path) -> None:
+    write_schemas(tmp_path, REPOSITORY / "crds")
+    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"portz": []}}
+    location = f"{tmp_path}/{{{{.ResourceKind}}}}.json"
+    done = subprocess.run(
+        ["kubeconform", "-strict", "-schema-location", location],
+        input=yaml.safe_dump(wrong), capture_output=True, text=True, check=False, env=run.__globals__["ENVIRONMENT"],
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "portz" in done.stdout

@@ -1,0 +1,59 @@
+"""The chart grants exactly the rights that are listed with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weir_operator.kube.rights import RIGHTS, markdown
+
+from tests.chart.conftest import REPOSITORY, Render
+
+Grant = tuple[str, str, str]  # group, resource, verb
+
+
+def granted(role: dict[str, Any]) -> set[Grant]:
+    return {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def listed(scope: str) -> set[Grant]:
+    return {
+        (r.group, resource, verb)
+        for r in RIGHTS
+        if r.scope == scope
+        for resource in r.resources
+        for verb in r.verbs
+    }
+
+
+def test_all_namespaces_are_one_cluster_role(render: Render) -> None:
+    objects = render()
+    (role,) = [o for o in objects if o["kind"] == "ClusterRole"]
+    assert granted(role) == listed("cluster") | listed("namespace")
+    assert not [o for o in objects if o["kind"] == "Role"]
+
+
+def test_watched_namespaces_are_roles_and_the_rest_stays_closed(render: Render) -> None:
+    objects = render("watchNamespaces={a,b}")
+    (role,) = [o for o in objects if o["kind"] == "ClusterRole"]
+    assert granted(role) == listed("cluster")
+    roles = {o["metadata"]["namespace"]: granted(o) for o in objects if o["kind"] == "Role"}
+    assert roles == dict.fromkeys(("a", "b", "weir-system"), listed("namespace"))
+    bound = {o["metadata"]["namespace"] for o in objects if o["kind"] == "RoleBinding"}
+    assert bound == roles.keys()
+
+
+def test_nothing_is_granted_by_a_star_and_every_right_has_a_reason() -> None:
+    for right in RIGHTS:
+        assert "*" not in (right.group, *right.resources, *right.verbs)
+        assert len(right.reason) > 10
+    assert not any("secrets" in right.resources for right in RIGHTS)
+
+
+def test_the_documentation_shows_the_same_table() -> None:
+    assert markdown() in (REPOSITORY / "docs/security.md").read_text()
