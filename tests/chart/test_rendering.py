@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,9 +131,6 @@ def test_the_schemas_really_refuse(tmp_path: Path) -> None:
     write_schemas(tmp_path, REPOSITORY / "crds")
     wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"portz": []}}
     location = f"{tmp_path}/{{{{.ResourceKind}}}}.json"
-    done = subprocess.run(
-        ["kubeconform", "-strict", "-schema-location", location],
-        input=yaml.safe_dump(wrong), capture_output=True, text=True, check=False, env=run.__globals__["ENVIRONMENT"],
-    )  # fmt: skip
+    done = run("kubeconform", "-strict", "-schema-location", location, stdin=yaml.safe_dump(wrong))
     assert done.returncode != 0
     assert "portz" in done.stdout

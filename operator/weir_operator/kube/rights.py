@@ -105,8 +105,8 @@ RIGHTS: tuple[Right, ...] = (
         "coordination.k8s.io",
         ("leases",),
         ("get", "list", "watch", "create", "update", "patch", "delete"),
-        "a Lease for each fragment (made, read, told of a hand-over, removed) and the replicas' own; get, update "
-        "and watch also because nobody may grant what he does not hold, and each driver gets these on its Lease",
+        "a Lease for each fragment (made, read, told of a hand-over, removed) and the replicas' own; "
+        "get, update and watch also because nobody may grant what he does not hold: drivers get these",
     ),
     Right(
         "namespace",
@@ -120,7 +120,7 @@ RIGHTS: tuple[Right, ...] = (
         "rbac.authorization.k8s.io",
         ("roles", "rolebindings"),
         ("create", "patch", "delete"),
-        "give a driver its own Lease by name; without escalate or bind, so never more than the operator holds",
+        "give a driver its Lease by name; without escalate or bind: never more than the operator holds",
     ),
     Right(
         "namespace",
