@@ -63,3 +63,14 @@ _add(
         {},
     )
 )
+
+_add(
+    Strategy(
+        "exact-dp",
+        "004",
+        ("network-usage",),
+        "optimal for each query where no capacity binds; several queries: a bound",
+        "weir_placement.network.exact_dp:exact_dp",
+        {},
+    )
+)

@@ -88,7 +88,20 @@ class Step:
 
 @njit(cache=True)
 def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
-    latency, rate, start, input_start, inputs, present, place, produced, available, chosen, source
+    latency,
+    limit,
+    carried,
+    rate,
+    start,
+    input_start,
+    inputs,
+    present,
+    shared,
+    place,
+    produced,
+    available,
+    chosen,
+    source,
 ):
     streams, nodes = present.shape
     for t in range(streams):
@@ -111,14 +124,28 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
             if cost == np.inf:
                 continue
             for n in range(nodes):
+                if carried[t] > limit[m, n]:
+                    continue
                 arrives = cost + rate[t] * latency[m, n]
                 # a stream stays where it is unless moving it is better by more than rounding
                 if arrives < available[t, n] * (1.0 - 1e-12):
                     available[t, n] = arrives
                     source[t, n] = m
+        for n in range(nodes):
+            if shared[t, n] >= 0 and available[t, n] > 0.0:
+                available[t, n] = 0.0
+                source[t, n] = shared[t, n]
 
 
-def solve(ways: Ways, latency: Floats, present: Floats, place: Floats) -> Table:
+def solve(
+    ways: Ways,
+    latency: Floats,
+    present: Floats,
+    place: Floats,
+    limit: Floats | None = None,
+    shared: Ints | None = None,
+    weight: Floats | None = None,
+) -> Table:
     """Runs the program.
 
     Args:
@@ -127,6 +154,10 @@ def solve(ways: Ways, latency: Floats, present: Floats, place: Floats) -> Table:
         present: shape (T, N): the cost at which a stream is at a node without being derived: 0 for a
             source where it enters or an advertised stream where it runs, infinite otherwise.
         place: shape (W, N): the cost of running a way at a node, infinite where it must not run.
+        limit: shape (N, N) [bytes/s]: the widest flow that a link still takes; None: any.
+        shared: shape (T, N): the node from which a stream flows to a node already, at no more cost,
+            -1: it does not.
+        weight: shape (T,): what a second of latency costs each stream; None: its bytes/s.
 
     >>> one_join = Ways(np.array([8.0, 2.0, 1.0]), np.array([0, 0, 0, 1]), np.array([0, 2]),
     ...                 np.array([0, 1]), np.zeros(1), np.zeros(1))
@@ -140,11 +171,14 @@ def solve(ways: Ways, latency: Floats, present: Floats, place: Floats) -> Table:
     table = Table(np.empty(shape), np.empty(shape), np.empty(shape, np.int64), np.empty(shape, np.int64))
     _run(
         latency,
+        np.full(latency.shape, np.inf) if limit is None else limit,
         ways.bytes_per_second,
+        ways.bytes_per_second if weight is None else weight,
         ways.start,
         ways.input_start,
         ways.inputs,
         present,
+        np.full(shape, -1) if shared is None else shared,
         place,
         table.produced,
         table.available,

@@ -56,6 +56,7 @@ class JoinBlock:
     filters: tuple[tuple[int, Operator], ...]
     joins: tuple[tuple[int, int, Operator], ...]
     projections: tuple[Operator, ...]
+    beneath: tuple[tuple[str, ...], ...]  # source aliases under each input
 
     @property
     def full(self) -> int:
@@ -251,6 +252,7 @@ def block_of(query: Query, root: str, single_reader: frozenset[str]) -> JoinBloc
     walk(root)
     if not joins:
         return None
+    beneath = tuple(tuple(sorted(_aliases(query, operators, name))) for name in inputs)
     reads = [(_mask(covers, op.columns) or below, op) for below, op in filters]
     edges = _edges((op for _, _, op in joins), covers)
     windows = [
@@ -259,7 +261,13 @@ def block_of(query: Query, root: str, single_reader: frozenset[str]) -> JoinBloc
         for w in op.windows
     ]
     return JoinBlock(
-        tuple(inputs), tuple(edges), tuple(windows), tuple(reads), tuple(joins), tuple(projections)
+        tuple(inputs),
+        tuple(edges),
+        tuple(windows),
+        tuple(reads),
+        tuple(joins),
+        tuple(projections),
+        beneath,
     )
 
 

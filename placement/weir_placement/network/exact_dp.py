@@ -1,0 +1,30 @@
+"""`exact-dp`: join order, placement and reuse together, exactly for each query (004 section 2.3).
+
+004 holds that the problem has no optimal substructure; that is so with reuse only. For one query
+without binding capacities the program of `dynamic_program` is the optimum. Several queries are
+planned one after the other over what runs already, then improved in rounds; the bound says how far
+from the best the whole can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Objective, Problem
+from weir_placement.network.ledger import Ledger
+from weir_placement.network.plan_space import PlanSpace
+from weir_placement.network.several import result
+from weir_placement.network.single import Placement, Refusal, place_query
+from weir_placement.network.sites import all_sites
+
+
+def exact_dp(
+    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
+) -> Result:
+    """Plans every query by the exact program over all nodes."""
+
+    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+        return place_query(ledger, space, all_sites(problem, space))
+
+    return result(problem, "exact-dp", objective, planner, seed=seed, time_limit=time_limit)

@@ -1,0 +1,194 @@
+"""What runs and flows so far in a planning round: loads, shared flows, advertised streams."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from weir_placement.model.problem import Problem
+from weir_placement.network.dynamic_program import Floats, Step
+from weir_placement.network.plan_space import PlanSpace
+
+FlowKey = tuple[str, int, int]
+"""(stream's signature, from, to): a flow, which counts once however many read it."""
+
+TOLERANCE = 1e-9
+"""Relative; loads that meet a capacity to rounding fit."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A running stream: its signature, its node, and the streams it is made from."""
+
+    signature: str
+    node: int
+    inputs: tuple[Derivation, ...] = ()
+
+
+def derivation(space: PlanSpace, step: Step) -> Derivation:
+    """The plan tree in terms of signatures."""
+    return Derivation(
+        space.signatures[step.stream], step.node, tuple(derivation(space, i) for i in step.inputs)
+    )
+
+
+def steps(step: Step) -> Iterator[Step]:
+    """Every step of a tree."""
+    yield step
+    for below in step.inputs:
+        yield from steps(below)
+
+
+def flows(space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[FlowKey, float]]:
+    """The flows of a tree between nodes, its delivery among them, with their bytes/s."""
+    if sink >= 0 and sink != root.node:
+        yield (
+            (space.signatures[root.stream], root.node, sink),
+            float(space.ways.bytes_per_second[root.stream]),
+        )
+    for step in steps(root):
+        for below in step.inputs:
+            if below.node != step.node:
+                key = (space.signatures[below.stream], below.node, step.node)
+                yield key, float(space.ways.bytes_per_second[below.stream])
+
+
+class Ledger:
+    """Free capacity by node [CPU-us/s, bytes, bytes/s, bytes/s] and everything counted against it.
+
+    An operator is known by (signature of what it makes, node), a flow by `FlowKey`; each has a count
+    of the plans that use it and loads its nodes and links once.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        nodes = problem.cluster.nodes
+        self.problem = problem
+        self.network = problem.cluster.network
+        self.cpu = np.array([n.cpu_capacity for n in nodes])
+        self.memory = np.array([n.memory for n in nodes])
+        self.egress = np.array([n.egress for n in nodes])
+        self.ingress = np.array([n.ingress for n in nodes])
+        self.bounded_links = bool(np.isfinite(self.network.bandwidth).any())
+        self.bounded = self.bounded_links or bool(
+            np.isfinite(self.egress).any() or np.isfinite(self.ingress).any()
+        )
+        self.link_used: dict[tuple[int, int], float] = defaultdict(float)
+        self.operators: dict[tuple[str, int], int] = defaultdict(int)
+        self.flows: dict[FlowKey, int] = defaultdict(int)
+        self.advertised: dict[str, dict[int, Derivation]] = {}
+        self.arrivals: dict[str, dict[int, int]] = {}
+        self.usage = 0.0
+
+    def limit(self, sites: np.ndarray) -> Floats | None:
+        """Shape (C, C) [bytes/s]: the widest new flow between sites, None when nothing is bounded."""
+        if not self.bounded:
+            return None
+        free = np.minimum(self.egress[sites][:, None], self.ingress[sites][None, :])
+        if self.bounded_links:
+            group = self.network.group[sites]
+            free = np.minimum(free, self.network.bandwidth[np.ix_(group, group)])
+            position = {int(n): i for i, n in enumerate(sites)}
+            for (a, b), used in self.link_used.items():
+                if a in position and b in position:
+                    bandwidth = self.network.link_bandwidth(a, b) - used
+                    free[position[a], position[b]] = min(free[position[a], position[b]], bandwidth)
+        return np.asarray(free * (1 + TOLERANCE))
+
+    def overloads(self, space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[str, int, str]]:
+        """What a tree would overload: ("cpu" | "memory" | "flow", node, the constraint with its numbers)."""
+        new = [
+            s
+            for s in steps(root)
+            if s.way >= 0 and not self.operators.get((space.signatures[s.stream], s.node))
+        ]
+        name = self.problem.cluster.nodes
+        for kind, loads, free in (
+            ("cpu", space.ways.cpu, self.cpu),
+            ("memory", space.ways.memory, self.memory),
+        ):
+            added: dict[int, float] = defaultdict(float)
+            for step in new:
+                added[step.node] += float(loads[step.way])
+            for node, load in added.items():
+                if load > free[node] * (1 + TOLERANCE) + 1e-12:
+                    unit = "CPU-us/s" if kind == "cpu" else "bytes"
+                    yield (
+                        kind,
+                        node,
+                        f"{kind} of node {name[node].name}: {load:.6g} {unit} on {free[node]:.6g} free",
+                    )
+        if self.bounded:
+            yield from self._wide(space, root, sink)
+
+    def _wide(self, space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[str, int, str]]:
+        name = self.problem.cluster.nodes
+        out: dict[int, float] = defaultdict(float)
+        into: dict[int, float] = defaultdict(float)
+        link: dict[tuple[int, int], float] = defaultdict(float)
+        for (signature, a, b), rate in dict(flows(space, root, sink)).items():
+            if not self.flows.get((signature, a, b)):
+                out[a] += rate
+                into[b] += rate
+                link[a, b] += rate
+        for which, added, free in (("egress", out, self.egress), ("ingress", into, self.ingress)):
+            for node, load in added.items():
+                if load > free[node] * (1 + TOLERANCE):
+                    text = f"{which} of node {name[node].name}: {load:.6g} bytes/s on {free[node]:.6g} free"
+                    yield "flow", node, text
+        for (a, b), load in link.items():
+            left = self.network.link_bandwidth(a, b) - self.link_used.get((a, b), 0.0)
+            if load > left * (1 + TOLERANCE):
+                which = f"bandwidth of link {name[a].name} -> {name[b].name}"
+                yield "flow", b, f"{which}: {load:.6g} bytes/s on {left:.6g} free"
+
+    def add(self, space: PlanSpace, root: Step, sink: int) -> None:
+        """Counts a plan."""
+        self._count(space, root, sink, 1)
+
+    def remove(self, space: PlanSpace, root: Step, sink: int) -> None:
+        """Takes a plan back; what others share stays."""
+        self._count(space, root, sink, -1)
+
+    def _count(self, space: PlanSpace, root: Step, sink: int, by: int) -> None:
+        for step in steps(root):
+            if step.way < 0:
+                continue
+            key = (space.signatures[step.stream], step.node)
+            before = self.operators[key]
+            self.operators[key] = before + by
+            if before == 0 or before + by == 0:
+                self.cpu[step.node] -= by * space.ways.cpu[step.way]
+                self.memory[step.node] -= by * space.ways.memory[step.way]
+                self._advertise(key, derivation(space, step) if by > 0 else None)
+        for flow, rate in flows(space, root, sink):
+            before = self.flows[flow]
+            self.flows[flow] = before + by
+            if before == 0 or before + by == 0:
+                self._carry(flow, rate, by)
+
+    def _advertise(self, key: tuple[str, int], running: Derivation | None) -> None:
+        signature, node = key
+        if running is not None:
+            self.advertised.setdefault(signature, {})[node] = running
+            return
+        del self.operators[key]
+        del self.advertised[signature][node]
+
+    def _carry(self, flow: FlowKey, rate: float, by: int) -> None:
+        signature, a, b = flow
+        self.usage += by * rate * self.network.link_latency(a, b)
+        self.egress[a] -= by * rate
+        self.ingress[b] -= by * rate
+        self.link_used[a, b] += by * rate
+        if by > 0:
+            self.arrivals.setdefault(signature, {})[b] = a
+        else:
+            del self.flows[flow]
+            if self.arrivals[signature].get(b) == a:
+                del self.arrivals[signature][b]
+                others = [(s, x, y) for s, x, y in self.flows if s == signature and y == b]
+                for _, x, y in others:
+                    self.arrivals[signature][y] = x

@@ -1,0 +1,308 @@
+"""The plan space of a query: every stream it can derive, and every way to derive each.
+
+A way is a short chain of operators on one node: a join with the filters that become applicable and
+the projection of what nothing above needs, or a single other operator. Streams of equal signature
+in different queries are the same stream (model.md section 5), so that plans can share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+import numpy as np
+
+from weir_placement.cost.flows import source_flow
+from weir_placement.cost.load import Load
+from weir_placement.cost.rules import RULES, Flow, apply
+from weir_placement.model.operators import Item, Operator
+from weir_placement.model.problem import Problem, Query
+from weir_placement.network.dynamic_program import Step, Ways
+from weir_placement.network.join_block import JoinBlock, block_of
+from weir_placement.network.signatures import block_signature, operator_signature
+
+MAX_BLOCK = 10
+"""Inputs of a block beyond which the written join order is kept: 3^K ways."""
+
+
+@dataclass(frozen=True)
+class PlanSpace:
+    """A query's streams in topological order, the last one delivered.
+
+    `aliases` maps a stream's index to the source alias that it is; `recipes` gives for each way its
+    chain of operators, the first of which reads the way's inputs.
+    """
+
+    query: Query
+    ways: Ways
+    signatures: tuple[str, ...]
+    aliases: Mapping[int, str]
+    recipes: tuple[tuple[Operator, ...], ...]
+
+    def operators(self, step: Step) -> tuple[tuple[Operator, ...], dict[str, int], dict[str, int]]:
+        """A plan tree as operators in topological order, with the node of each operator and alias."""
+        result: list[Operator] = []
+        nodes: dict[str, int] = {}
+        origins: dict[str, int] = {}
+
+        def visit(at: Step) -> str:
+            if at.way < 0:
+                origins[self.aliases[at.stream]] = at.node
+                return self.aliases[at.stream]
+            names = tuple(visit(i) for i in at.inputs)
+            for op in self.recipes[at.way]:
+                if op.id not in nodes:
+                    result.append(replace(op, inputs=names))
+                    nodes[op.id] = at.node
+                names = (op.id,)
+            return names[0]
+
+        visit(step)
+        return tuple(result), nodes, origins
+
+
+@dataclass
+class _Builder:
+    """Collects streams and ways; `flows` are by stream, one for each point of the profile."""
+
+    problem: Problem
+    query: Query
+    signatures: list[str] = field(default_factory=list)
+    flows: list[tuple[Flow, ...]] = field(default_factory=list)
+    start: list[int] = field(default_factory=list)
+    inputs: list[tuple[int, ...]] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    recipes: list[tuple[Operator, ...]] = field(default_factory=list)
+    aliases: dict[int, str] = field(default_factory=dict)
+    known: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
+
+    def stream(self, signature: str, flows: tuple[Flow, ...]) -> int:
+        """Adds a stream, whose ways follow."""
+        self.signatures.append(signature)
+        self.flows.append(flows)
+        self.start.append(len(self.inputs))
+        return len(self.flows) - 1
+
+    def way(self, inputs: tuple[int, ...], recipe: tuple[Operator, ...]) -> tuple[Flow, ...]:
+        """Adds a way to the newest stream; the load is the largest over the profile's points."""
+        cpu, memory, result = [], [], []
+        for point in range(len(self.flows[inputs[0]])):
+            flows = [self.flows[i][point] for i in inputs]
+            used = held = 0.0
+            for op in recipe:
+                out = apply(op, flows)
+                used += RULES[op.kind].cpu(op, flows, out.rate)(1.0)
+                held += RULES[op.kind].memory(op, flows)(1.0)
+                flows = [out]
+            cpu.append(used)
+            memory.append(held)
+            result.append(flows[0])
+        self.inputs.append(inputs)
+        self.cpu.append(max(cpu))
+        self.memory.append(max(memory))
+        self.recipes.append(recipe)
+        return tuple(result)
+
+    def single(self, inputs: tuple[int, ...], op: Operator) -> int:
+        """Adds the stream that `op` derives in no other way."""
+        flows = tuple(apply(op, f) for f in zip(*(self.flows[i] for i in inputs), strict=True))
+        aliases = tuple(self.query.sources)
+        added = self.stream(operator_signature(op, [self.signatures[i] for i in inputs], aliases), flows)
+        self.way(inputs, (op,))
+        return added
+
+    def finish(self) -> PlanSpace:
+        """The arrays."""
+        return PlanSpace(
+            self.query,
+            Ways(
+                bytes_per_second=np.array(
+                    [sum(f.bytes(1.0) for f in flows) / len(flows) for flows in self.flows]
+                ),
+                start=np.array([*self.start, len(self.inputs)], np.int64),
+                input_start=np.array([0, *accumulate(map(len, self.inputs))], np.int64),
+                inputs=np.array([i for ins in self.inputs for i in ins], np.int64),
+                cpu=np.array(self.cpu, float),
+                memory=np.array(self.memory, float),
+            ),
+            tuple(self.signatures),
+            self.aliases,
+            tuple(self.recipes),
+        )
+
+
+def plan_space(problem: Problem, query: Query) -> PlanSpace:
+    """Builds the plan space of a query of the problem.
+
+    Operators that several others read, aggregates, unions and computed projections stay as written;
+    joins, filters and plain projections between them change places.
+    """
+    build = _Builder(problem, query)
+    for alias, name in query.sources.items():
+        flows = tuple(
+            source_flow(alias, problem.streams[name], Load.of(point[name])) for point in problem.points()
+        )
+        build.known[alias] = build.stream(name, flows)
+        build.aliases[build.known[alias]] = alias
+    readers: dict[str, int] = {}
+    for op in query.operators:
+        for name in op.inputs:
+            readers[name] = readers.get(name, 0) + 1
+    once = frozenset(name for name, count in readers.items() if count == 1)
+    _derive(build, query.operators[-1].id, once)
+    return build.finish()
+
+
+def _derive(build: _Builder, name: str, once: frozenset[str]) -> int:
+    """The stream of an alias or operator id, adding it and all it needs when it is new."""
+    if name in build.known:
+        return build.known[name]
+    op = next(o for o in build.query.operators if o.id == name)
+    block = None if build.query.fixed_order else block_of(build.query, name, once)
+    if block is not None and len(block.inputs) <= MAX_BLOCK:
+        build.known[name] = _block(build, block, name, once)
+    else:
+        inputs = tuple(_derive(build, i, once) for i in op.inputs)
+        build.known[name] = build.single(inputs, op)
+    return build.known[name]
+
+
+def _block(build: _Builder, block: JoinBlock, root: str, once: frozenset[str]) -> int:
+    """Adds the streams of a join block: its inputs with what is pushed into them, then the sets."""
+    streams: dict[int, int] = {}
+    output = _output_columns(build, root, once)
+    for i, name in enumerate(block.inputs):
+        at = _derive(build, name, once)
+        pushed = (op for mask, op in block.filters if mask == 1 << i)
+        for op in sorted(pushed, key=lambda op: op.predicate):  # one order, so that equal streams are seen
+            at = build.single((at,), op)
+        pruned = _pruning(build, block, 1 << i, build.flows[at][0].columns, output)
+        streams[1 << i] = build.single((at,), pruned) if pruned else at
+    leaves = [build.signatures[streams[1 << i]] for i in range(len(block.inputs))]
+    for mask, splits in block.splits.items():
+        first = True
+        for a, b in splits:
+            recipe = _recipe(build, block, a, b, streams, output)
+            sides = _written_order(block, a, b)
+            inputs = (streams[sides[0]], streams[sides[1]])
+            if first:
+                kept = _columns_after(build, inputs, recipe)
+                added = build.stream(block_signature(block, mask, leaves, kept), ())
+            flows = build.way(inputs, recipe)
+            if first:
+                build.flows[added] = flows
+                first = False
+        streams[mask] = added
+    return streams[block.full]
+
+
+def _columns_after(build: _Builder, inputs: tuple[int, ...], recipe: tuple[Operator, ...]) -> tuple[str, ...]:
+    last = recipe[-1]
+    if last.kind == "project":
+        return tuple(sorted(i.name for i in last.items))
+    return tuple(sorted(c for i in inputs for c in build.flows[i][0].columns))
+
+
+def _output_columns(build: _Builder, root: str, once: frozenset[str]) -> frozenset[str] | None:
+    """The columns that leave the block, or None when it has no projection: then all of them."""
+    operators = {op.id: op for op in build.query.operators}
+
+    def columns(name: str, top: bool) -> frozenset[str]:
+        op = operators.get(name)
+        if op is None or (not top and name not in once) or op.kind not in ("join", "filter", "project"):
+            return frozenset(build.flows[_derive(build, name, once)][0].columns)
+        if op.kind == "project":
+            return frozenset(item.name for item in op.items)
+        return frozenset(c for i in op.inputs for c in columns(i, False))
+
+    return columns(root, True)
+
+
+def _pruning(
+    build: _Builder, block: JoinBlock, mask: int, columns: Mapping[str, float], output: frozenset[str] | None
+) -> Operator | None:
+    """The projection of a set of inputs to what is needed above it, if it drops anything."""
+    if not block.projections or output is None:
+        return None
+    needed = set(output)
+    for edge in block.edges:
+        if edge.mask & ~mask:
+            needed.update(edge.columns)
+    for reads, op in block.filters:
+        if reads & ~mask:
+            needed.update(op.columns)
+    if mask != block.full:
+        for alias, name in build.query.sources.items():
+            needed.add(f"{alias}.{build.problem.streams[name].event_time}")
+    kept = tuple(sorted(c for c in columns if c in needed))
+    if len(kept) == len(columns):
+        return None
+    written = block.projections[0]
+    name = written.id if mask == block.full else f"{written.id}-{'-'.join(_names(block, mask))}"
+    return replace(
+        written,
+        id=name,
+        columns=kept,
+        items=tuple(Item(c, c) for c in kept),
+        origin=() if mask == block.full else (written.id,),
+    )
+
+
+def _names(block: JoinBlock, mask: int) -> list[str]:
+    return [name for i, name in enumerate(block.inputs) if mask >> i & 1]
+
+
+def _written_order(block: JoinBlock, a: int, b: int) -> tuple[int, int]:
+    return (b, a) if any((b, a) == (left, right) for left, right, _ in block.joins) else (a, b)
+
+
+def _recipe(
+    build: _Builder,
+    block: JoinBlock,
+    a: int,
+    b: int,
+    streams: Mapping[int, int],
+    output: frozenset[str] | None,
+) -> tuple[Operator, ...]:
+    """The join of A and B, the filters that can be checked from here on, the projection."""
+    a, b = _written_order(block, a, b)
+    join = _join(block, a, b)
+    filters = tuple(op for mask, op in block.filters if not mask & ~(a | b) and mask & ~a and mask & ~b)
+    columns = {**build.flows[streams[a]][0].columns, **build.flows[streams[b]][0].columns}
+    pruned = _pruning(build, block, a | b, columns, output)
+    return (join, *filters, *((pruned,) if pruned else ()))
+
+
+def _join(block: JoinBlock, a: int, b: int) -> Operator:
+    """The join of A and B, its selectivity such that the set has its rate in every order."""
+    for left, right, written in block.joins:
+        if (left, right) == (a, b) and _same_predicates(block, a, b, written):
+            return replace(written, selectivity=_selectivity(block, a, b, written))
+    met = [e.join for e in block.edges if e.mask & a and e.mask & b and not e.mask & ~(a | b)]
+    joins = {op.id: op for _, _, op in block.joins}
+    like = joins[met[0]] if met else block.joins[-1][2]
+    text, columns = block.join_text(a, b)
+    return replace(
+        like,
+        id="-".join(["join", *_names(block, a), "with", *_names(block, b)]),
+        on=text,
+        columns=columns,
+        windows=block.join_windows(a, b),
+        selectivity=_selectivity(block, a, b, replace(like, windows=block.join_windows(a, b))),
+        delay=max(op.delay for _, _, op in block.joins),
+        origin=tuple(dict.fromkeys(met)) or (like.id,),
+    )
+
+
+def _same_predicates(block: JoinBlock, a: int, b: int, written: Operator) -> bool:
+    return set(block.join_windows(a, b)) == set(written.windows)
+
+
+def _selectivity(block: JoinBlock, a: int, b: int, op: Operator) -> float:
+    """Of a pair of rows of A and B within the join's narrowest window."""
+    both = block.selectivity(a | b) * block.volume(a | b)
+    apart = block.selectivity(a) * block.volume(a) * block.selectivity(b) * block.volume(b)
+    length = 2.0 * op.half_width
+    return both / (apart * length) if apart * length > 0 else 0.0

@@ -1,0 +1,120 @@
+"""Plans several queries one after the other, sharing streams, then improves each given the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+
+from weir_placement.model.plan import Plan, Rejection, Result
+from weir_placement.model.problem import Objective, Problem, Query
+from weir_placement.network.bound import lower_bound
+from weir_placement.network.dynamic_program import Ints
+from weir_placement.network.ledger import Ledger
+from weir_placement.network.plan_space import PlanSpace, plan_space
+from weir_placement.network.single import Placement, Refusal, query_plan
+from weir_placement.network.sites import all_sites
+
+Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
+"""Plans one query given what runs."""
+
+MAX_ROUNDS = 5
+"""Of re-planning every query given the others."""
+
+
+def refused(problem: Problem, query: Query) -> str:
+    """What makes a query impossible before any search; "" if nothing does."""
+    index = problem.cluster.index
+    if not query.operators:
+        return f"query {query.name} has no operators"
+    for node in query.deliver_to:
+        if node not in index:
+            return f"query {query.name} is to be delivered to {node}, which is not in the cluster"
+    for alias, stream in query.sources.items():
+        if not any(origin in index for origin in problem.streams[stream].origins):
+            origins = ", ".join(problem.streams[stream].origins) or "no node"
+            return f"stream {stream} (alias {alias}) enters at {origins}: none is in the cluster"
+    return ""
+
+
+def plan_all(
+    problem: Problem, planner: Planner, deadline: float, rounds: int = MAX_ROUNDS
+) -> tuple[Ledger, dict[str, Placement], list[Rejection], dict[str, PlanSpace]]:
+    """Queries by priority, then by name; then rounds in which each is taken out and planned again,
+    kept only where the whole gets better."""
+    ledger = Ledger(problem)
+    placed: dict[str, Placement] = {}
+    rejected: list[Rejection] = []
+    spaces: dict[str, PlanSpace] = {}
+    for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
+        reason = refused(problem, query)
+        if not reason:
+            space = spaces[query.name] = plan_space(problem, query)
+            found = planner(ledger, space)
+            if isinstance(found, Placement):
+                ledger.add(space, found.root, found.sink)
+                placed[query.name] = found
+                continue
+            reason = found.reason
+        rejected.append(Rejection(query.name, reason))
+    for _ in range(rounds if len(placed) > 1 else 0):
+        if not _improve(ledger, placed, planner, deadline):
+            break
+    return ledger, placed, rejected, spaces
+
+
+def _improve(ledger: Ledger, placed: dict[str, Placement], planner: Planner, deadline: float) -> bool:
+    """One round; whether it made the whole better."""
+    improved = False
+    for name, old in list(placed.items()):
+        if perf_counter() > deadline:
+            return False
+        before = ledger.usage
+        ledger.remove(old.space, old.root, old.sink)
+        found = planner(ledger, old.space)
+        new = found if isinstance(found, Placement) else old
+        ledger.add(new.space, new.root, new.sink)
+        if ledger.usage < before * (1 - 1e-9):
+            placed[name] = new
+            improved = True
+        elif new is not old:
+            ledger.remove(new.space, new.root, new.sink)
+            ledger.add(old.space, old.root, old.sink)
+    return improved
+
+
+def result(
+    problem: Problem,
+    strategy: str,
+    objective: Objective,
+    planner: Planner,
+    *,
+    seed: int,
+    time_limit: float,
+    rounds: int = MAX_ROUNDS,
+    sites: Callable[[Problem, PlanSpace], Ints] = all_sites,
+    extra: Mapping[str, object] | None = None,
+) -> Result:
+    """Plans every query with `planner` and says how good the whole is known to be."""
+    started = perf_counter()
+    ledger, placed, rejected, spaces = plan_all(problem, planner, started + time_limit, rounds)
+    order = [q.name for q in problem.queries if q.name in placed]
+    plan = Plan(tuple(query_plan(problem, placed[name]) for name in order), tuple(rejected))
+    bound = lower_bound(problem, [spaces[name] for name in order], sites)
+    value = max(ledger.usage, 0.0)
+    return Result(
+        plan=plan,
+        strategy=strategy,
+        objective=objective,
+        value=value,
+        bound=min(bound, value),
+        proven=value <= bound * (1 + 1e-9) + 1e-12,
+        evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
+        seconds=perf_counter() - started,
+        seed=seed,
+        extra=dict(extra or {}),
+    )
+
+
+def examined(spaces: Sequence[PlanSpace], nodes: int) -> int:
+    """Entries of the program's tables: (way, node) and (stream, from, to)."""
+    return int(sum(s.ways.ways * nodes + s.ways.streams * nodes * nodes for s in spaces))

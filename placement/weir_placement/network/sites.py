@@ -1,0 +1,28 @@
+"""Which nodes an exact program must look at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weir_placement.model.problem import Problem
+from weir_placement.network.dynamic_program import Ints
+from weir_placement.network.plan_space import PlanSpace
+
+
+def named(problem: Problem, space: PlanSpace) -> set[int]:
+    """Nodes that the query or its limits name: origins, sinks, allowed and pinned nodes, where it runs."""
+    index = problem.cluster.index
+    names = {o for s in space.query.sources.values() for o in problem.streams[s].origins}
+    names.update(space.query.deliver_to)
+    for recipe in space.recipes:
+        for op in recipe:
+            names.update(op.nodes)
+            if f"{space.query.name}/{op.id}" in problem.pinned:
+                names.add(problem.pinned[f"{space.query.name}/{op.id}"])
+    names.update(p.node for p in problem.in_force if p.query == space.query.name)
+    return {index[n] for n in names if n in index}
+
+
+def all_sites(problem: Problem, space: PlanSpace) -> Ints:
+    """Every node."""
+    return np.arange(len(problem.cluster))
