@@ -1,0 +1,349 @@
+"""One SELECT to operators: joins, filters, an aggregate, a projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
+
+from weir_placement.model.expressions import (
+    Expression,
+    ExpressionError,
+    conjunction,
+    item_type,
+    place_of,
+    write,
+)
+from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.streams import Stream
+from weir_placement.model.windows import contradicts, tighten
+from weir_placement.rewrite.estimates import (
+    CostDefaults,
+    distinct_values,
+    equality,
+    filter_selectivity,
+)
+from weir_placement.rewrite.grouping import Grouping, group
+from weir_placement.rewrite.statement import Select, SelectItem, Statement
+from weir_placement.rewrite.time_ranges import Limits, merge, time_limits, windows_of
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression as Node
+
+
+class Ids:
+    """Operator ids of a query: a letter for the kind and a number."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+
+    def new(self, letter: str) -> str:
+        """The next id of a letter: f1, f2, ..."""
+        self._next[letter] = self._next.get(letter, 0) + 1
+        return f"{letter}{self._next[letter]}"
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The operators of one SELECT, the last one a projection; `types` are those of its input columns."""
+
+    operators: tuple[Operator, ...]
+    types: Mapping[str, str]
+    offset: int | None
+
+    def renamed(self, items: list[Item]) -> Operator:
+        """The projection with other items."""
+        return replace(self.operators[-1], items=tuple(items))
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A conjunct of ON or WHERE."""
+
+    written: Expression
+    aliases: frozenset[str]
+    node: Node
+
+
+class BranchBuilder:
+    """Builds one branch; `aliases` maps each alias as written to its name in the query."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        select: Select,
+        streams: Mapping[str, Stream],
+        aliases: Mapping[str, str],
+        ids: Ids,
+        costs: CostDefaults,
+    ) -> None:
+        self.statement, self.select, self.ids, self.costs = statement, select, ids, costs
+        self.streams = {aliases[alias]: stream for alias, stream in streams.items()}
+        self.written_alias = {aliases[t.alias]: t for t in select.tables}
+        self.order = [aliases[t.alias] for t in select.tables]
+        self._rename = {t.alias.lower(): aliases[t.alias] for t in select.tables}
+        self.types = {
+            f"{alias}.{c.name}": c.type for alias, stream in self.streams.items() for c in stream.columns
+        }
+        self.distinct = {
+            f"{alias}.{column}": count
+            for alias, stream in self.streams.items()
+            for column, count in stream.distinct.items()
+        }
+        self.times = {f"{alias}.{s.event_time}": alias for alias, s in self.streams.items() if s.event_time}
+
+    def build(self) -> Branch:
+        """The operators of this SELECT.
+
+        Raises:
+            ExpressionError: see `query_from_sql`.
+        """
+        conditions = [self._condition(node) for node in self.select.conditions]
+        operators, filters = self._joins(conditions)
+        top = operators[-1].id if operators else self.order[0]
+        for condition in filters:
+            operators.append(self._filter(condition.written, top, self.distinct))
+            top = operators[-1].id
+        types: Mapping[str, str] = self.types
+        items = self._expand_stars()
+        has_aggregates = bool(self.select.keys or self.select.having) or any(
+            _has_aggregate(i.node) for i in items
+        )
+        if has_aggregates:
+            grouping = group(self, items, top)
+            operators.append(grouping.aggregate)
+            top, types = grouping.aggregate.id, grouping.types
+            for having in grouping.having:
+                operators.append(self._filter(having, top, {}))
+                top = operators[-1].id
+            selected = self._grouped_items(grouping)
+        else:
+            selected = [self._plain_item(item, types) for item in items]
+        operators.append(self._project(selected, types, top))
+        return Branch(tuple(operators), types, place_of(self.select.items[0].node))
+
+    # -- conditions and joins
+
+    def rename(self, node: Node) -> Node:
+        """The node with aliases as the query knows them (a union's branches may share one)."""
+        if all(low == new.lower() for low, new in self._rename.items()):
+            return node
+        copy = node.copy()
+        for column in list(copy.find_all(_column_class())):
+            table = column.args.get("table")
+            if table is not None and table.name.lower() in self._rename:
+                table.set("this", self._rename[table.name.lower()])
+        return copy
+
+    def _condition(self, node: Node) -> _Condition:
+        written = write_in(self, node, self.types)
+        if written.type not in ("BOOLEAN", "NULL"):
+            self.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
+        return _Condition(written, frozenset(c.partition(".")[0] for c in written.columns), node)
+
+    def refuse(self, node: Node, message: str) -> NoReturn:
+        """Raise the error at a node."""
+        raise ExpressionError(message, self.statement.text, place_of(node))
+
+    def _refuse_table(self, alias: str, message: str) -> NoReturn:
+        raise ExpressionError(message, self.statement.text, self.written_alias[alias].offset)
+
+    def _joins(self, conditions: list[_Condition]) -> tuple[list[Operator], list[_Condition]]:
+        filters: list[_Condition] = []
+        pairs: list[_Condition] = []
+        limits: list[Limits] = []
+        for condition in conditions:
+            found = time_limits(condition.written.text, self.times) if len(condition.aliases) == 2 else None
+            if len(condition.aliases) < 2:
+                filters.append(condition)
+            elif found is not None:
+                limits.append(found)
+            else:
+                pairs.append(condition)
+        merged = merge(limits)
+        if contradicts(tighten(merged)):
+            raise ExpressionError(
+                "the time conditions contradict each other: no rows could ever join", self.statement.text, 0
+            )
+        windows, unlimited = windows_of(merged, self.order)
+        for a, b in unlimited:
+            self._refuse_table(
+                b,
+                f"{a} and {b} are limited in time on one side only, so rows would be kept for ever; "
+                f"write {self._example(a, b)}",
+            )
+        return self._join_tree(pairs, windows), filters
+
+    def _example(self, a: str, b: str) -> str:
+        times = {alias: f"{alias}.{self.streams[alias].event_time or 'ts'}" for alias in (a, b)}
+        return f"{times[b]} BETWEEN {times[a]} - INTERVAL 5 MINUTES AND {times[a]} + INTERVAL 5 MINUTES"
+
+    def _join_tree(self, pairs: list[_Condition], windows: list[Window]) -> list[Operator]:
+        """Left-deep in the order of FROM; a stream that has no condition with those before it waits."""
+        operators: list[Operator] = []
+        seen, waiting, top = [self.order[0]], self.order[1:], self.order[0]
+        left = list(pairs)
+        while waiting:
+            alias = next((a for a in waiting if self._connected(a, seen, left, windows)), "")
+            if not alias:
+                self._refuse_unconnected(waiting[0], seen, left, windows)
+            waiting.remove(alias)
+            here = [w for w in windows if alias in (w.left, w.right) and {w.left, w.right} <= {alias, *seen}]
+            seen.append(alias)
+            on = [c for c in left if c.aliases <= set(seen)]
+            left = [c for c in left if c not in on]
+            operators.append(self._join(top, alias, [c.written for c in on], here))
+            top = operators[-1].id
+        return operators
+
+    @staticmethod
+    def _connected(alias: str, seen: list[str], pairs: list[_Condition], windows: list[Window]) -> bool:
+        near = any({w.left, w.right} - {alias} <= set(seen) for w in windows if alias in (w.left, w.right))
+        return near and any(_joins(c, alias, set(seen)) for c in pairs)
+
+    def _refuse_unconnected(
+        self, alias: str, seen: list[str], pairs: list[_Condition], windows: list[Window]
+    ) -> NoReturn:
+        others = " or ".join(seen)
+        if not any(alias in (w.left, w.right) for w in windows):
+            self._refuse_table(
+                alias,
+                f"the join of {alias} has no time window, so its rows would be kept for ever; "
+                f"write {self._example(seen[0], alias)}",
+            )
+        self._refuse_table(
+            alias,
+            f"the join of {alias} with {others} needs an equality and a time window between them, "
+            f"such as {seen[0]}.key = {alias}.key AND {self._example(seen[0], alias)}",
+        )
+
+    def _join(self, top: str, alias: str, on: list[Expression], windows: list[Window]) -> Operator:
+        selectivity = 1.0
+        for condition in on:
+            both = equality(condition.text)
+            if both is None:
+                selectivity *= filter_selectivity(condition.text, self.distinct)
+            else:
+                selectivity /= max(distinct_values(c, self.distinct) for c in both)
+        columns = {c for condition in on for c in condition.columns}
+        return Operator(
+            self.ids.new("j"),
+            "join",
+            (top, alias),
+            columns=tuple(sorted(columns)),
+            on=conjunction(c.text for c in on),
+            windows=tuple(windows),
+            selectivity=selectivity,
+            cost=self.costs.join,
+            cost_pair=self.costs.join_pair,
+            cost_out=self.costs.join_out,
+            row_overhead=self.costs.row_overhead,
+            delay=max(s.delay for s in self.streams.values()),
+        )
+
+    def _filter(self, written: Expression, top: str, distinct: Mapping[str, float]) -> Operator:
+        return Operator(
+            self.ids.new("f"),
+            "filter",
+            (top,),
+            columns=written.columns,
+            predicate=written.text,
+            selectivity=filter_selectivity(written.text, distinct),
+            cost=self.costs.filter,
+        )
+
+    # -- items of SELECT
+
+    def _expand_stars(self) -> list[SelectItem]:
+        from sqlglot import exp
+
+        items: list[SelectItem] = []
+        for item in self.select.items:
+            node = item.node
+            is_all = type(node).__name__ == "Star"
+            if not is_all and type(getattr(node, "this", None)).__name__ != "Star":
+                items.append(item)
+                continue
+            if type(node).__name__ not in ("Star", "Column") or node.find(exp.Star).args.get("except_"):  # type: ignore[union-attr]
+                items.append(item)
+                continue
+            wanted = "" if is_all else node.args["table"].name.lower()
+            tables = [t for t in self.select.tables if wanted in ("", t.alias.lower())]
+            if not tables:
+                self.refuse(node, f"there is no stream {node.args['table'].name} in FROM")
+            for table in tables:
+                stream = self.streams[self._rename[table.alias.lower()]]
+                items += [SelectItem(exp.column(c.name, table=table.alias), "") for c in stream.columns]
+        return items
+
+    def _plain_item(self, item: SelectItem, types: Mapping[str, str]) -> tuple[str, Expression, Node]:
+        written = write_in(self, item.node, types)
+        return self._item_name(item), written, item.node
+
+    def _item_name(self, item: SelectItem) -> str:
+        if item.alias:
+            return item.alias
+        if type(item.node).__name__ != "Column":
+            if self.select is not self.statement.selects[0]:
+                return (
+                    f"column{self.select.items.index(item) + 1}"  # UNION ALL takes the first SELECT's names
+                )
+            self.refuse(item.node, "this item needs a name: write ... AS name")
+        return item.node.name
+
+    def _grouped_items(self, grouping: Grouping) -> list[tuple[str, Expression, Node]]:
+        return [
+            (i.alias or i.default or self._item_name(i.item), i.written, i.item.node) for i in grouping.items
+        ]
+
+    def _project(
+        self, selected: list[tuple[str, Expression, Node]], types: Mapping[str, str], top: str
+    ) -> Operator:
+        names: set[str] = set()
+        items = []
+        for name, written, node in selected:
+            if name.lower() in names:
+                self.refuse(node, f"two output columns are called {name}; write ... AS another_name")
+            names.add(name.lower())
+            items.append(Item(name, written.text))
+            item_type(items[-1], types)
+        columns = {c for _, written, _ in selected for c in written.columns}
+        return Operator(
+            self.ids.new("p"),
+            "project",
+            (top,),
+            columns=tuple(sorted(columns)),
+            items=tuple(items),
+            cost=self.costs.project,
+        )
+
+
+def write_in(builder: BranchBuilder, node: Node, types: Mapping[str, str]) -> Expression:
+    """A node of the statement as a checked expression."""
+    return write(builder.rename(node), builder.statement.text, types)
+
+
+def _joins(condition: _Condition, alias: str, seen: set[str]) -> bool:
+    """Whether a condition is an equality between `alias` and streams of `seen`."""
+    from weir_placement.model.expressions import columns_of, parse_tree
+
+    node = parse_tree(condition.written.text)
+    if type(node).__name__ != "EQ" or not condition.aliases <= seen | {alias}:
+        return False
+    sides = []
+    for side in (node.this, node.expression):
+        columns = columns_of(write(side, condition.written.text, None).text)
+        sides.append({c.partition(".")[0] for c in columns})
+    return {alias} in sides and all(sides) and any(side <= seen for side in sides)
+
+
+def _has_aggregate(node: Node) -> bool:
+    from sqlglot import exp
+
+    return any(found.find_ancestor(exp.Window) is None for found in node.find_all(exp.AggFunc))
+
+
+def _column_class() -> type[Node]:
+    from sqlglot import exp
+
+    return exp.Column

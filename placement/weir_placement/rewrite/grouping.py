@@ -1,0 +1,236 @@
+"""GROUP BY a time window: the aggregate operator, and the items and HAVING above it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weir_placement.model.expressions import (
+    Expression,
+    ExpressionError,
+    aggregation_type,
+    canonical_name,
+    place_of,
+    write,
+)
+from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
+from weir_placement.model.operators import Aggregation, Item, Operator
+from weir_placement.rewrite.estimates import distinct_values
+from weir_placement.rewrite.statement import SelectItem
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression as Node
+
+    from weir_placement.rewrite.branch import BranchBuilder
+
+FUNCTIONS = {"Count": "count", "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max"}
+_MAX_WINDOW = 366 * 86_400_000_000
+
+
+@dataclass(frozen=True)
+class GroupedItem:
+    """An item of SELECT written over the aggregate's output; `default` is its name without AS."""
+
+    item: SelectItem
+    alias: str
+    default: str
+    written: Expression
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The aggregate, the types of its output columns, and what is above it."""
+
+    aggregate: Operator
+    types: dict[str, str]
+    items: list[GroupedItem]
+    having: list[Expression]
+
+
+def group(builder: BranchBuilder, items: list[SelectItem], top: str) -> Grouping:
+    """The aggregate of a SELECT with GROUP BY.
+
+    Raises:
+        ExpressionError: no window, keys or items that are not possible.
+    """
+    return _Grouper(builder).group(items, top)
+
+
+class _Grouper:
+    def __init__(self, builder: BranchBuilder) -> None:
+        self.builder = builder
+        self.keys: dict[str, str] = {}  # canonical expression -> name
+        self.types = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
+        self.aggregations: list[Aggregation] = []
+
+    def group(self, items: list[SelectItem], top: str) -> Grouping:
+        builder = self.builder
+        windows = [k for k in builder.select.keys if _is_window(k)]
+        if len(windows) != 1:
+            where = windows[-1] if windows else (builder.select.keys or [items[0].node])[0]
+            builder.refuse(
+                where,
+                "aggregates need exactly one time window: GROUP BY window(event_time, '10 minutes'), ...",
+            )
+        time, length, slide = self._window(windows[0])
+        for key in builder.select.keys:
+            if key is not windows[0]:
+                self._add_key(key)
+        grouped = [self._item(item) for item in items]
+        having = [self._write(node) for node in builder.select.having]
+        columns = {time, *(c for text in self.keys for c in self._columns(text))}
+        for aggregation in self.aggregations:
+            columns |= set(self._columns(aggregation.expression or ""))
+        groups = 1.0
+        for text in self.keys:
+            groups *= max((distinct_values(c, builder.distinct) for c in self._columns(text)), default=1.0)
+        aggregate = Operator(
+            builder.ids.new("a"),
+            "aggregate",
+            (top,),
+            columns=tuple(sorted(columns)),
+            items=tuple(Item(name, text) for text, name in self.keys.items()),
+            time=time,
+            window=length / 1e6,
+            slide=slide / 1e6,
+            aggregations=tuple(self.aggregations),
+            groups=groups,
+            cost=builder.costs.aggregate,
+            memory=builder.costs.group_bytes,
+            delay=max(s.delay for s in builder.streams.values()),
+        )
+        return Grouping(aggregate, self.types, grouped, having)
+
+    @staticmethod
+    def _columns(text: str) -> tuple[str, ...]:
+        from weir_placement.model.expressions import columns_of
+
+        return columns_of(text)
+
+    def _window(self, node: Node) -> tuple[str, int, int]:
+        builder, arguments = self.builder, list(node.expressions)
+        if not 2 <= len(arguments) <= 3:
+            builder.refuse(
+                node, "write window(event_time, 'length') or window(event_time, 'length', 'slide')"
+            )
+        written = write(builder.rename(arguments[0]), builder.statement.text, builder.types)
+        if written.text not in {canonical_name(t) for t in builder.times}:
+            known = " or ".join(sorted(builder.times)) or "none of these streams has one"
+            builder.refuse(node, f"{written.text} is not an event-time column; {known}")
+        length = self._duration(arguments[1])
+        slide = self._duration(arguments[2]) if len(arguments) == 3 else length
+        if slide > length:
+            builder.refuse(node, "a window must not be shorter than its slide: rows between would be lost")
+        return written.columns[0], length, slide
+
+    def _duration(self, node: Node) -> int:
+        text = node.name if type(node).__name__ == "Literal" and node.args.get("is_string") else ""
+        parts = re.findall(r"(\d+)\s*([a-zA-Z]+)", text)
+        rest = re.sub(r"(\d+)\s*([a-zA-Z]+)", "", text).strip()
+        micros = 0
+        for number, unit in parts:
+            micros += int(number) * UNIT_MICROS.get(unit.upper().rstrip("S"), 0)
+            if unit.upper().rstrip("S") not in UNIT_MICROS:
+                rest = unit
+        if rest or not 0 < micros <= _MAX_WINDOW:
+            self.builder.refuse(node, "a window's length is written as '10 minutes' or '1 hour 30 minutes'")
+        return micros
+
+    def _add_key(self, node: Node) -> None:
+        if type(node).__name__ == "Literal":
+            self.builder.refuse(node, "a number in GROUP BY is not supported; write the column")
+        written = write(self.builder.rename(node), self.builder.statement.text, self.builder.types)
+        name = node.name if type(node).__name__ == "Column" else f"key{len(self.keys) + 1}"
+        self.keys.setdefault(written.text, self._free(name))
+        self.types[self.keys[written.text]] = written.type
+
+    def _free(self, name: str) -> str:
+        taken = {t.lower() for t in self.types}
+        if name.lower() not in taken:
+            return name
+        return next(f"{name}_{n}" for n in range(2, 1000) if f"{name}_{n}".lower() not in taken)
+
+    def _item(self, item: SelectItem) -> GroupedItem:
+        node = item.node
+        name = type(node).__name__
+        default = node.name if name == "Column" else ""
+        if name in FUNCTIONS and item.alias:
+            self._aggregation(node, item.alias)
+        return GroupedItem(item, item.alias, default, self._write(node))
+
+    def _write(self, node: Node) -> Expression:
+        """A node over the aggregate's columns: keys and aggregates replaced by their names."""
+        text = self.builder.statement.text
+        return write(self._replaced(node), text, self.types)
+
+    def _replaced(self, node: Node) -> Node:
+        from sqlglot import exp
+
+        name = type(node).__name__
+        if name == "Window":
+            self.builder.refuse(node, WHY_REFUSED["Window"])
+        if name in AGGREGATES:
+            return self._name_node(self._aggregation(node, ""))
+        if _is_window(node) or (name == "Column" and node.sql().lower() == "window"):
+            self.builder.refuse(node, "select window.start or window.end")
+        if name == "Column" and ".".join(p.name for p in node.parts).lower() in self.types:  # type: ignore[attr-defined]
+            return node
+        key = self._key_of(node)
+        if key:
+            return self._name_node(key)
+        if name == "Column":
+            self.builder.refuse(node, f"{node.sql()} is neither in GROUP BY nor inside an aggregate")
+        copy = node.copy()
+        for part, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+            if isinstance(original, exp.Condition | exp.Query):
+                part.replace(self._replaced(original))
+        return copy
+
+    def _name_node(self, name: str) -> Node:
+        from sqlglot import exp
+
+        node: Node = exp.column(name)
+        return node
+
+    def _key_of(self, node: Node) -> str:
+        try:
+            written = write(self.builder.rename(node), self.builder.statement.text, self.builder.types)
+        except ExpressionError:
+            return ""
+        return self.keys.get(written.text, "")
+
+    def _aggregation(self, node: Node, wanted: str) -> str:
+        """The name of an aggregate's output column; the same aggregate is computed once."""
+        builder, function = self.builder, FUNCTIONS.get(type(node).__name__)
+        if function is None:
+            builder.refuse(
+                node, f"{node.sql().split('(')[0]} is not supported; use count, sum, avg, min or max"
+            )
+        argument = node.this
+        if type(argument).__name__ == "Distinct" or node.args.get("distinct"):
+            builder.refuse(node, f"{function}(DISTINCT ...) is not supported")
+        if any(value for key, value in node.args.items() if key not in ("this", "big_int")):
+            builder.refuse(node, f"{function} takes one argument")
+        if argument is None or (function == "count" and type(argument).__name__ in ("Star", "Literal")):
+            expression = None
+        else:
+            expression = write(builder.rename(argument), builder.statement.text, builder.types).text
+        if expression is None and function != "count":
+            builder.refuse(node, f"{function} needs a column")
+        for known in self.aggregations:
+            if (known.function, known.expression) == (function, expression):
+                return known.name
+        name = self._free(wanted or f"{function}_{len(self.aggregations) + 1}")
+        aggregation = Aggregation(name, function, expression)  # type: ignore[arg-type]
+        try:
+            kind = aggregation_type(aggregation, builder.types)
+        except ExpressionError as error:
+            raise ExpressionError(error.reason, builder.statement.text, place_of(node)) from None
+        self.types[name] = kind
+        self.aggregations.append(aggregation)
+        return name
+
+
+def _is_window(node: Node) -> bool:
+    return type(node).__name__ == "Anonymous" and str(node.this).lower() == "window"

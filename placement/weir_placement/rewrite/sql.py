@@ -1,0 +1,115 @@
+"""SQL to a query of operators (api.md, docs/sql.md).
+
+The plan that comes out is the written one: joins in the order of FROM, every condition of WHERE
+above them, one filter for each conjunct, the items of SELECT on top. Pushing down is one-way, so
+this is the plan from which every legal one can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+
+from weir_placement.model.expressions import ExpressionError, item_type
+from weir_placement.model.operators import Item, Operator
+from weir_placement.model.problem import Query
+from weir_placement.model.streams import Stream
+from weir_placement.rewrite.branch import Branch, BranchBuilder, Ids
+from weir_placement.rewrite.estimates import CostDefaults
+from weir_placement.rewrite.statement import Statement, Table
+
+MAX_OPERATORS = 100
+
+
+def stream_references(sql: str, namespace: str) -> tuple[str, ...]:
+    """Full names (namespace/name) of the streams that a statement reads, in order, each once.
+
+    Raises:
+        ExpressionError: the statement cannot be read.
+    """
+    names = (_full(table, namespace) for select in Statement(sql).selects for table in select.tables)
+    return tuple(dict.fromkeys(names))
+
+
+def query_from_sql(
+    name: str,
+    sql: str,
+    streams: Mapping[str, Stream],
+    *,
+    deliver_to: tuple[str, ...] = (),
+    max_latency: float = inf,
+    priority: int = 0,
+    fixed_order: bool = False,
+    costs: CostDefaults | None = None,
+) -> Query:
+    """The query `namespace/name` of a statement over `streams` (by full name).
+
+    Raises:
+        ExpressionError: with line and column: a clause or function that is not supported, an unknown
+            stream or column, types that do not go together, a join that is not within a time window.
+    """
+    statement = Statement(sql)
+    namespace = name.partition("/")[0]
+    ids, sources, branches = Ids(), dict[str, str](), list[Branch]()
+    for select in statement.selects:
+        aliases = {}
+        for table in select.tables:
+            full = _full(table, namespace)
+            if full not in streams:
+                known = ", ".join(sorted(s.removeprefix(f"{namespace}/") for s in streams)) or "none"
+                raise ExpressionError(
+                    f"there is no stream {table.stream}; there are {known}", sql, table.offset
+                )
+            unique = _unique(table.alias, sources)
+            sources[unique] = full
+            aliases[table.alias] = unique
+        chosen = {alias: streams[sources[unique]] for alias, unique in aliases.items()}
+        builder = BranchBuilder(statement, select, chosen, aliases, ids, costs or CostDefaults())
+        branches.append(builder.build())
+    operators = [operator for branch in branches for operator in branch.operators]
+    if len(branches) > 1:
+        operators = _union(branches, ids, sql, costs or CostDefaults())
+    if len(operators) > MAX_OPERATORS:
+        raise ExpressionError(f"{len(operators)} operators; at most {MAX_OPERATORS} are possible")
+    return Query(name, sources, tuple(operators), deliver_to, max_latency, priority, fixed_order)
+
+
+def _full(table: Table, namespace: str) -> str:
+    return table.stream if "/" in table.stream else f"{namespace}/{table.stream}"
+
+
+def _unique(alias: str, taken: Mapping[str, str]) -> str:
+    """Branches of a union may use an alias again: `b`, then `b_2`."""
+    folded = {name.lower() for name in taken}
+    if alias.lower() not in folded:
+        return alias
+    return next(f"{alias}_{n}" for n in range(2, 1000) if f"{alias}_{n}".lower() not in folded)
+
+
+def _union(branches: list[Branch], ids: Ids, sql: str, costs: CostDefaults) -> list[Operator]:
+    """Branches under one UNION ALL; columns get the first branch's names."""
+    first = branches[0]
+    wanted = [(item.name, item_type(item, first.types)) for item in first.operators[-1].items]
+    operators: list[Operator] = []
+    for number, branch in enumerate(branches, 1):
+        last = branch.operators[-1]
+        if len(last.items) != len(wanted):
+            raise ExpressionError(
+                f"UNION ALL: SELECT {number} has {len(last.items)} columns, the first has {len(wanted)}",
+                sql,
+                branch.offset,
+            )
+        items = []
+        for item, (name, kind) in zip(last.items, wanted, strict=True):
+            found = item_type(item, branch.types)
+            if found != kind:
+                raise ExpressionError(
+                    f"UNION ALL: column {name} is {kind} in the first SELECT and {found} in SELECT {number}; "
+                    f"write CAST({item.expression} AS {kind})",
+                    sql,
+                    branch.offset,
+                )
+            items.append(Item(name, item.expression))
+        operators += [*branch.operators[:-1], branch.renamed(items)]
+    inputs = tuple(branch.operators[-1].id for branch in branches)
+    return [*operators, Operator(ids.new("u"), "union", inputs, cost=costs.union)]
