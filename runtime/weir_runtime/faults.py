@@ -1,0 +1,38 @@
+"""Points at which a test lets the process die as by SIGKILL: nothing is flushed, nothing cleaned up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+
+VARIABLE = "WEIR_KILL_AT"
+"""`point` or `point:n`: die when the point is reached for the n-th time (from 1) in this process."""
+
+POINTS = (
+    "before-acquire",
+    "after-acquire",
+    "before-plan",
+    "after-plan",
+    "before-temporary",
+    "after-temporary",
+    "before-publish",
+    "after-publish",
+    "before-commit",
+    "after-commit",
+    "before-end",
+    "after-end",
+    "before-release",
+)
+
+_reached: Counter[str] = Counter()
+
+
+def reach(point: str) -> None:
+    """Dies here if the environment says so."""
+    wanted, _, count = os.environ.get(VARIABLE, "").partition(":")
+    if wanted != point:
+        return
+    _reached[point] += 1
+    if _reached[point] == int(count or 1):
+        os.kill(os.getpid(), signal.SIGKILL)

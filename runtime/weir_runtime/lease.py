@@ -1,0 +1,157 @@
+"""The lease of a fragment: which epoch's process may publish (docs/runtime.md, "The lease")."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from weir_runtime.names import read_json, write_whole
+
+
+@dataclass(frozen=True)
+class LeaseRecord:
+    """What the lease says. `renewed` [s since 1970] is the holder's clock, `duration` in seconds."""
+
+    epoch: int
+    holder: str
+    renewed: float
+    duration: float
+    handover: int | None = None
+    released: bool = False
+
+
+class Lease(Protocol):
+    """Port: a JSON file on one machine, a coordination.k8s.io Lease in a cluster."""
+
+    def read(self) -> LeaseRecord | None:
+        """What it says now; None when nobody ever held it."""
+
+    def acquire(self, epoch: int, holder: str, duration: float) -> bool:
+        """Takes it if the rules allow; False: not yet. Call again: expiry is judged over calls."""
+
+    def renew(self, epoch: int, holder: str) -> bool:
+        """False: it belongs to somebody else."""
+
+    def release(self, epoch: int, holder: str) -> bool:
+        """Says that this holder publishes nothing more. False: it belongs to somebody else."""
+
+    def hand_over(self, epoch: int) -> None:
+        """The controller's wish that `epoch` takes over."""
+
+
+def holder_name(pid: int | None = None) -> str:
+    """`host:pid:start`: start [clock ticks since boot] tells a process from a later one of the same pid."""
+    pid = os.getpid() if pid is None else pid
+    return f"{socket.gethostname()}:{pid}:{_start_of(pid)}"
+
+
+def _start_of(pid: int) -> int:
+    """Field 22 of /proc/pid/stat; 0 when there is no such process, or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if fields[0] in "ZX" else int(fields[19])
+
+
+def holder_is_gone(holder: str) -> bool:
+    """True only when it is certain: the holder ran on this host and its process is no more."""
+    host, pid, start = holder.rsplit(":", 2)
+    return host == socket.gethostname() and _start_of(int(pid)) != int(start)
+
+
+class Expiry:
+    """Judges on the watcher's own clock: a record unchanged for its duration has expired."""
+
+    def __init__(self) -> None:
+        self._record: LeaseRecord | None = None
+        self._since = 0.0
+
+    def expired(self, record: LeaseRecord) -> bool:
+        """Whether `record` was seen unchanged for its duration, over all calls so far."""
+        now = time.monotonic()
+        if record != self._record:
+            self._record, self._since = record, now
+        return now - self._since >= record.duration
+
+
+class FileLease:
+    """A lease as a JSON file on one machine's file system."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._expiry = Expiry()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with open(f"{self._path}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, record: LeaseRecord) -> None:
+        write_whole(self._path, json.dumps(dataclasses.asdict(record)))
+
+    def read(self) -> LeaseRecord | None:
+        """The record; None when nobody ever held it."""
+        raw = read_json(self._path)
+        return None if raw is None else LeaseRecord(**raw)
+
+    def acquire(self, epoch: int, holder: str, duration: float) -> bool:
+        """True when this holder now has it."""
+        with self._locked():
+            record = self.read()
+            if record is not None and record.holder != holder:
+                invited = record.handover == epoch if record.handover is not None else record.epoch == epoch
+                successor = record.released and record.handover is None and epoch > record.epoch
+                if not (invited or successor):
+                    return False
+                free = record.released or holder_is_gone(record.holder) or self._expiry.expired(record)
+                if not free:
+                    return False
+            self._write(LeaseRecord(epoch, holder, time.time(), duration))
+            return True
+
+    def renew(self, epoch: int, holder: str) -> bool:
+        """True when it still belongs to this holder; keeps what others wrote into it."""
+        with self._locked():
+            record = self.read()
+            if not owns(record, epoch, holder):
+                return False
+            assert record is not None
+            self._write(dataclasses.replace(record, renewed=time.time()))
+            return True
+
+    def release(self, epoch: int, holder: str) -> bool:
+        """Marks it released, with the handover kept."""
+        with self._locked():
+            record = self.read()
+            if not owns(record, epoch, holder):
+                return False
+            assert record is not None
+            self._write(dataclasses.replace(record, renewed=time.time(), released=True))
+            return True
+
+    def hand_over(self, epoch: int) -> None:
+        """Asks the holder to make way for `epoch`; without a holder, only `epoch` may begin."""
+        with self._locked():
+            record = self.read()
+            if record is None:
+                record = LeaseRecord(epoch, "nobody:0:1", 0.0, 0.0, released=True)
+            if epoch != record.epoch:
+                record = dataclasses.replace(record, handover=epoch)
+            self._write(record)
+
+
+def owns(record: LeaseRecord | None, epoch: int, holder: str) -> bool:
+    """Whether this holder may publish: the fence that is checked before each publish."""
+    return record is not None and record.epoch == epoch and record.holder == holder and not record.released

@@ -1,0 +1,1 @@
+"""Replayable logs of batches: what a fragment can read, one file a kind."""

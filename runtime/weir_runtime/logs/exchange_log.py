@@ -1,0 +1,71 @@
+"""The reading side of an exchange: another fragment's published batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from weir_runtime.logs.file_log import waiting
+from weir_runtime.logs.log import Advance, Log, Place
+from weir_runtime.names import END, batch_name, read_json, write_whole
+
+
+class ExchangeLog(Log):
+    """`place` is {"next": number of the next batch}: never a listing, never a modification time.
+
+    Args:
+        folder: the exchange.
+        schema: of its batches.
+        consumer: the reading fragment, whose position is made known for deletion.
+        start: first batch to read.
+    """
+
+    def __init__(self, folder: str, schema: pa.Schema, consumer: str, start: int = 0) -> None:
+        self._folder = Path(folder)
+        self._consumer = consumer
+        self._start = start
+        self.schema = schema
+
+    def start(self) -> Place:
+        """The first batch to read."""
+        return {"next": self._start}
+
+    def advance(self, place: Place, clock: int, most: int) -> Advance:
+        """The clock is the last batch's, from its file's metadata."""
+        number = place["next"]
+        while number < place["next"] + most and self._path(number).exists():
+            number += 1
+        if number > place["next"]:
+            clock = int(batch_metadata(self._path(number - 1))["clock"])
+        end = read_json(self._folder / END)
+        return Advance({"next": number}, clock, end is not None and end["batches"] <= number)
+
+    def backlog(self, place: Place) -> int:
+        """Batches that wait."""
+        return waiting(self._folder, "arrow", place["next"])
+
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """Rows of the batches, straight from the mapped files."""
+        for number in range(start["next"], end["next"]):
+            with pa.memory_map(str(self._path(number))) as file:
+                reader = pa.ipc.open_file(file)
+                for i in range(reader.num_record_batches):
+                    yield reader.get_batch(i).select(self.schema.names)
+
+    def committed(self, place: Place) -> None:
+        """Publishes the position."""
+        write_whole(self._folder / "consumers" / f"{self._consumer}.json", json.dumps(place))
+
+    def _path(self, number: int) -> Path:
+        return self._folder / batch_name(number, "arrow")
+
+
+def batch_metadata(path: Path) -> dict[str, str]:
+    """`epoch`, `rows`, `clock`, `min`, `max` of a published batch."""
+    with pa.memory_map(str(path)) as file:
+        metadata = pa.ipc.open_file(file).schema.metadata or {}
+    return {key.decode(): value.decode() for key, value in metadata.items()}

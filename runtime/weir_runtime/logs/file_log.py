@@ -1,0 +1,170 @@
+"""A source's log as a folder of dense, numbered files that a replayer or a user writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from weir_runtime.logs.lateness import check_times, clock_after, on_time
+from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.names import END, FOREVER, batch_name
+
+ROW_BITS = 24
+"""A row id is the file's number and the row's position in it: at most 16,777,216 rows a file."""
+
+
+class FileLog(Log):
+    """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]}.
+
+    Args:
+        folder: where the files are.
+        form: parquet, arrow, json (lines) or csv.
+        schema: the stream's columns, under the names in the files.
+        event_time: one of them, of type timestamp.
+        delay: watermark delay [us].
+        sidelog: folder for late rows; "" for none.
+        start: number of the first file to read.
+    """
+
+    def __init__(
+        self, folder: str, form: str, schema: pa.Schema, event_time: str, delay: int, sidelog: str, start: int = 0
+    ) -> None:
+        self._folder = Path(folder)
+        self._form = form
+        self._rows = schema
+        self._event_time = event_time
+        self._delay = delay
+        self._sidelog = sidelog
+        self._start = start
+        self._maxima: dict[int, int | None] = {}
+        self.schema = schema.append(pa.field("_id", pa.binary()))
+
+    def start(self) -> Place:
+        """The first file, nothing seen."""
+        return {"next": self._start, "max": None}
+
+    def advance(self, place: Place, clock: int, most: int) -> Advance:
+        """Reads the event times of new files, to know the running maximum behind them."""
+        number, maximum = place["next"], place["max"]
+        while number < place["next"] + most and self._path(number).exists():
+            newest = self._maximum(number)
+            if newest is not None:
+                maximum = newest if maximum is None else max(maximum, newest)
+            number += 1
+        ended = (self._folder / END).exists() and not self._path(number).exists()
+        clock = FOREVER if ended else clock_after(maximum, self._delay)
+        return Advance({"next": number, "max": maximum}, clock, ended)
+
+    def backlog(self, place: Place) -> int:
+        """Files that wait."""
+        return waiting(self._folder, self._form, place["next"])
+
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """Rows on time; the others go to the side log, under the number of their file."""
+        maximum = start["max"]
+        for number in range(start["next"], end["next"]):
+            table = self._table(number)
+            times = self._times(table, number)
+            keep = on_time(times, maximum, self._delay)
+            ids = row_ids(number, np.arange(len(times), dtype=np.uint64), ROW_BITS)
+            table = table.append_column("_id", ids)
+            if not keep.all():
+                self._set_aside(table.filter(pa.array(~keep)), number)
+                table = table.filter(pa.array(keep))
+            if len(times):
+                maximum = int(times.max()) if maximum is None else max(maximum, int(times.max()))
+            yield from table.to_batches()
+
+    def _path(self, number: int) -> Path:
+        return self._folder / batch_name(number, self._form)
+
+    def _table(self, number: int, columns: list[str] | None = None) -> pa.Table:
+        path = self._path(number)
+        if self._form == "parquet":
+            table = pq.read_table(path, columns=columns, partitioning=None, use_threads=False)
+        elif self._form == "arrow":
+            with pa.memory_map(str(path)) as file:
+                table = pa.ipc.open_file(file).read_all()
+        elif self._form == "json":
+            options = pyarrow.json.ParseOptions(explicit_schema=_naive(self._rows))
+            table = pyarrow.json.read_json(path, parse_options=options) if path.stat().st_size else None
+        else:
+            convert = pyarrow.csv.ConvertOptions(column_types=_naive(self._rows), strings_can_be_null=True)
+            table = pyarrow.csv.read_csv(path, convert_options=convert)
+        if table is None:
+            return self._rows.empty_table()
+        wanted = self._rows if columns is None else pa.schema([self._rows.field(c) for c in columns])
+        missing = [name for name in wanted.names if name not in table.column_names]
+        if missing:
+            raise ValueError(f"{path}: no column {', '.join(missing)}; it has {', '.join(table.column_names)}")
+        return table.select(wanted.names).cast(wanted)
+
+    def _times(self, table: pa.Table, number: int) -> np.ndarray:
+        column = table.column(self._event_time)
+        if column.null_count:
+            raise ValueError(f"{self._path(number)}: {column.null_count} rows without {self._event_time}")
+        times = column.cast(pa.int64()).to_numpy()
+        check_times(times, str(self._path(number)))
+        return times
+
+    def _maximum(self, number: int) -> int | None:
+        if number not in self._maxima:
+            times = self._times(self._table(number, [self._event_time]), number)
+            self._maxima = {number: int(times.max()) if len(times) else None}
+        return self._maxima[number]
+
+    def _set_aside(self, late: pa.Table, number: int) -> None:
+        if self._sidelog:
+            write_batch(Path(self._sidelog) / batch_name(number, "arrow"), late)
+
+
+def waiting(folder: Path, suffix: str, first: int) -> int:
+    """How many of the dense files from `first` on exist: O(log n) looks."""
+    step = 1
+    while (folder / batch_name(first + step - 1, suffix)).exists():
+        step *= 2
+    low, high = step // 2, step - 1  # `low` files surely exist, `high + 1` surely do not
+    while low < high:
+        middle = (low + high + 1) // 2
+        if (folder / batch_name(first + middle - 1, suffix)).exists():
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def write_batch(path: Path, table: pa.Table) -> None:
+    """Puts an Arrow file in its place in one step; writing it again changes nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}")
+    with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    temporary.replace(path)
+
+
+def late_rows(sidelog: Path, first: int, beyond: int) -> int:
+    """Rows that were set aside from the files first .. beyond - 1."""
+    total = 0
+    for number in range(first, beyond):
+        path = sidelog / batch_name(number, "arrow")
+        if path.exists():
+            with pa.memory_map(str(path)) as file:
+                reader = pa.ipc.open_file(file)
+                total += sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
+    return total
+
+
+def _naive(schema: pa.Schema) -> pa.Schema:
+    """Text has times without a zone: they are UTC."""
+    return pa.schema(
+        [pa.field(f.name, pa.timestamp("us") if pa.types.is_timestamp(f.type) else f.type) for f in schema]
+    )
+
+

@@ -1,0 +1,59 @@
+"""What every log offers to the stream reader."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Place = dict[str, Any]
+"""A position in a log: JSON, a pure function of what lies before it."""
+
+
+@dataclass(frozen=True)
+class Advance:
+    """A later position: its clock [us] (no row behind the position is at or before it), and whether
+    the log ends there."""
+
+    place: Place
+    clock: int
+    ended: bool
+
+
+class Log(ABC):
+    """A log that can be read again from any position. Instances are sent to worker processes."""
+
+    schema: pa.Schema  # of what `read` gives
+
+    @abstractmethod
+    def start(self) -> Place:
+        """Where a fragment without a checkpoint begins."""
+
+    @abstractmethod
+    def advance(self, place: Place, clock: int, most: int) -> Advance:
+        """As far as is there now, at most `most` batches on; `place` itself when nothing is new."""
+
+    @abstractmethod
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """The rows between two positions: the same at every call."""
+
+    def backlog(self, place: Place) -> int:
+        """Batches that wait behind `place`."""
+        return 0
+
+    def committed(self, place: Place) -> None:
+        """Everything before `place` has been processed for good."""
+
+
+def row_ids(upper: NDArray[np.uint64] | int, lower: NDArray[np.uint64], shift: int) -> pa.BinaryArray:
+    """Eight bytes a row: `upper << shift | lower`, big-endian, so that ids sort as the log does."""
+    ids = (np.uint64(upper) << np.uint64(shift)) | lower.astype(np.uint64)
+    offsets = np.arange(len(lower) + 1, dtype=np.int32) * 8
+    return pa.Array.from_buffers(
+        pa.binary(), len(lower), [None, pa.py_buffer(offsets), pa.py_buffer(ids.astype(">u8").tobytes())]
+    )

@@ -1,0 +1,38 @@
+"""Names in folders of batches, and files that appear whole or not at all (docs/runtime.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+END = "END"
+"""A file of this name in a log or an exchange: no further batch will come."""
+
+FOREVER = 253_402_214_400_000_000
+"""[us] 9999-12-31: the clock of a stream that has ended."""
+
+PLAUSIBLE = FOREVER - 3650 * 86_400_000_000
+"""[us] Event times stay below; a watermark above it means that every input has ended."""
+
+
+def batch_name(number: int, suffix: str) -> str:
+    """Ten digits, so that names sort as numbers do."""
+    return f"{number:010d}.{suffix}"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaces `path` atomically: a reader sees the old text or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+def read_json(path: Path) -> Any | None:
+    """The value in a file made by `write_whole`; None when there is no such file."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,163 @@
+"""How event times of the streams in a fragment bound each other: pure arithmetic in microseconds.
+
+A stream's rows carry one event time, the later of its sources' times (runtime.md, "Fragments").
+Spark drops state by a bound on the difference of the two sides' event times, but windows belong to
+pairs of sources, so the bound follows from all the windows (a system of difference constraints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+from weir_placement.model.fragment import FragmentError
+from weir_placement.model.operators import Operator, Window
+
+SPARK_ROUNDING = 2_000
+"""[us] Spark's watermarks are whole milliseconds: at most so much is lost by rounding at a join."""
+
+
+@dataclass(frozen=True)
+class Clocking:
+    """What is known about the event times of one stream.
+
+    Attributes:
+        aliases: the sources whose times its rows carry one by one.
+        windows: the windows that its rows are known to satisfy.
+        times: columns that are event times -> at most so much [us] older than the row's event time.
+        inherited: the part of `times` that was so already where the fragment reads the stream.
+        lag: [us] that Spark's own watermark lies behind the inputs' at this place of the fragment.
+        back: [us] that the clock given to the stream's readers lies behind the inputs' watermark.
+    """
+
+    aliases: tuple[str, ...] = ()
+    windows: tuple[Window, ...] = ()
+    times: Mapping[str, int] = field(default_factory=dict)
+    inherited: Mapping[str, int] = field(default_factory=dict)
+    lag: int = 0
+    back: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For `stream.json`: what a reader of the stream must know."""
+        return {
+            "aliases": list(self.aliases),
+            "windows": [[w.left, w.right, w.lower, w.upper] for w in self.windows],
+            "times": dict(self.times),
+        }
+
+    @staticmethod
+    def from_json(raw: Mapping[str, Any]) -> Clocking:
+        """The reader's side of `to_json`; a reader starts with no lag of its own."""
+        times = dict(raw["times"])
+        windows = tuple(Window(*item) for item in raw["windows"])
+        return Clocking(tuple(raw["aliases"]), windows, times, inherited=times)
+
+
+def source_clocking(alias: str, event_time: str) -> Clocking:
+    """Of a stream where it enters."""
+    return Clocking(aliases=(alias,), times={f"{alias}.{event_time}": 0})
+
+
+def differences(aliases: Iterable[str], windows: Iterable[Window]) -> dict[tuple[str, str], float]:
+    """Tightest upper bounds `t_a - t_b <= d[a, b]` that follow from the windows (Floyd-Warshall, O(n^3))."""
+    names = list(aliases)
+    bound = {(a, b): 0.0 if a == b else inf for a in names for b in names}
+    for w in windows:
+        if w.left in names and w.right in names:
+            bound[w.left, w.right] = min(bound[w.left, w.right], w.upper)
+            bound[w.right, w.left] = min(bound[w.right, w.left], -w.lower)
+    for via in names:
+        for a in names:
+            for b in names:
+                bound[a, b] = min(bound[a, b], bound[a, via] + bound[via, b])
+    return bound
+
+
+def join_range(left: Clocking, right: Clocking, windows: Iterable[Window], name: str) -> tuple[int, int]:
+    """(lower, upper) [us] of `time_left - time_right`, each the latest of its side's sources.
+
+    `max_a t_a - max_b t_b` is at most `max_a min_b d[a, b]`, and at least the same from the other side.
+    Raises FragmentError when the windows do not bound it.
+    """
+    bound = differences(
+        (*left.aliases, *right.aliases), (*left.windows, *right.windows, *windows)
+    )
+    if not left.aliases or not right.aliases:
+        raise FragmentError(
+            f"operator {name}: joins an aggregated or united stream; a window join needs sources' event times"
+        )
+    upper = max(min(bound[a, b] for b in right.aliases) for a in left.aliases)
+    lower = -max(min(bound[b, a] for a in left.aliases) for b in right.aliases)
+    if upper == inf or lower == -inf:
+        raise FragmentError(f"operator {name}: no window bounds both sides; state would grow for ever")
+    if lower > upper:
+        raise FragmentError(f"operator {name}: its windows exclude each other; no rows can ever join")
+    return int(lower), int(upper)
+
+
+def join_clocking(operator: Operator, left: Clocking, right: Clocking) -> Clocking:
+    """Of a window join's output."""
+    lower, upper = join_range(left, right, operator.windows, operator.id)
+    times = {column: behind + max(0, -lower) for column, behind in left.times.items()}
+    times |= {column: behind + max(0, upper) for column, behind in right.times.items()}
+    reach = max(abs(lower), abs(upper))
+    return Clocking(
+        (*left.aliases, *right.aliases),
+        (*left.windows, *right.windows, *operator.windows),
+        times,
+        {**left.inherited, **right.inherited},
+        lag=max(left.lag, right.lag) + reach + SPARK_ROUNDING,
+        back=max(left.back, right.back),
+    )
+
+
+def project_clocking(operator: Operator, inner: Clocking) -> Clocking:
+    """Of a projection: event times keep their meaning under a new name."""
+    kept = {item.name: plain(item.expression) for item in operator.items}
+    kept = {name: column for name, column in kept.items() if column in inner.times}
+    return replace(
+        inner,
+        times={name: inner.times[column] for name, column in kept.items()},
+        inherited={name: inner.inherited.get(column, 0) for name, column in kept.items()},
+    )
+
+
+def union_clocking(inners: list[Clocking]) -> Clocking:
+    """Of a union: columns that are event times in every branch."""
+    common = set(inners[0].times).intersection(*(inner.times for inner in inners[1:]))
+    return Clocking(
+        times={column: max(inner.times[column] for inner in inners) for column in common},
+        inherited={column: max(inner.inherited.get(column, 0) for inner in inners) for column in common},
+        lag=max(inner.lag for inner in inners),
+        back=max(inner.back for inner in inners),
+    )
+
+
+def aggregate_clocking(operator: Operator, inner: Clocking) -> Clocking:
+    """Of windows, stamped with their end: a window is published when Spark's watermark passes it."""
+    if operator.time not in inner.times:
+        raise FragmentError(
+            f"operator {operator.id}: groups by windows of {operator.time!r}, which is no event time "
+            f"here (event times: {', '.join(sorted(inner.times)) or 'none'})"
+        )
+    length = round(operator.window * 1e6)
+    return Clocking(
+        times={"window.end": 0, "window.start": length}, lag=inner.lag, back=max(inner.back, inner.lag)
+    )
+
+
+def clock_shift(operators: Iterable[Operator], inners: Mapping[str, Clocking]) -> int:
+    """[us] to take from the inputs' clocks, so that no row is late for an aggregate's window.
+
+    A clock speaks of the rows' event time; an aggregate may group by one source's older time. What
+    the fragment's own joins add, Spark's watermark lags behind by itself; the rest is taken here.
+    `inners` are the aggregates' input streams by the aggregate's id.
+    """
+    return max((inners[o.id].inherited.get(o.time, 0) for o in operators if o.kind == "aggregate"), default=0)
+
+
+def plain(expression: str) -> str:
+    """The column that an expression is, if it is nothing but a column."""
+    return expression.replace("`", "")
