@@ -81,9 +81,7 @@ def join_range(left: Clocking, right: Clocking, windows: Iterable[Window], name:
     `max_a t_a - max_b t_b` is at most `max_a min_b d[a, b]`, and at least the same from the other side.
     Raises FragmentError when the windows do not bound it.
     """
-    bound = differences(
-        (*left.aliases, *right.aliases), (*left.windows, *right.windows, *windows)
-    )
+    bound = differences((*left.aliases, *right.aliases), (*left.windows, *right.windows, *windows))
     if not left.aliases or not right.aliases:
         raise FragmentError(
             f"operator {name}: joins an aggregated or united stream; a window join needs sources' event times"

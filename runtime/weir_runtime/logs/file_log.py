@@ -34,7 +34,14 @@ class FileLog(Log):
     """
 
     def __init__(
-        self, folder: str, form: str, schema: pa.Schema, event_time: str, delay: int, sidelog: str, start: int = 0
+        self,
+        folder: str,
+        form: str,
+        schema: pa.Schema,
+        event_time: str,
+        delay: int,
+        sidelog: str,
+        start: int = 0,
     ) -> None:
         self._folder = Path(folder)
         self._form = form
@@ -103,7 +110,9 @@ class FileLog(Log):
         wanted = self._rows if columns is None else pa.schema([self._rows.field(c) for c in columns])
         missing = [name for name in wanted.names if name not in table.column_names]
         if missing:
-            raise ValueError(f"{path}: no column {', '.join(missing)}; it has {', '.join(table.column_names)}")
+            raise ValueError(
+                f"{path}: no column {', '.join(missing)}; it has {', '.join(table.column_names)}"
+            )
         return table.select(wanted.names).cast(wanted)
 
     def _times(self, table: pa.Table, number: int) -> np.ndarray:
@@ -166,5 +175,3 @@ def _naive(schema: pa.Schema) -> pa.Schema:
     return pa.schema(
         [pa.field(f.name, pa.timestamp("us") if pa.types.is_timestamp(f.type) else f.type) for f in schema]
     )
-
-

@@ -53,7 +53,9 @@ class RateLog(Log):
         for low in range(start["next"], end["next"], 65_536):
             index = np.arange(low, min(low + 65_536, end["next"]), dtype=np.uint64)
             times = self._time(start, index)
-            arrays = [self._values(position, field, index, times) for position, field in enumerate(self._columns)]
+            arrays = [
+                self._values(position, field, index, times) for position, field in enumerate(self._columns)
+            ]
             yield pa.RecordBatch.from_arrays([*arrays, row_ids(0, index, 0)], schema=self.schema)
 
     def _time(self, place: Place, index: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -1,0 +1,40 @@
+"""`python -m weir_runtime FRAGMENT.json`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from weir_placement.model.fragment import FragmentError, FragmentSpec
+
+from weir_runtime.lease import FileLease
+from weir_runtime.process import Fragment
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the fragment; exit codes are in docs/runtime.md."""
+    if len(arguments) != 1:
+        print("usage: python -m weir_runtime FRAGMENT.json", file=sys.stderr)
+        return 2
+    try:
+        spec = FragmentSpec.from_json(Path(arguments[0]).read_text())
+        return Fragment(spec, FileLease(spec.lease)).run()
+    except FragmentError as error:
+        print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 1
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Nothing is left to do, and Spark's own shutdown would take a second: the kernel ends the JVM.
+    os._exit(code)

@@ -1,0 +1,244 @@
+"""Operators to a Spark DataFrame, streaming or batch.
+
+Frames have the payload's columns under their qualified names, and hidden ones: `_time` (the event
+time), `_id` (binary, unique in the stream and the same at every replay), and `_t_<alias>` (event time
+[us] of each source joined so far, for windows between pairs of sources).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from weir_placement.model.expressions import spark_text
+from weir_placement.model.fragment import FragmentError
+from weir_placement.model.operators import Aggregation, Operator
+
+from weir_runtime import times
+from weir_runtime.times import Clocking
+
+TIME = "_time"
+ID = "_id"
+HIDDEN = (TIME, ID)
+
+EVENT_TIME = {"spark.watermarkDelayMs": 0}
+"""Spark's own mark of an event-time column. A join's later time cannot be declared by `withWatermark`
+again; a column that carries the mark is accepted (a test guards this at every upgrade)."""
+
+Observe = Callable[[DataFrame, str], DataFrame]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream inside a fragment."""
+
+    frame: DataFrame
+    columns: tuple[str, ...]
+    clocking: Clocking
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The output stream, and the aggregates' input clockings by the aggregate's id."""
+
+    output: Flow
+    aggregated: Mapping[str, Clocking]
+
+
+def column(name: str) -> Column:
+    """A column that is literally so named."""
+    return f.col(f"`{name}`")
+
+
+def source_time(alias: str) -> str:
+    """Hidden column with a source's event time [us]."""
+    return f"_t_{alias}"
+
+
+def event_time(value: Column) -> Column:
+    """`value` as the stream's event time."""
+    return value.alias(TIME, metadata=EVENT_TIME)
+
+
+def source_flow(frame: DataFrame, alias: str, columns: Iterable[str], time: str) -> Flow:
+    """A source's frame (columns as the stream names them, `_id`) as a stream of qualified columns."""
+    names = tuple(columns)
+    frame = frame.select(
+        *(column(name).alias(f"{alias}.{name}") for name in names),
+        event_time(column(time)),
+        column(ID),
+        f.unix_micros(column(time)).alias(source_time(alias)),
+    )
+    return Flow(frame, tuple(f"{alias}.{name}" for name in names), times.source_clocking(alias, time))
+
+
+def exchange_flow(frame: DataFrame, columns: Iterable[str], clocking: Clocking) -> Flow:
+    """Another fragment's output as a stream."""
+    names = tuple(columns)
+    hidden = [column(ID), *(column(source_time(alias)) for alias in clocking.aliases)]
+    frame = frame.select(*map(column, names), event_time(column(TIME)), *hidden)
+    return Flow(frame, names, clocking)
+
+
+def compile_operators(
+    operators: Iterable[Operator], inputs: Mapping[str, Flow], observe: Observe = lambda frame, name: frame
+) -> Compiled:
+    """The last operator's stream. `observe` may wrap every operator's output, to count its rows.
+
+    Raises FragmentError for operators that do not fit together.
+    """
+    flows = dict(inputs)
+    aggregated: dict[str, Clocking] = {}
+    name = next(iter(inputs))
+    for operator in operators:
+        below = [flows[source] for source in operator.inputs]
+        if operator.kind == "aggregate":
+            aggregated[operator.id] = below[0].clocking
+        flow = RULES[operator.kind](operator, *below)
+        name = operator.id
+        flows[name] = Flow(observe(flow.frame, name), flow.columns, flow.clocking)
+    return Compiled(flows[name], aggregated)
+
+
+def _hidden(flow: Flow) -> list[Column]:
+    return [column(name) for name in (TIME, ID, *map(source_time, flow.clocking.aliases))]
+
+
+def _filter(operator: Operator, flow: Flow) -> Flow:
+    return Flow(flow.frame.where(f.expr(spark_text(operator.predicate))), flow.columns, flow.clocking)
+
+
+def _project(operator: Operator, flow: Flow) -> Flow:
+    items = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
+    frame = flow.frame.select(*items, *_hidden(flow))
+    return Flow(
+        frame, tuple(item.name for item in operator.items), times.project_clocking(operator, flow.clocking)
+    )
+
+
+def _join(operator: Operator, left: Flow, right: Flow) -> Flow:
+    clocking = times.join_clocking(operator, left.clocking, right.clocking)
+    lower, upper = times.join_range(left.clocking, right.clocking, operator.windows, operator.id)
+    l, r = column("_time_l"), column("_time_r")  # noqa: E741 - the sides of a join
+    matches = [l >= r + _interval(lower), l <= r + _interval(upper)]
+    matches.append(f.expr(spark_text(operator.on)) if operator.on else column("_any_l") == column("_any_r"))
+    if len(clocking.aliases) > 2:
+        matches += [
+            (column(source_time(w.left)) - column(source_time(w.right))).between(w.lower, w.upper)
+            for w in operator.windows
+        ]
+    sides = [_side(flow, mark, needs_key=not operator.on) for flow, mark in ((left, "_l"), (right, "_r"))]
+    joined = sides[0].join(sides[1], reduce(Column.__and__, matches), "inner")
+    names = (*left.columns, *right.columns)
+    frame = joined.select(
+        *map(column, names),
+        event_time(f.greatest(l, r)),
+        f.concat(column("_id_l"), column("_id_r")).alias(ID),
+        *(column(source_time(alias)) for alias in clocking.aliases),
+    )
+    return Flow(frame, names, clocking)
+
+
+def _side(flow: Flow, mark: str, needs_key: bool) -> DataFrame:
+    """One side of a join, its hidden columns renamed. Spark insists on an equality: without one, both
+    sides get the same key, by an expression that it does not fold."""
+    hidden = [column(TIME).alias(TIME + mark), column(ID).alias(ID + mark)]
+    hidden += [column(source_time(alias)) for alias in flow.clocking.aliases]
+    if needs_key:
+        hidden.append(f.pmod(f.unix_micros(column(TIME)), f.lit(1)).alias("_any" + mark))
+    return flow.frame.select(*map(column, flow.columns), *hidden)
+
+
+def _aggregate(operator: Operator, flow: Flow) -> Flow:
+    clocking = times.aggregate_clocking(operator, flow.clocking)
+    groups = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
+    values = {
+        a.name: f.expr(spark_text(a.expression)).alias(f"_v_{a.name}")
+        for a in operator.aggregations
+        if a.expression is not None
+    }
+    frame = flow.frame.select(*groups, *values.values(), event_time(column(operator.time)))
+    window = f.window(column(TIME), _seconds(operator.window), _seconds(operator.slide))
+    names = [item.name for item in operator.items]
+    grouped = frame.groupBy(window.alias("_window"), *map(column, names))
+    frame = grouped.agg(*(_aggregation(a) for a in operator.aggregations))
+    end = f.col("_window.end")
+    names += [a.name for a in operator.aggregations]
+    frame = frame.select(
+        f.col("_window.start").alias("window.start"),
+        end.alias("window.end"),
+        *map(column, names),
+        event_time(end),
+        _group_id([f.unix_micros(end), *(column(item.name) for item in operator.items)]).alias(ID),
+    )
+    return Flow(frame, ("window.start", "window.end", *names), clocking)
+
+
+def _aggregation(item: Aggregation) -> Column:
+    function = {"count": f.count, "sum": f.sum, "avg": f.avg, "min": f.min, "max": f.max}[item.function]
+    value = f.lit(1) if item.expression is None else column(f"_v_{item.name}")
+    return function(value).alias(item.name)
+
+
+def _group_id(parts: list[Column]) -> Column:
+    """Window and group as bytes: each value with its length, so that no two groups run together."""
+    texts = [f.coalesce(part.cast("string"), f.lit("")) for part in parts]
+    marks = [
+        f.when(part.isNull(), f.lit("-")).otherwise(f.length(text).cast("string"))
+        for part, text in zip(parts, texts, strict=True)
+    ]
+    pieces = [piece for pair in zip(marks, texts, strict=True) for piece in (pair[0], f.lit(":"), pair[1])]
+    return f.concat(*pieces).cast("binary")
+
+
+def _union(operator: Operator, *flows: Flow) -> Flow:
+    names = flows[0].columns
+    for flow, source in zip(flows, operator.inputs, strict=True):
+        if len(flow.columns) != len(names):
+            raise FragmentError(
+                f"operator {operator.id}: {source} has {len(flow.columns)} columns, "
+                f"{operator.inputs[0]} has {len(names)}"
+            )
+    frames = [
+        flow.frame.select(
+            *(column(old).alias(new) for old, new in zip(flow.columns, names, strict=True)),
+            column(TIME),
+            f.concat(f.lit(bytes([branch])), column(ID)).alias(ID),
+        )
+        for branch, flow in enumerate(flows)
+    ]
+    clocking = times.union_clocking([_renamed(flow, names) for flow in flows])
+    return Flow(reduce(DataFrame.unionAll, frames), names, clocking)
+
+
+def _renamed(flow: Flow, names: tuple[str, ...]) -> Clocking:
+    """Columns of a union are the same by position."""
+    new = dict(zip(flow.columns, names, strict=True))
+    known = flow.clocking
+    return Clocking(
+        times={new[old]: behind for old, behind in known.times.items() if old in new},
+        inherited={new[old]: behind for old, behind in known.inherited.items() if old in new},
+        lag=known.lag,
+        back=known.back,
+    )
+
+
+def _interval(micros: int) -> Column:
+    sign, (seconds, rest) = "-" if micros < 0 else "", divmod(abs(micros), 10**6)
+    return f.expr(f"INTERVAL '{sign}{seconds}.{rest:06d}' SECOND")
+
+
+def _seconds(value: float) -> str:
+    return f"{round(value * 1e6)} microseconds"
+
+
+RULES: Mapping[str, Callable[..., Flow]] = {
+    "filter": _filter,
+    "project": _project,
+    "join": _join,
+    "aggregate": _aggregate,
+    "union": _union,
+}

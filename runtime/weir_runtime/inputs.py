@@ -1,0 +1,108 @@
+"""A fragment's inputs: from the spec to logs, and from logs to streams of a Spark plan."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
+
+from weir_runtime.compiler import Flow, exchange_flow, source_flow
+from weir_runtime.logs.exchange_log import ExchangeLog
+from weir_runtime.logs.file_log import FileLog
+from weir_runtime.logs.log import Log
+from weir_runtime.logs.rate_log import RateLog
+from weir_runtime.names import read_json
+from weir_runtime.source import CLOCK, FORMAT, Control, frame_schema
+from weir_runtime.times import Clocking
+
+FILE_FORMATS = ("parquet", "arrow", "json", "csv")
+
+
+@dataclass(frozen=True)
+class OpenInput:
+    """An input whose schema is known."""
+
+    spec: Input
+    log: Log
+    columns: tuple[str, ...]
+    clocking: Clocking
+
+
+def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
+    """None when an exchange has not described itself yet. Raises FragmentError for a wrong source."""
+    if item.kind == "exchange":
+        description = read_json(Path(item.exchange) / "stream.json")
+        return None if description is None else _open_exchange(item, description, spec.name)
+    names = tuple(column.name for column in item.columns)
+    clocking = Clocking(aliases=(item.name,), times={f"{item.name}.{item.event_time}": 0})
+    sidelog = str(Path(spec.sidelog) / item.name) if spec.sidelog else ""
+    return OpenInput(item, source_log(item, sidelog), names, clocking)
+
+
+def _open_exchange(item: Input, description: dict[str, Any], consumer: str) -> OpenInput:
+    schema = to_arrow_schema(StructType.fromJson(description["schema"]), timezone="UTC")
+    log = ExchangeLog(item.exchange, schema, consumer, item.start)
+    return OpenInput(item, log, tuple(description["columns"]), Clocking.from_json(description["clocking"]))
+
+
+def source_log(item: Input, sidelog: str) -> Log:
+    """The log that a Stream's `source` mapping names."""
+    kind, options = next(iter(item.source.items()))
+    path = f"input {item.name}: source.{kind}"
+    schema = source_schema(item)
+    if kind == "files":
+        form = options.get("format", "parquet")
+        if form not in FILE_FORMATS:
+            raise FragmentError(f"{path}.format: {form!r}; give one of {', '.join(FILE_FORMATS)}")
+        return FileLog(
+            _need(options, "uri", path), form, schema, item.event_time, item.delay, sidelog, item.start
+        )
+    if kind == "rate":
+        rate = float(_need(options, "rowsPerSecond", path))
+        return RateLog(rate, schema, item.event_time, options.get("rows"))
+    from weir_runtime.logs.kafka_log import KafkaLog
+
+    return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog)
+
+
+def _need(options: dict[str, Any], name: str, path: str) -> Any:
+    if name not in options:
+        raise FragmentError(f"{path}.{name}: missing")
+    return options[name]
+
+
+def source_schema(item: Input) -> pa.Schema:
+    """A source's columns as Arrow types."""
+    ddl = ", ".join(f"`{column.name}` {column.type}" for column in item.columns)
+    return to_arrow_schema(StructType.fromDDL(ddl), timezone="UTC")
+
+
+def stream_frame(
+    spark: SparkSession, item: OpenInput, inputs: int, control: Control, most: int, shift_ms: int
+) -> DataFrame:
+    """The input's rows as a stream; its markers are gone, they have moved the watermark."""
+    frame = (
+        spark.readStream.format(FORMAT)
+        .schema(from_arrow_schema(frame_schema(item.log.schema)))
+        .option("log", pickle.dumps(item.log).hex())
+        .option("input", item.spec.name)
+        .option("inputs", str(inputs))
+        .option("control", str(control.folder))
+        .option("most", str(most))
+        .load()
+    )
+    return frame.withWatermark(CLOCK, f"{shift_ms} milliseconds").where(f"{CLOCK} IS NULL")
+
+
+def input_flow(item: OpenInput, frame: DataFrame) -> Flow:
+    """The frame of an input as a stream of the plan."""
+    if item.spec.kind == "source":
+        return source_flow(frame, item.spec.name, item.columns, item.spec.event_time)
+    return exchange_flow(frame, item.columns, item.clocking)

@@ -1,0 +1,109 @@
+"""A fragment's whole plan: inputs, operators, output, and the hash that names its checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.operators import Operator
+
+from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
+from weir_runtime.inputs import OpenInput, input_flow, stream_frame
+from weir_runtime.names import FOREVER, PLAUSIBLE
+from weir_runtime.source import Control
+from weir_runtime.times import clock_shift
+
+COST_FIELDS = {"groups", "selectivity", "cost", "cost_pair", "cost_out", "memory", "row_overhead", "delay"}
+COST_FIELDS |= {"nodes", "origin"}
+"""What the planner believes of an operator: it may change while the operator stays the same."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A compiled streaming fragment."""
+
+    frame: DataFrame
+    columns: tuple[str, ...]
+    description: dict[str, object]  # for `stream.json`
+    back: int  # [us]
+
+    def clock(self, watermark_ms: int) -> int:
+        """[us] No row of a later batch is at or before this, given a batch's watermark [ms]."""
+        watermark = watermark_ms * 1000
+        return FOREVER if watermark >= PLAUSIBLE else max(0, watermark - self.back)
+
+
+def build_plan(
+    spark: SparkSession,
+    spec: FragmentSpec,
+    inputs: list[OpenInput],
+    control: Control,
+    shift_ms: int | None = None,
+) -> Plan:
+    """Raises FragmentError for what does not fit together."""
+
+    def frame_of(item: OpenInput, shift: int) -> DataFrame:
+        return stream_frame(spark, item, len(inputs), control, spec.max_batches, shift)
+
+    compiled = _compile(spec.operators, inputs, lambda item: frame_of(item, shift_ms or 0))
+    shift = -(-clock_shift(spec.operators, compiled.aggregated) // 1000)
+    if shift_ms is None and shift:
+        return build_plan(spark, spec, inputs, control, shift)
+    output = compiled.output
+    hidden = (TIME, ID, *map(source_time, output.clocking.aliases))
+    frame = output.frame.select(*map(column, (*output.columns, *hidden)))
+    description = {
+        "version": 1,
+        "producer": spec.name,
+        "columns": list(output.columns),
+        "schema": json.loads(frame.schema.json()),
+        "clocking": output.clocking.to_json(),
+    }
+    return Plan(frame, output.columns, description, output.clocking.back)
+
+
+def _compile(
+    operators: tuple[Operator, ...], inputs: list[OpenInput], frames: Callable[[OpenInput], DataFrame]
+) -> Compiled:
+    flows = {item.spec.name: input_flow(item, frames(item)) for item in inputs}
+    flows = {name: dataclasses.replace(flow, frame=_count(flow.frame, name)) for name, flow in flows.items()}
+    return compile_operators(operators, flows, observe=_count)
+
+
+def _count(frame: DataFrame, name: str) -> DataFrame:
+    """Counts the rows of each batch, under the operator's name in the query's progress."""
+    return frame.observe(name, f.count(f.lit(1)).alias("rows"))
+
+
+def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
+    """Twelve hexadecimal digits, another one for every plan whose state or batches could differ.
+
+    Over operators with parameters, inputs with their schemas, places and delays (by name), the
+    output, the number of partitions and Spark's version.
+    """
+    operators = [
+        {k: v for k, v in dataclasses.asdict(operator).items() if k not in COST_FIELDS}
+        for operator in spec.operators
+    ]
+    streams = [
+        {
+            "input": dataclasses.asdict(item.spec),
+            "schema": [[field.name, str(field.type)] for field in item.log.schema],
+            "clocking": item.clocking.to_json(),
+        }
+        for item in sorted(inputs, key=lambda item: item.spec.name)
+    ]
+    output = {
+        "kind": spec.output.kind,
+        "uri": spec.output.uri,
+        "columns": dataclasses.asdict(spec.output)["columns"],
+    }
+    parts = [operators, streams, output, spec.cores, pyspark.__version__, 1]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]

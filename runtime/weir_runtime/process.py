@@ -1,0 +1,251 @@
+"""One fragment's process: from its spec to its end."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.faults import reach
+from weir_runtime.inputs import OpenInput, open_input
+from weir_runtime.lease import Lease, holder_name, owns
+from weir_runtime.logs.file_log import late_rows
+from weir_runtime.metrics import Metrics
+from weir_runtime.names import END, PLAUSIBLE
+from weir_runtime.plan import Plan, build_plan, plan_hash
+from weir_runtime.publish import ExchangeWriter, Fenced
+from weir_runtime.session import start_session
+from weir_runtime.sinks import Sink, make_sink
+from weir_runtime.source import Control, WeirSource
+from weir_runtime.standby import warm_up
+from weir_runtime.status import Status, serve
+
+LOOK = 0.01
+"""[s] between two looks at the query while something is awaited."""
+
+LEASE_LOOK = 0.1
+"""[s] between two looks at the lease."""
+
+EXIT_FENCED = 75
+
+
+class Stopped(Exception):
+    """SIGTERM came before the query ran."""
+
+
+class Fragment:
+    """Runs a spec. `lease` says whether this process may publish."""
+
+    def __init__(self, spec: FragmentSpec, lease: Lease) -> None:
+        self.spec = spec
+        self.lease = lease
+        self.holder = holder_name()
+        self.metrics = Metrics(spec)
+        self.status = Status(spec.state, spec.name, spec.epoch)
+        self.terminate = threading.Event()
+        self.control = Control(tempfile.mkdtemp(prefix="weir-control-"))
+        self._final_batch: int | None = None
+        self._fenced = threading.Event()
+
+    def run(self) -> int:
+        """The process's exit code (docs/runtime.md)."""
+        signal.signal(signal.SIGTERM, lambda *_: self.terminate.set())
+        self.status.say(port=serve(self.status, self.metrics.registry, self.spec.port))
+        try:
+            return self._run()
+        except Stopped:
+            self.status.say(phase="stopped")
+            return 0
+        except Fenced as error:
+            self.status.say(phase="fenced", error=str(error))
+            return EXIT_FENCED
+        except Exception as error:
+            self.status.say(phase="failed", error=f"{type(error).__name__}: {error}")
+            raise
+
+    def _run(self) -> int:
+        spec = self.spec
+        if spec.output.kind == "exchange" and (Path(spec.output.uri) / END).exists():
+            self.status.say(phase="finished")
+            return 0
+        spark = start_session(spec.cores, spec.heap_mb, f"{spec.name}-e{spec.epoch}")
+        spark.dataSource.register(WeirSource)
+        inputs = self._open_inputs()
+        name = plan_hash(spec, inputs)
+        plan = build_plan(spark, spec, inputs, self.control)
+        sink = make_sink(spec, plan.columns, name)
+        if isinstance(sink, ExchangeWriter):
+            sink.describe(plan.description)
+        self.status.say(hash=name)
+        checkpoint = Checkpoint(Path(spec.checkpoint) / name)
+        if spec.standby:
+            warm_up(spark, spec, inputs)
+            query = self._start(plan, sink, checkpoint)
+            self._await(lambda: self.control.is_set("at-gate") or not query.isActive)
+            self.status.say(phase="standby-ready")
+            self._acquire()
+        else:
+            self._acquire()
+            query = self._start(plan, sink, checkpoint)
+        self.control.set("go")
+        self.status.say(phase="running")
+        return self._watch(query, inputs, sink, checkpoint)
+
+    def _await(self, condition: Any) -> None:
+        while not condition():
+            if self.terminate.is_set():
+                raise Stopped
+            time.sleep(LOOK)
+
+    def _open_inputs(self) -> list[OpenInput]:
+        opened: dict[str, OpenInput] = {}
+
+        def all_open() -> bool:
+            for item in self.spec.inputs:
+                if item.name not in opened and (found := open_input(item, self.spec)) is not None:
+                    opened[item.name] = found
+            return len(opened) == len(self.spec.inputs)
+
+        self._await(all_open)
+        return [opened[item.name] for item in self.spec.inputs]
+
+    def _acquire(self) -> None:
+        reach("before-acquire")
+        spec = self.spec
+
+        def taken() -> bool:
+            if self.lease.acquire(spec.epoch, self.holder, spec.lease_seconds):
+                return True
+            record = self.lease.read()
+            if record is not None and record.epoch > spec.epoch:
+                raise Fenced(f"epoch {spec.epoch} is over: the lease says {record.epoch}")
+            return False
+
+        self._await(taken)
+        reach("after-acquire")
+
+    def _fence(self) -> None:
+        record = self.lease.read()
+        if not owns(record, self.spec.epoch, self.holder):
+            self._fenced.set()
+            raise Fenced(f"the lease says {record}, this is epoch {self.spec.epoch} of {self.holder}")
+
+    def _start(self, plan: Plan, sink: Sink, checkpoint: Checkpoint) -> StreamingQuery:
+        def publish(frame: DataFrame, batch: int) -> None:
+            """The plan is run in full, exactly once, also when nothing would be published."""
+            reach("before-plan")
+            table = frame.toArrow()
+            reach("after-plan")
+            clock = plan.clock(checkpoint.watermark_ms(batch))
+            size = sink.write(table, batch, clock, self._fence)
+            self.metrics.bytes.labels(**self.metrics.plain).inc(size)
+            self.metrics.published.labels(**self.metrics.plain).set_to_current_time()
+            if clock >= PLAUSIBLE:
+                self._final_batch = batch
+            reach("before-commit")
+
+        return (
+            plan.frame.writeStream.outputMode("append")
+            .option("checkpointLocation", str(checkpoint.folder))
+            .trigger(processingTime=f"{self.spec.trigger_ms} milliseconds")
+            .foreachBatch(publish)
+            .start()
+        )
+
+    def _watch(
+        self, query: StreamingQuery, inputs: list[OpenInput], sink: Sink, checkpoint: Checkpoint
+    ) -> int:
+        """Until it ends, by itself or because it must."""
+        looked = reported = renewed = 0.0
+        batch = -1
+        while True:
+            now = time.monotonic()
+            if not query.isActive:
+                return self._failed(query)
+            if now - looked >= LEASE_LOOK:
+                looked = now
+                if self._must_go():
+                    return self._leave(query, inputs)
+            if now - renewed >= self.spec.lease_seconds / 3:
+                renewed = now
+                if not self.lease.renew(self.spec.epoch, self.holder):
+                    query.stop()
+                    raise Fenced(f"the lease says {self.lease.read()}")
+            if self._final_batch is not None and checkpoint.committed() >= self._final_batch:
+                return self._finish(query, sink, self._final_batch)
+            if now - reported >= 0.5:
+                reported = now
+                batch = self._report(query, inputs, sink, checkpoint, batch)
+            time.sleep(LOOK)
+
+    def _must_go(self) -> bool:
+        if self.terminate.is_set():
+            return True
+        record = self.lease.read()
+        return record is not None and record.handover is not None and record.handover != self.spec.epoch
+
+    def _leave(self, query: StreamingQuery, inputs: list[OpenInput]) -> int:
+        """Admits nothing more; when every reader has said so, every admitted batch is committed."""
+        self.status.say(phase="draining")
+        self.control.set("drain")
+        flags = [f"drained-{item.spec.name}" for item in inputs]
+        while query.isActive and not all(self.control.is_set(flag) for flag in flags):
+            time.sleep(LOOK / 2)
+        if not query.isActive:
+            return self._failed(query)
+        reach("before-release")
+        self.lease.release(self.spec.epoch, self.holder)
+        self.status.say(phase="stopped" if self.terminate.is_set() else "released")
+        return 0
+
+    def _finish(self, query: StreamingQuery, sink: Sink, batch: int) -> int:
+        reach("before-end")
+        query.stop()
+        if isinstance(sink, ExchangeWriter):
+            sink.end(batch + 1, self._fence)
+        reach("after-end")
+        self.lease.release(self.spec.epoch, self.holder)
+        self.status.say(phase="finished", batch=batch)
+        return 0
+
+    def _failed(self, query: StreamingQuery) -> int:
+        error = query.exception()
+        if self._fenced.is_set():
+            raise Fenced(f"the lease says {self.lease.read()}")
+        raise RuntimeError(f"the query ended: {error}")
+
+    def _report(
+        self, query: StreamingQuery, inputs: list[OpenInput], sink: Sink, checkpoint: Checkpoint, before: int
+    ) -> int:
+        """Feeds the metrics with what was committed since batch `before`; the last batch committed."""
+        for progress in query.recentProgress:
+            self.metrics.progress(progress)
+        batch = checkpoint.committed()
+        if batch == before:
+            return batch
+        self.status.say(batch=batch)
+        self._report_inputs(inputs, checkpoint, before, batch)
+        if isinstance(sink, ExchangeWriter):
+            sink.delete_consumed()
+        return batch
+
+    def _report_inputs(
+        self, inputs: list[OpenInput], checkpoint: Checkpoint, before: int, batch: int
+    ) -> None:
+        starts, ends = checkpoint.offsets(before), checkpoint.offsets(batch)
+        for item in inputs:
+            place = ends[item.spec.name]["at"]
+            labels = self.metrics.of(item.spec.name)
+            self.metrics.backlog.labels(**labels).set(item.log.backlog(place))
+            if item.spec.kind == "source" and "files" in item.spec.source and self.spec.sidelog:
+                first = starts[item.spec.name]["at"]["next"] if starts else item.spec.start
+                late = late_rows(Path(self.spec.sidelog) / item.spec.name, first, place["next"])
+                self.metrics.late.labels(**labels).inc(late)

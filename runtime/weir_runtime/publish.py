@@ -1,0 +1,143 @@
+"""Publishing a batch exactly once: into a temporary file, then under its number by an operation that
+fails when the name exists."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from weir_runtime.compiler import TIME
+from weir_runtime.faults import reach
+from weir_runtime.logs.exchange_log import batch_metadata
+from weir_runtime.names import END, batch_name, read_json, write_whole
+
+Fence = Callable[[], None]
+"""Raises Fenced unless this process may publish."""
+
+
+class Fenced(RuntimeError):
+    """The lease belongs to another epoch or holder: nothing may be published."""
+
+
+def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
+    """Publishes `temporary` as `final`; False when that name was there (a replay): the file is dropped."""
+    reach("before-publish")
+    fence()
+    try:
+        os.link(temporary, final)
+        return True
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink()
+        reach("after-publish")
+
+
+class ExchangeWriter:
+    """The writing side of an exchange.
+
+    Args:
+        folder: the exchange.
+        epoch: rides in every file.
+        consumers: fragments whose positions hold batches back from deletion; empty: nothing is deleted.
+        keep: event time [us] kept below the slowest consumer.
+    """
+
+    def __init__(self, folder: str, epoch: int, consumers: tuple[str, ...] = (), keep: int = 0) -> None:
+        self._folder = Path(folder)
+        self._epoch = epoch
+        self._consumers = consumers
+        self._keep = keep
+        self._lowest = 0
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def describe(self, description: dict[str, object]) -> None:
+        """Writes `stream.json`."""
+        write_whole(self._folder / "stream.json", json.dumps(description, indent=1))
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes batch `number`; the bytes written. An empty batch too: it carries the clock."""
+        times = table.column(TIME).cast(pa.int64())
+        bounds = pc.min_max(times)
+        metadata = {"epoch": self._epoch, "rows": table.num_rows, "clock": clock}
+        if table.num_rows:
+            metadata |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
+        schema = table.schema.remove_metadata().with_metadata({k: str(v) for k, v in metadata.items()})
+        final = self._folder / batch_name(number, "arrow")
+        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
+        reach("before-temporary")
+        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            writer.write_table(table.cast(schema))
+        reach("after-temporary")
+        size = temporary.stat().st_size
+        put_once(temporary, final, fence)
+        return size
+
+    def end(self, batches: int, fence: Fence) -> None:
+        """No batch from `batches` on will ever come."""
+        fence()
+        write_whole(self._folder / END, json.dumps({"batches": batches}))
+
+    def delete_consumed(self) -> int:
+        """Deletes what every consumer has committed and no replay needs; how many batches."""
+        positions = [read_json(self._folder / "consumers" / f"{name}.json") for name in self._consumers]
+        if not positions or any(position is None for position in positions):
+            return 0
+        slowest = min(position["next"] for position in positions if position is not None)
+        deleted = 0
+        horizon = None
+        for number in range(slowest - 1, self._lowest - 1, -1):
+            path = self._folder / batch_name(number, "arrow")
+            if not path.exists():
+                break
+            clock = int(batch_metadata(path)["clock"])
+            horizon = clock - self._keep if horizon is None else horizon
+            newest = int(batch_metadata(path).get("max", clock))
+            if max(newest, clock) < horizon or self._keep == 0:
+                path.unlink()
+                deleted += 1
+        return deleted
+
+
+class FilesSink:
+    """The user's rows as parquet files, exactly once; batches without rows leave no file.
+
+    Args:
+        folder: the sink's folder.
+        prefix: the plan's hash, so that a changed plan's batches have other names.
+        columns: (column, name that readers see), in order.
+    """
+
+    def __init__(self, folder: str, prefix: str, epoch: int, columns: list[tuple[str, str]]) -> None:
+        self._folder = Path(folder)
+        self._prefix = prefix
+        self._epoch = epoch
+        self._columns = columns
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes batch `number`; the bytes written."""
+        rows = user_rows(table, self._columns)
+        final = self._folder / f"{self._prefix}-{batch_name(number, 'parquet')}"
+        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
+        if rows.num_rows == 0:
+            fence()
+            return 0
+        reach("before-temporary")
+        pq.write_table(rows, temporary)
+        reach("after-temporary")
+        size = temporary.stat().st_size
+        put_once(temporary, final, fence)
+        return size
+
+
+def user_rows(table: pa.Table, columns: list[tuple[str, str]]) -> pa.Table:
+    """What the user sees of a batch: no hidden columns."""
+    return pa.table([table.column(old) for old, _ in columns], names=[new for _, new in columns])

@@ -1,0 +1,150 @@
+"""A small, fast Spark session: one JVM started by us, that dies with this process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+PUSHDOWN = "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
+
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # Weir has placed every filter itself. Spark would push them below the watermark node, where they
+    # swallow the markers, and time would stand still.
+    "spark.sql.optimizer.excludedRules": PUSHDOWN,
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    # Our readers ask for the one batch without rows that is needed (source.py).
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
+    "spark.sql.streaming.stateStore.maintenanceInterval": "30s",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.pollingDelay": "20ms",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.codegen.cache.maxEntries": "1000",
+    "spark.cleaner.referenceTracking.blocking": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.python.worker.reuse": "true",
+    # Workers are forked from a process that has imported what they need.
+    "spark.python.daemon.module": "weir_runtime.daemon",
+    # No .crc file beside each of the many small files of a checkpoint.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+
+JVM_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-Xss4m",
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "--add-modules=jdk.incubator.vector",
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in (
+            "java.lang",
+            "java.lang.invoke",
+            "java.lang.reflect",
+            "java.io",
+            "java.net",
+            "java.nio",
+            "java.util",
+            "java.util.concurrent",
+            "java.util.concurrent.atomic",
+            "jdk.internal.ref",
+            "sun.nio.ch",
+            "sun.nio.cs",
+            "sun.security.action",
+            "sun.util.calendar",
+        )
+    ),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+)
+
+
+def start_session(cores: int = 1, heap_mb: int = 512, app: str = "weir") -> SparkSession:
+    """The process's session, with one shuffle partition a core. Raises RuntimeError without a JVM."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        port, secret = _start_gateway(heap_mb)
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.config("spark.sql.shuffle.partitions", str(cores)).getOrCreate()
+    session.sparkContext.setLogLevel(os.environ.get("WEIR_SPARK_LOG", "ERROR"))
+    return session
+
+
+def java() -> str:
+    """The `java` to use: of JAVA_HOME, else on the path."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not found or not Path(found).exists():
+        raise RuntimeError("no Java: set JAVA_HOME to a Java 17 or 21, or install openjdk-17-jre-headless")
+    return found
+
+
+def _start_gateway(heap_mb: int) -> tuple[int, str]:
+    """Starts the JVM without spark-submit's shell and launcher; (port, secret) of its gateway.
+
+    The kernel kills the JVM when this process dies: a JVM that outlives its Python could still write
+    to the checkpoint while the next holder of the lease already reads it.
+    """
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    folder = tempfile.mkdtemp(prefix="weir-gateway-")
+    info = Path(folder) / "connection"
+    command = [java(), "-cp", f"{home}/jars/*", f"-Xmx{heap_mb}m", *JVM_OPTIONS]
+    command += ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
+    environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info), "SPARK_CONNECT_MODE": "0"}
+    environment.setdefault("SPARK_HOME", str(home))
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, preexec_fn=_die_with_parent)
+    try:
+        while not info.exists():
+            if process.poll() is not None:
+                raise RuntimeError(f"the JVM ended with {process.returncode}: {' '.join(command[:4])} ...")
+            time.sleep(0.01)
+        content = info.read_bytes()
+        while len(content) < 8:
+            content = info.read_bytes()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    port, length = struct.unpack("!ii", content[:8])
+    _jvm.append(process)
+    return port, content[8 : 8 + length].decode()
+
+
+_jvm: list[subprocess.Popen[bytes]] = []
+"""The started JVM: its standard input must stay open, it ends at the end of that."""
+
+
+def jvm_pid() -> int | None:
+    """The JVM's process, for measuring."""
+    return _jvm[0].pid if _jvm else None
+
+
+def _die_with_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -1,0 +1,94 @@
+"""Where a fragment's batches go: an exchange, files, Kafka, the terminal, nowhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+from weir_placement.model.fragment import FragmentError, FragmentSpec
+
+from weir_runtime.compiler import ID
+from weir_runtime.publish import ExchangeWriter, Fence, FilesSink, user_rows
+
+
+class Sink(Protocol):
+    """Takes batches in order; a batch may come again after a crash, with the same rows."""
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes the batch after calling `fence`; the bytes written."""
+
+
+class NoSink:
+    """Counts, for measurements."""
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """The bytes of the rows in memory."""
+        fence()
+        return table.nbytes
+
+
+class ConsoleSink:
+    """JSON lines on standard output; at least once."""
+
+    def __init__(self, columns: Sequence[tuple[str, str]]) -> None:
+        self._columns = list(columns)
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """The characters written."""
+        fence()
+        lines = [json.dumps(row, default=str) for row in user_rows(table, self._columns).to_pylist()]
+        text = "".join(f"{line}\n" for line in lines)
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return len(text)
+
+
+class KafkaSink:
+    """JSON to a topic, with the row id in the header `weir-row`; at least once for outside readers,
+    who drop an id that they have seen."""
+
+    def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]]) -> None:
+        from kafka import KafkaProducer
+
+        from weir_runtime.logs.kafka_log import client_settings
+
+        if "topic" not in options:
+            raise FragmentError("fragment.output.options.topic: missing; give the topic to write to")
+        self._topic = options["topic"]
+        self._columns = list(columns)
+        self._producer = KafkaProducer(**client_settings(options), acks="all", linger_ms=5)
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Returns when the brokers have all of the batch. Raises when one message could not be written."""
+        fence()
+        rows = user_rows(table, self._columns).to_pylist()
+        sent, size = [], 0
+        for row, key in zip(rows, table.column(ID).to_pylist(), strict=True):
+            value = json.dumps(row, default=str).encode()
+            size += len(value)
+            sent.append(self._producer.send(self._topic, value, headers=[("weir-row", key)]))
+        self._producer.flush()
+        for future in sent:
+            future.get(timeout=30)
+        return size
+
+
+def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sink:
+    """The sink of a stream with these columns. Raises FragmentError for a column that is not there."""
+    output = spec.output
+    chosen = [(c.column, c.name) for c in output.columns] or [(name, name) for name in columns]
+    for i, (name, _) in enumerate(chosen):
+        if name not in columns:
+            raise FragmentError(
+                f"fragment.output.columns[{i}]: no column {name!r}; there are {', '.join(columns)}"
+            )
+    if output.kind == "exchange":
+        return ExchangeWriter(output.uri, spec.epoch, output.consumers, output.keep)
+    if output.kind == "files":
+        return FilesSink(output.uri, plan_hash, spec.epoch, chosen)
+    if output.kind == "kafka":
+        return KafkaSink(dict(output.options), chosen)
+    return ConsoleSink(chosen) if output.kind == "console" else NoSink()

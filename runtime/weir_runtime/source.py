@@ -1,0 +1,151 @@
+"""Our own Spark data source: one stream of rows and clock markers over any log.
+
+An offset is {"input", "at": the log's place, "clock": [us], "ended", "settled", "tick"}. Each range of offsets
+gives the rows between and one marker row, in which `_clock` alone is set: Spark's watermark comes from
+markers only. So a watermark is exactly what the producer says, for joins and unions too, where rows
+of a slow branch may be far older than what has been read of a fast one.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from weir_runtime.logs.log import Log
+
+CLOCK = "_clock"
+FORMAT = "weir"
+GATE_SECONDS = 0.005
+
+
+class Control:
+    """Flags in a folder, by which a fragment's process speaks to its readers' processes.
+
+    `go`: readers may begin (a standby waits for it). `drain`: admit nothing more; each reader answers
+    by `drained-<input>`, and when all have, every admitted batch has been committed.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def set(self, flag: str) -> None:
+        """Raises a flag."""
+        (self.folder / flag).touch()
+
+    def is_set(self, flag: str) -> bool:
+        """Whether a flag is up."""
+        return (self.folder / flag).exists()
+
+
+class WeirSource(DataSource):
+    """`spark.readStream.format("weir")` with options `log` (a pickled Log, hexadecimal), `input`
+    (its name), `inputs` (how many the fragment has), `control` and `most` (batches at once)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Called when Spark has planned the query, before it reads the checkpoint: so a standby waits
+        here with everything warm, and sees the checkpoint as its predecessor left it. Spark makes one
+        reader after the other: only the last one waits."""
+        control = Control(self.options["control"])
+        control.set(f"arrived-{self.options['input']}")
+        arrived = len(list(control.folder.glob("arrived-*")))
+        if arrived == int(self.options["inputs"]):
+            control.set("at-gate")
+        while control.is_set("at-gate") and not control.is_set("go"):
+            time.sleep(GATE_SECONDS)
+        log: Log = pickle.loads(bytes.fromhex(self.options["log"]))
+        return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]))
+
+
+class RangePartition(InputPartition):
+    """One range of offsets, read by one task."""
+
+    def __init__(self, start: dict[str, Any], end: dict[str, Any]) -> None:
+        self.start = start
+        self.end = end
+
+
+class WeirStreamReader(DataSourceStreamReader):
+    """Turns a log into offsets and Arrow batches."""
+
+    def __init__(self, log: Log, name: str, control: Control, most: int) -> None:
+        self._log = log
+        self._name = name
+        self._control = control
+        self._most = most
+        self._greeted = False
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Of a query without a checkpoint."""
+        return {
+            "input": self._name,
+            "at": self._log.start(),
+            "clock": 0,
+            "ended": False,
+            "settled": True,
+            "tick": 0,
+        }
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+        """As far as the log goes now. Nothing new: one more range without rows, so that the batch after
+        the last rows publishes their watermark; and one at each start, because Spark keeps no input's
+        own watermark in the checkpoint, and an input that has ended would hold it at 0 for ever."""
+        if self._control.is_set("drain"):
+            self._control.set(f"drained-{self._name}")
+            return start
+        if not start["ended"]:
+            advance = self._log.advance(start["at"], start["clock"], self._most)
+            if advance.place != start["at"] or advance.ended:
+                self._greeted = True
+                return {
+                    **start,
+                    "at": advance.place,
+                    "clock": advance.clock,
+                    "ended": advance.ended,
+                    "settled": False,
+                }
+        if self._greeted and start["settled"]:
+            return start
+        self._greeted = True
+        return {**start, "settled": True, "tick": start["tick"] + 1}
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Not known without a position; the backlog is measured by the fragment's process."""
+        return None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """One for any number of batches: a task costs more than a batch does."""
+        return [] if start == end else [RangePartition(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows, then the marker."""
+        assert isinstance(partition, RangePartition)
+        schema = frame_schema(self._log.schema)
+        if partition.start["at"] != partition.end["at"]:
+            for batch in self._log.read(partition.start["at"], partition.end["at"]):
+                clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
+                yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)
+        nothing = [pa.nulls(1, field.type) for field in self._log.schema]
+        clock = pa.array([partition.end["clock"]], pa.int64()).cast(schema.field(CLOCK).type)
+        yield pa.RecordBatch.from_arrays([*nothing, clock], schema=schema)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Makes the position known to the log."""
+        self._log.committed(end["at"])
+
+
+def frame_schema(log_schema: pa.Schema) -> pa.Schema:
+    """What Spark gets: the log's columns, nullable because of markers, and the clock."""
+    fields = [field.with_nullable(True).remove_metadata() for field in log_schema]
+    return pa.schema([*fields, pa.field(CLOCK, pa.timestamp("us", tz="UTC"))])

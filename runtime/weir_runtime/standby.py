@@ -1,0 +1,57 @@
+"""The dummy run that makes a standby warm: the same plan over made-up rows, published nowhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.inputs import OpenInput
+from weir_runtime.logs.warm_log import WarmLog
+from weir_runtime.names import PLAUSIBLE
+from weir_runtime.plan import build_plan
+from weir_runtime.publish import ExchangeWriter
+from weir_runtime.source import Control
+
+
+def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) -> None:
+    """Runs until the made-up streams have ended: classes loaded, plans compiled, workers forked."""
+    folder = Path(tempfile.mkdtemp(prefix="weir-standby-"))
+    control = Control(folder)
+    control.set("go")
+    plan = build_plan(
+        spark,
+        spec,
+        [dataclasses.replace(item, log=WarmLog(item.log.schema)) for item in inputs],
+        control,
+    )
+    checkpoint = Checkpoint(folder / "checkpoint")
+    writer = ExchangeWriter(str(folder / "exchange"), spec.epoch)
+    done: list[int] = []
+
+    def publish(frame: DataFrame, batch: int) -> None:
+        table = frame.toArrow()
+        clock = plan.clock(checkpoint.watermark_ms(batch))
+        writer.write(table, batch, clock, lambda: None)
+        if clock >= PLAUSIBLE:
+            done.append(batch)
+
+    query = (
+        plan.frame.writeStream.outputMode("append")
+        .option("checkpointLocation", str(checkpoint.folder))
+        .trigger(processingTime="0 seconds")
+        .foreachBatch(publish)
+        .start()
+    )
+    try:
+        while not done:
+            if query.awaitTermination(timeout=1):
+                break
+    finally:
+        query.stop()
+        shutil.rmtree(folder, ignore_errors=True)
