@@ -7,17 +7,24 @@ twice. Late rows are left out of it by the rule of the source (runtime.md, "Time
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isclose
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import sqlglot
 from sqlglot import expressions as sql
+from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
 from weir_placement.model.operators import Operator
+
+from weir_runtime.logs.file_log import FileLog
 
 TOLERANCE = 1e-9
 """Relative difference allowed between two sums of the same numbers added in another order."""
@@ -206,3 +213,52 @@ def _rough(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _floats(row: tuple[Any, ...], other: tuple[Any, ...]) -> list[tuple[float, float]]:
     return [(a, b) for a, b in zip(row, other, strict=True) if isinstance(a, float)]
+
+
+def audit(spec: FragmentSpec) -> Verdict:
+    """The rows of a files sink against the batch query; `spec` has the query's sources (finite file logs)
+    and all its operators. Raises FragmentError."""
+    if spec.output.kind != "files":
+        raise FragmentError(f"output.kind: {spec.output.kind!r}; an audit reads a files sink")
+    expected = batch(spec.operators, {item.name: _read_source(item) for item in spec.inputs})
+    if spec.output.columns:
+        names = [(c.column, c.name) for c in spec.output.columns]
+        expected = pa.table([expected.column(old) for old, _ in names], names=[new for _, new in names])
+    files = sorted(Path(spec.output.uri).glob("[!._]*.parquet"))
+    tables = [pq.ParquetFile(path).read() for path in files]
+    return compare(expected, pa.concat_tables(tables) if tables else expected.slice(0, 0))
+
+
+def _read_source(item: Input) -> Source:
+    from weir_runtime.inputs import source_log  # imports Spark, which a library user need not have
+
+    log = source_log(item, sidelog="")
+    if not isinstance(log, FileLog):
+        raise FragmentError(f"input {item.name}: an audit reads file logs, not {', '.join(item.source)}")
+    return Source(log.whole(), item.event_time, item.delay)
+
+
+def main(arguments: list[str]) -> int:
+    """`python -m weir_runtime.audit SPEC.json`: prints the verdict; 0 good, 1 not, 2 a bad spec.
+
+    SPEC.json is {"query", "inputs", "operators", "output"} as in a FragmentSpec, for the whole query.
+    """
+    if len(arguments) != 1:
+        print("usage: python -m weir_runtime.audit SPEC.json", file=sys.stderr)
+        return 2
+    nobody = {"name": "audit", "namespace": "", "node": "", "epoch": 0}
+    nowhere = {"checkpoint": "", "lease": "", "state": ""}
+    try:
+        raw = json.loads(Path(arguments[0]).read_text())
+        verdict = audit(FragmentSpec.from_json(json.dumps({**nobody, **nowhere, **raw})))
+    except (FragmentError, ValueError, OSError) as error:
+        print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    print(f"{verdict} of {verdict.rows} rows")
+    for kind, rows in verdict.examples.items():
+        print(*(f"  {kind}: {row}" for row in rows), sep="\n")
+    return 0 if verdict.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -81,7 +81,7 @@ def _need(options: dict[str, Any], name: str, path: str) -> Any:
 def source_schema(item: Input) -> pa.Schema:
     """A source's columns as Arrow types."""
     ddl = ", ".join(f"`{column.name}` {column.type}" for column in item.columns)
-    return to_arrow_schema(StructType.fromDDL(ddl), timezone="UTC")
+    return to_arrow_schema(StructType([*StructType.fromDDL(ddl)]), timezone="UTC")
 
 
 def stream_frame(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.operators import Operator
 
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
@@ -48,6 +48,8 @@ def build_plan(
     shift_ms: int | None = None,
 ) -> Plan:
     """Raises FragmentError for what does not fit together."""
+    if not spec.operators and len(inputs) > 1:
+        raise FragmentError("fragment.operators: empty, but there are several inputs to combine")
 
     def frame_of(item: OpenInput, shift: int) -> DataFrame:
         return stream_frame(spark, item, len(inputs), control, spec.max_batches, shift)

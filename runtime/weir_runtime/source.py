@@ -1,9 +1,9 @@
 """Our own Spark data source: one stream of rows and clock markers over any log.
 
-An offset is {"input", "at": the log's place, "clock": [us], "ended", "settled", "tick"}. Each range of offsets
-gives the rows between and one marker row, in which `_clock` alone is set: Spark's watermark comes from
-markers only. So a watermark is exactly what the producer says, for joins and unions too, where rows
-of a slow branch may be far older than what has been read of a fast one.
+An offset is {"input", "at": the log's place, "clock": [us], "ended", "settled", "tick"}. Each range
+of offsets gives the rows between and one marker row, in which `_clock` alone is set: Spark's watermark
+comes from markers only. So a watermark is exactly what the producer says, for joins and unions too,
+where rows of a slow branch may be far older than what has been read of a fast one.
 """
 
 from __future__ import annotations

@@ -61,7 +61,12 @@ def source(alias: str, folder: Path, delay: int = 0, start: int = 0) -> Input:
 
 
 def fragment(
-    root: Path, name: str, inputs: Sequence[Input], operators: Sequence[Operator], output: Output, **changes: Any
+    root: Path,
+    name: str,
+    inputs: Sequence[Input],
+    operators: Sequence[Operator],
+    output: Output,
+    **changes: Any,
 ) -> FragmentSpec:
     """A spec with its folders under `root`."""
     settings: dict[str, Any] = {

@@ -19,6 +19,8 @@ from weir_placement.model.operators import Operator
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
+LEAST_HEAP_MB = 480
+
 
 class FragmentError(ValueError):
     """A fragment that cannot be run as written; the message names the field and what would be right."""
@@ -153,8 +155,8 @@ class FragmentSpec:
             raise FragmentError(f"fragment.name: {self.name!r} is not a DNS label (a-z, 0-9, -; at most 63)")
         if not self.inputs:
             raise FragmentError("fragment.inputs: empty; a fragment reads at least one stream")
-        if not self.operators and len(self.inputs) > 1:
-            raise FragmentError("fragment.operators: empty, but there are several inputs to combine")
+        if self.heap_mb < LEAST_HEAP_MB:
+            raise FragmentError(f"fragment.heap_mb: {self.heap_mb}; Spark needs at least {LEAST_HEAP_MB}")
         known = [item.name for item in self.inputs]
         for i, operator in enumerate(self.operators):
             for name in operator.inputs:

@@ -89,6 +89,14 @@ class FileLog(Log):
                 maximum = int(times.max()) if maximum is None else max(maximum, int(times.max()))
             yield from table.to_batches()
 
+    def whole(self) -> pa.Table:
+        """Every row of the log, late ones too, in its order. Raises ValueError for a log without an end."""
+        if not (self._folder / END).exists():
+            raise ValueError(f"{self._folder}: no file {END}; the log may still grow")
+        count = waiting(self._folder, self._form, self._start)
+        tables = [self._table(number) for number in range(self._start, self._start + count)]
+        return pa.concat_tables([self._rows.empty_table(), *tables])
+
     def _path(self, number: int) -> Path:
         return self._folder / batch_name(number, self._form)
 

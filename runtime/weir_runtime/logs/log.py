@@ -46,7 +46,7 @@ class Log(ABC):
         """Batches that wait behind `place`."""
         return 0
 
-    def committed(self, place: Place) -> None:
+    def committed(self, place: Place) -> None:  # noqa: B027 - most logs need not know
         """Everything before `place` has been processed for good."""
 
 
