@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
 
+from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.compiler import Flow, exchange_flow, source_flow
 from weir_runtime.logs.exchange_log import ExchangeLog
 from weir_runtime.logs.file_log import FileLog
@@ -56,7 +56,7 @@ def source_log(item: Input, sidelog: str) -> Log:
     """The log that a Stream's `source` mapping names."""
     kind, options = next(iter(item.source.items()))
     path = f"input {item.name}: source.{kind}"
-    schema = source_schema(item)
+    schema = arrow_schema(item.columns, f"input {item.name}: columns")
     if kind == "files":
         form = options.get("format", "parquet")
         if form not in FILE_FORMATS:
@@ -76,12 +76,6 @@ def _need(options: dict[str, Any], name: str, path: str) -> Any:
     if name not in options:
         raise FragmentError(f"{path}.{name}: missing")
     return options[name]
-
-
-def source_schema(item: Input) -> pa.Schema:
-    """A source's columns as Arrow types."""
-    ddl = ", ".join(f"`{column.name}` {column.type}" for column in item.columns)
-    return to_arrow_schema(StructType([*StructType.fromDDL(ddl)]), timezone="UTC")
 
 
 def stream_frame(

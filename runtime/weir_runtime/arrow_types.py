@@ -1,0 +1,35 @@
+"""Spark's plain types as Arrow's, without a JVM."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from weir_placement.model.fragment import FragmentError, TypedColumn
+from weir_placement.model.types import decimal_digits, normalise
+
+ARROW = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+}
+
+
+def arrow_schema(columns: tuple[TypedColumn, ...], path: str) -> pa.Schema:
+    """Raises FragmentError that names the column (`path` is where they stand)."""
+    fields = []
+    for i, column in enumerate(columns):
+        try:
+            name = normalise(column.type)
+        except ValueError as error:
+            raise FragmentError(f"{path}[{i}].type: {error}") from error
+        kind = ARROW.get(name)
+        fields.append(pa.field(column.name, pa.decimal128(*decimal_digits(name)) if kind is None else kind))
+    return pa.schema(fields)
