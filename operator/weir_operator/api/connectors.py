@@ -84,7 +84,7 @@ class Files(Model):
     uri: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
         description="s3://bucket/path, or a path under the namespace's root; relative only for `weir run`."
     )
-    format: Literal["parquet", "json", "csv"] = Field("parquet", description="Format of the files.")
+    format: Literal["parquet", "arrow", "json", "csv"] = Field("parquet", description="Format of the files.")
     claim: Name | None = Field(None, description="ReadWriteMany claim that holds the folder.")
     s3: ObjectStore | None = Field(None, description="How to reach the object store of an s3:// uri.")
 

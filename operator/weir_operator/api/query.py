@@ -38,7 +38,7 @@ InputName = Annotated[
     ),
 ]
 ColumnName = Annotated[
-    str, Field(max_length=257, pattern=r"^[A-Za-z_][-A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")
+    str, Field(max_length=257, pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")
 ]
 Selectivity = Annotated[float, Field(ge=0)]
 Microseconds = Annotated[float, Field(ge=0)]
@@ -95,6 +95,9 @@ class OperatorSpec(Model):
     window: Duration | None = Field(
         None,
         description="join: rows at most this far apart join; aggregate: length of a window.",
+    )
+    time: ColumnName | None = Field(
+        None, description="aggregate: column whose windows group the rows; the only stream's without it."
     )
     slide: Duration | None = Field(
         None, description="aggregate: a new window begins this often; the window's length without it."

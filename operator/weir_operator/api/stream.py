@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import API_VERSION, Identifier, Metadata, Model, Place, Status
+from weir_operator.api.base import API_VERSION, Identifier, Metadata, Model, Place, Rule, Status
 from weir_operator.api.connectors import Source
 from weir_operator.api.values import Duration, Quantity
 
@@ -32,6 +32,13 @@ class Statistics(Model):
 class StreamSpec(Model):
     """A stream of rows that enters the cluster."""
 
+    rules = (
+        Rule(
+            cel="!has(self.source) || has(self.eventTime)",
+            message="eventTime must be given with source: results are defined by the rows' own time",
+            holds=lambda raw: raw.get("source") is None or raw.get("eventTime") is not None,
+        ),
+    )
     ddl: Annotated[str, Field(min_length=1, max_length=16384)] = Field(
         alias="schema", description="Columns as Spark DDL: name TYPE, name TYPE."
     )

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS: dict[str, str] = {
+    "plan": "weir_operator.cli.plan:plan",
+    "evaluate": "weir_operator.cli.plan:evaluate",
+    "strategies": "weir_operator.cli.strategies:strategies",
     "crds": "weir_operator.cli.crds:crds",
 }
 """Command -> "module:function". A command's options are its function's parameters, its help the docstring."""

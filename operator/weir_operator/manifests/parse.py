@@ -76,7 +76,7 @@ def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
         return Finding(
             key, "apiVersion", f"{shown(raw.get('apiVersion'))} is not known", f"write {versions[key.kind]}"
         )
-    if not key.kind:
+    if not key.kind or not isinstance(raw.get("apiVersion"), str):
         return Finding(None, "kind", "is missing", f"write apiVersion: {API_VERSION} and a kind")
     return Finding(key, "kind", f"{shown(key.kind)} is not known", suggestion(key.kind, versions))
 

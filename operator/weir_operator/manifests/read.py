@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 import yaml
 
+from weir_operator.api.base import GROUP
+from weir_operator.api.kinds import MODELS
 from weir_operator.manifests.finding import Finding
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -50,9 +52,8 @@ class Document:
 def read(paths: Iterable[str], stdin: TextIO | None = None) -> tuple[list[Document], list[Finding]]:
     """Every object below `paths` (files, folders, `-`) and what could not be read.
 
-    A `kind: List` counts as its items. Folders are read to the bottom in the order of names, hidden
-    files left out; in a folder other kinds than Weir's and Node are skipped, as in a file that is
-    named they are errors.
+    A `kind: List` counts as its items. As with kubectl, only the files of a folder are read, not its
+    sub-folders. Objects of other API groups (a Namespace, a Job) are passed over.
     """
     documents: list[Document] = []
     findings: list[Finding] = []
@@ -76,9 +77,8 @@ def read(paths: Iterable[str], stdin: TextIO | None = None) -> tuple[list[Docume
 
 
 def _files_of(folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-        if file.suffix in SUFFIXES and file.is_file() and not hidden and file.stem != "kustomization":
+    for file in folder.iterdir():
+        if file.suffix in SUFFIXES and file.is_file() and not file.name.startswith("."):
             yield file
 
 
@@ -154,5 +154,11 @@ def _objects(node: Any, raw: Any, file: str, findings: list[Finding]) -> Iterato
         items = next(value for name, value in node.value if name.value == "items")
         for child, item in zip(items.value, raw["items"], strict=True):
             yield from _objects(child, item, file, findings)
-    else:
+    elif not _foreign(raw):
         yield Document(raw, file, node)
+
+
+def _foreign(raw: Mapping[str, Any]) -> bool:
+    """Whether it is an object of another API group whose kind is none of ours either."""
+    group = str(raw.get("apiVersion", "")).partition("/")[0]
+    return bool(group) and group != GROUP and raw.get("kind") not in {kind for _, kind in MODELS}

@@ -1,0 +1,121 @@
+"""`weir plan` and `weir evaluate`: manifests in, a plan or its score out; no cluster, no Spark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from weir_operator.cli import DIFFERENT
+from weir_operator.cli.inputs import (
+    Namespace,
+    ObjectiveName,
+    Paths,
+    Seed,
+    Settings,
+    StrategyName,
+    TimeLimit,
+    pairs,
+)
+
+
+class Format(StrEnum):
+    """How a plan is written."""
+
+    table = "table"
+    json = "json"
+    yaml = "yaml"
+    svg = "svg"
+    png = "png"
+    html = "html"
+
+
+Output = Annotated[Format, typer.Option("-o", "--output", help="How the plan is written to standard output.")]
+
+
+def plan(
+    filename: Paths,
+    strategy: StrategyName = None,
+    objective: ObjectiveName = None,
+    set_: Settings = None,
+    seed: Seed = None,
+    time_limit: TimeLimit = None,
+    output: Output = Format.table,
+    namespace: Namespace = "default",
+) -> int:
+    """Plan manifests: nodes, streams, queries in; operators on nodes out. Needs no cluster and no Spark.
+
+    Exit code 0: planned; 1: a query was rejected; 2: bad input, every error on one line.
+
+    Examples:
+
+      weir plan -f examples/flights
+
+      weir plan -f queries/ -f nodes.yaml --strategy annealing --seed 1 -o json
+
+      kubectl get nodes -o yaml | weir plan -f queries/ -f - -o svg > plan.svg
+    """
+    from weir_operator.manifests.load import load
+    from weir_operator.manifests.planning import Choice, merged, plan_all
+
+    loaded = load(filename, namespace)
+    choice = Choice(strategy, objective, pairs(set_), seed, time_limit)
+    planned = plan_all(loaded.built.rounds, choice)
+    if not planned:
+        print("no query to plan: give a StreamQuery that is not suspended", file=sys.stderr)
+        return 2
+    report = merged(planned)
+    zones = {node.name: node.zone for node in planned[0].problem.cluster.nodes}
+    write(report, output, zones)
+    return DIFFERENT if any(not query["admitted"] for query in report["queries"]) else 0
+
+
+def evaluate(
+    filename: Paths,
+    plan: Annotated[
+        Path, typer.Option("--plan", metavar="FILE", help="A plan as `weir plan -o json` writes it.")
+    ],
+    output: Output = Format.table,
+    namespace: Namespace = "default",
+) -> int:
+    """Score a given plan against manifests: headroom, loads, latency, what binds.
+
+    Exit code 0: feasible; 1: not; 2: bad input.
+
+    Examples:
+
+      weir plan -f examples/flights -o json > plan.json
+
+      weir evaluate -f examples/flights --plan plan.json
+    """
+    from weir_operator.manifests.evaluating import evaluate_plan
+    from weir_operator.manifests.load import load
+
+    loaded = load(filename, namespace)
+    planned = evaluate_plan(loaded.built.rounds, plan)
+    zones = {node.name: node.zone for node in planned.problem.cluster.nodes}
+    write(planned.report, output, zones)
+    return DIFFERENT if planned.report.get("infeasible") else 0
+
+
+def write(report: dict[str, Any], output: Format, zones: dict[str, str]) -> None:
+    """Write a PlanReport to standard output."""
+    if output is Format.table:
+        from weir_operator.cli.table import print_report
+
+        print_report(report, zones)
+    elif output is Format.json:
+        print(json.dumps(report, indent=1))
+    elif output is Format.yaml:
+        import yaml
+
+        print(yaml.dump(report, Dumper=yaml.CSafeDumper, sort_keys=False, width=110), end="")
+    else:
+        from weir_operator.pictures.draw import picture
+
+        sys.stdout.buffer.write(picture(report, output.value, zones))
+        sys.stdout.buffer.flush()

@@ -1,0 +1,133 @@
+"""Nodes as planning sees them: what they allocate less what others ask, less the policy's reserve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from pydantic_core import PydanticCustomError
+from weir_placement.model.cluster import Node as ModelNode
+
+from weir_operator.api.base import Place
+from weir_operator.api.node import EGRESS, INGRESS, SPEED, Node, Taint
+from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.api.query import Toleration
+from weir_operator.api.values import parse_bits, parse_quantity
+from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+
+
+@dataclass(frozen=True)
+class Used:
+    """What is taken of a node before planning: other pods' requests, or an earlier policy's plan."""
+
+    cpu: float = 0.0  # [cores]
+    memory: float = 0.0  # [bytes]
+    egress: float = 0.0  # [bytes/s]
+    ingress: float = 0.0  # [bytes/s]
+
+    def __add__(self, other: Used) -> Used:
+        return Used(
+            self.cpu + other.cpu,
+            self.memory + other.memory,
+            self.egress + other.egress,
+            self.ingress + other.ingress,
+        )
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Kubernetes' rule: an empty key with Exists matches every taint, an empty effect every effect."""
+    for t in tolerations:
+        if t.effect not in (None, taint.effect):
+            continue
+        if t.key is None:
+            if t.operator == "Exists":
+                return True
+        elif t.key == taint.key and (t.operator == "Exists" or (t.value or "") == taint.value):
+            return True
+    return False
+
+
+def open_to(node: Node, tolerations: Iterable[Toleration]) -> bool:
+    """Whether new work with these tolerations may be put there: not cordoned, ready, no other taint."""
+    ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
+    tolerated = list(tolerations)
+    return (
+        ready
+        and not node.spec.unschedulable
+        and all(t.effect == "PreferNoSchedule" or tolerates(tolerated, t) for t in node.spec.taints)
+    )
+
+
+def model_node(
+    node: Node, policy: PlacementPolicySpec, used: Used, zone_label: str, schedulable: bool
+) -> ModelNode:
+    """The node of the model; call `node_findings` first, which tells what cannot be read."""
+    resources = node.status.allocatable or node.status.capacity
+    cpu = resources.cpu if resources and resources.cpu is not None else 0.0
+    memory = resources.memory if resources and resources.memory is not None else inf
+    selected = all(node.metadata.labels.get(k) == v for k, v in policy.node_selector.items())
+    marks = node.metadata.annotations
+    return ModelNode(
+        name=node.metadata.name,
+        cpu=max(0.0, cpu - policy.reserve.cpu - used.cpu),
+        memory=max(0.0, memory - policy.reserve.memory - used.memory),
+        egress=max(0.0, _mark(marks, EGRESS, parse_bits, inf) - used.egress),
+        ingress=max(0.0, _mark(marks, INGRESS, parse_bits, inf) - used.ingress),
+        speed=_mark(marks, SPEED, parse_quantity, 1.0),
+        zone=node.metadata.labels.get(zone_label, ""),
+        labels=node.metadata.labels,
+        schedulable=schedulable and selected,
+    )
+
+
+def _mark(marks: Mapping[str, str], name: str, parse: Callable[[str], float], absent: float) -> float:
+    try:
+        return parse(marks[name]) if name in marks else absent
+    except PydanticCustomError:
+        return absent
+
+
+def node_findings(node: Node) -> list[Finding]:
+    """What of a node cannot be used for planning."""
+    key = Key("Node", "", node.metadata.name)
+    findings = []
+    resources = node.status.allocatable or node.status.capacity
+    if resources is None or resources.cpu is None:
+        findings.append(Finding(key, "status.allocatable.cpu", "is missing", "write the node's cores"))
+    for name, parse in ((EGRESS, parse_bits), (INGRESS, parse_bits), (SPEED, parse_quantity)):
+        text = node.metadata.annotations.get(name)
+        try:
+            if text is not None and parse(text) <= 0:
+                findings.append(
+                    Finding(key, f"metadata.annotations.{name}", f"{shown(text)} is 0", "write more")
+                )
+        except PydanticCustomError as error:
+            context = error.context or {}
+            wrong, right = f"{shown(text)} {context.get('wrong')}", str(context.get("right"))
+            findings.append(Finding(key, f"metadata.annotations.{name}", wrong, right))
+    return findings
+
+
+def resolve(
+    place: Place, nodes: Iterable[ModelNode], key: Key, path: str
+) -> tuple[tuple[str, ...], list[Finding]]:
+    """Names of the nodes that a place means (all without one), or why there are none."""
+    everything = list(nodes)
+    if place.node is not None:
+        if any(node.name == place.node for node in everything):
+            return (place.node,), []
+        right = suggestion(place.node, (node.name for node in everything), "nodes")
+        return (), [Finding(key, f"{path}.node", f"no node {place.node}", right, "ReferenceNotFound")]
+    if place.zone is not None:
+        found = tuple(node.name for node in everything if node.zone == place.zone)
+        right = suggestion(place.zone, (node.zone for node in everything if node.zone), "zones")
+        wrong = f"no node in zone {place.zone}"
+        return found, [] if found else [Finding(key, f"{path}.zone", wrong, right, "ReferenceNotFound")]
+    if place.selector is not None:
+        labels = place.selector.match_labels
+        found = tuple(n.name for n in everything if all(n.labels.get(k) == v for k, v in labels.items()))
+        wrong = f"no node has {', '.join(f'{k}={v}' for k, v in labels.items())}"
+        right = "label a node, or name one"
+        return found, [] if found else [Finding(key, f"{path}.selector", wrong, right, "ReferenceNotFound")]
+    return tuple(node.name for node in everything), []

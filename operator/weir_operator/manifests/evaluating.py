@@ -1,0 +1,59 @@
+"""Scores a plan that was written earlier against the manifests of today."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from weir_placement.cost.evaluation import evaluate
+from weir_placement.model.plan import Rejection, Result
+from weir_placement.report import read_plan, report
+
+from weir_operator.manifests.finding import Finding, ManifestError
+from weir_operator.manifests.planning import Planned
+from weir_operator.manifests.problem import Round
+
+
+def evaluate_plan(rounds: Sequence[Round], file: Path) -> Planned:
+    """The plan's report on today's problem. All policies' queries are scored together.
+
+    Raises:
+        ManifestError: the file is no plan, or names what the manifests do not have.
+    """
+    from dataclasses import replace
+
+    if not rounds:
+        raise ManifestError([Finding(None, "", "no query to evaluate", "give a StreamQuery", file=str(file))])
+    first = rounds[0]
+    streams = {name: s for made in rounds for name, s in made.problem.streams.items()}
+    queries = tuple(query for made in rounds for query in made.problem.queries)
+    problem = replace(first.problem, streams=streams, queries=queries)
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or document.get("kind") != "PlanReport":
+            raise ValueError("it is no PlanReport; make one by `weir plan -o json`")
+        plan = read_plan(problem, document)
+    except OSError as error:
+        raise ManifestError(
+            [Finding(None, "", f"cannot be read: {error.strerror}", "", file=str(file))]
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        text = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ManifestError([Finding(None, "", text, "", file=str(file))]) from None
+    placed = {one.query.name for one in plan.queries}
+    missing = tuple(Rejection(q.name, "the plan does not place it") for q in queries if q.name not in placed)
+    plan = replace(plan, rejected=(*plan.rejected, *missing))
+    evaluation = evaluate(problem, plan)
+    value = evaluation.headroom if first.policy.spec.objective == "headroom" else evaluation.network_usage
+    result = Result(
+        plan=plan,
+        strategy="given",
+        objective=str(document.get("objective", "headroom")),
+        value=value,
+        bound=None,
+        proven=False,
+        evaluations=1,
+        seconds=0.0,
+    )
+    return Planned(first, problem, result, report(problem, result))

@@ -1,0 +1,66 @@
+"""Paths to planning problems: what every command of the command line begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from weir_operator.manifests.finding import Finding, ManifestError
+from weir_operator.manifests.network import Read, read_beside
+from weir_operator.manifests.objects import Objects, from_documents
+from weir_operator.manifests.problem import Built, build
+from weir_operator.manifests.read import read
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Everything below some paths."""
+
+    objects: Objects
+    built: Built
+
+
+def load(paths: Sequence[str], namespace: str = "default") -> Loaded:
+    """Objects and problems of files, folders and `-`.
+
+    Raises:
+        ManifestError: with every error of every file, in the order of files and lines.
+    """
+    documents, unreadable = read(paths)
+    objects, findings = from_documents(documents, namespace)
+    findings = [*unreadable, *findings]
+    broken = {finding.object for finding in findings}
+    built = build(objects, read=matrix_readers(objects))
+    findings += [
+        objects.place(finding)
+        for finding in built.findings
+        if not (finding.reason == "ReferenceNotFound" and _is_broken(finding, broken))
+    ]
+    if not documents and not findings:
+        findings.append(
+            Finding(
+                None, "", "no objects found", "give files of Weir's kinds and Nodes", file=", ".join(paths)
+            )
+        )
+    if findings:
+        raise ManifestError(_in_order(findings))
+    return Loaded(objects, built)
+
+
+def _is_broken(finding: Finding, broken: set[object]) -> bool:
+    """Whether what is missed is there but has errors of its own, which are told already."""
+    words = finding.wrong.split()
+    return any(getattr(key, "name", None) in words for key in broken)
+
+
+def _in_order(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(dict.fromkeys(findings), key=lambda f: (f.file, f.line, str(f.object), f.path))
+
+
+def matrix_readers(objects: Objects) -> dict[str, Read]:
+    """How the matrix of each topology that came from a file is read."""
+    return {
+        key.name: read_beside(document.file)
+        for key, document in objects.documents.items()
+        if key.kind == "NetworkTopology"
+    }

@@ -1,0 +1,148 @@
+"""Plans every round of a set of objects: policies in the order of their priority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weir_placement.model.cluster import REFERENCE_CORE
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Problem
+from weir_placement.report import report
+from weir_placement.strategies import STRATEGIES
+
+from weir_operator.manifests.cluster import Used
+from weir_operator.manifests.finding import Finding, Key, ManifestError, suggestion
+from weir_operator.manifests.problem import Round, less
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the command line says instead of the policy; None keeps the policy's."""
+
+    strategy: str | None = None
+    objective: str | None = None
+    options: Mapping[str, str] | None = None
+    seed: int | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One round with its plan; `problem` has what earlier rounds use taken off."""
+
+    round: Round
+    problem: Problem
+    result: Result
+    report: dict[str, Any]
+
+
+def plan_round(made: Round, choice: Choice, problem: Problem | None = None) -> Planned:
+    """Plan one round.
+
+    Raises:
+        ManifestError: the policy or the choice names a strategy, objective or option that is not there.
+    """
+    spec, problem = made.policy.spec, problem or made.problem
+    key = Key("PlacementPolicy", "", made.policy.metadata.name)
+    name = choice.strategy or spec.strategy.name
+    objective = choice.objective or spec.objective
+    if name not in STRATEGIES:
+        path = "--strategy" if choice.strategy else "spec.strategy.name"
+        raise _refused(
+            key, path, f"no strategy {name}", suggestion(name, STRATEGIES, "strategies"), choice.strategy
+        )
+    strategy = STRATEGIES[name]
+    if objective not in strategy.objectives:
+        able = sorted(n for n, s in STRATEGIES.items() if objective in s.objectives)
+        right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
+        path = "--objective" if choice.objective else "spec.objective"
+        raise _refused(key, path, f"strategy {name} has no objective {objective}", right, choice.objective)
+    options = {**({} if choice.strategy else spec.strategy.parameters), **(choice.options or {})}
+    for option in options:
+        if option not in strategy.options:
+            right = suggestion(option, strategy.options, f"options of {name}")
+            given = bool(choice.options and option in choice.options)
+            path = "--set" if given else f"spec.strategy.parameters.{option}"
+            raise _refused(key, path, f"no option {option}", right, given)
+    result = strategy.load()(
+        problem,
+        objective=objective,  # type: ignore[arg-type]
+        seed=spec.strategy.seed if choice.seed is None else choice.seed,
+        time_limit=spec.strategy.time_limit if choice.time_limit is None else choice.time_limit,
+        options=options,
+    )
+    return Planned(made, problem, result, report(problem, result))
+
+
+def _refused(key: Key, path: str, wrong: str, right: str, by_option: object) -> ManifestError:
+    return ManifestError([Finding(None if by_option else key, path, wrong, right)])
+
+
+def plan_all(rounds: Sequence[Round], choice: Choice) -> list[Planned]:
+    """Plan every round, each on what the earlier ones leave."""
+    used: dict[str, Used] = {}
+    planned = []
+    for made in rounds:
+        one = plan_round(made, choice, less(made.problem, used) if used else made.problem)
+        planned.append(one)
+        for name, load in loads(one).items():
+            used[name] = used.get(name, Used()) + load
+    return planned
+
+
+def loads(planned: Planned) -> dict[str, Used]:
+    """What a plan uses of each node at its profile."""
+    speed = {node.name: node.speed for node in planned.problem.cluster.nodes}
+    return {
+        node["name"]: Used(
+            node["cpu"] / (REFERENCE_CORE * speed[node["name"]]),
+            node["memoryBytes"],
+            node["egressBytesPerSecond"],
+            node["ingressBytesPerSecond"],
+        )
+        for node in planned.report["nodes"]
+    }
+
+
+def merged(planned: Sequence[Planned]) -> dict[str, Any]:
+    """One PlanReport of all rounds: the first one's head, everybody's queries and flows, loads added.
+
+    With several policies `policies` has each one's own head.
+    """
+    if len(planned) == 1:
+        return planned[0].report
+    reports = [one.report for one in planned]
+    heads = [
+        {"policy": one.round.policy.metadata.name}
+        | {k: v for k, v in one.report.items() if not isinstance(v, list | dict)}
+        for one in planned
+    ]
+    worst = min(
+        reports, key=lambda r: r["objectiveValue"] if r["objectiveValue"] is not None else float("inf")
+    )
+    return {
+        **worst,
+        "seconds": sum(r["seconds"] for r in reports),
+        "evaluations": sum(r["evaluations"] for r in reports),
+        "proven": all(r["proven"] for r in reports),
+        "queries": [query for r in reports for query in r["queries"]],
+        "flows": [flow for r in reports for flow in r["flows"]],
+        "nodes": _added([r["nodes"] for r in reports]),
+        "networkUsageBytes": sum(r["networkUsageBytes"] for r in reports),
+        "policies": heads,
+    }
+
+
+_LOADS = ("cpu", "memoryBytes", "egressBytesPerSecond", "ingressBytesPerSecond")
+
+
+def _added(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Loads summed by node; capacities are the first round's, which has everything."""
+    totals = {node["name"]: dict(node) for node in tables[0]}
+    for table in tables[1:]:
+        for node in table:
+            for name in _LOADS:
+                totals[node["name"]][name] += node[name]
+    return list(totals.values())

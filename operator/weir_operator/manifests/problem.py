@@ -1,0 +1,222 @@
+"""All objects to planning problems, one for each policy; what is wrong is told by object.
+
+The command line prints the findings, the operator writes them into conditions: one wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from weir_placement.model.cluster import REFERENCE_CORE, Cluster
+from weir_placement.model.problem import Overheads, Problem
+from weir_placement.model.streams import Stream
+from weir_placement.strategies import STRATEGIES
+
+from weir_operator.api.policy import PlacementPolicy
+from weir_operator.api.query import StreamQuery
+from weir_operator.manifests.cluster import Used, model_node, node_findings
+from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+from weir_operator.manifests.network import Read, network
+from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.queries import (
+    Scene,
+    any_open,
+    check_references,
+    full_stream_name,
+    model_query,
+)
+from weir_operator.manifests.streams import model_stream
+
+
+@dataclass(frozen=True)
+class Round:
+    """The queries of one policy, planned together."""
+
+    policy: PlacementPolicy
+    problem: Problem
+
+
+@dataclass(frozen=True)
+class Built:
+    """`rounds` by falling priority of their policies; queries with findings are in none of them."""
+
+    rounds: tuple[Round, ...]
+    findings: tuple[Finding, ...]
+
+    def of(self, key: Key) -> tuple[Finding, ...]:
+        """What is wrong with one object."""
+        return tuple(finding for finding in self.findings if finding.object == key)
+
+
+def build(
+    objects: Objects,
+    *,
+    used: Mapping[str, Used] | None = None,
+    read: Mapping[str, Read] | None = None,
+) -> Built:
+    """Problems from objects.
+
+    Args:
+        used: by node, what pods that are not Weir's ask for.
+        read: by name of a NetworkTopology, how the bytes of its matrix are read.
+    """
+    findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
+    if not objects.nodes:
+        findings.append(
+            Finding(None, "", "there is no Node", "add nodes, as `kubectl get nodes -o yaml` prints")
+        )
+    by_policy: dict[str, list[StreamQuery]] = {}
+    for item in objects.queries.values():
+        policy = objects.policy(item.spec.policy)
+        errors = check_references(item, objects, policy)
+        findings += errors
+        if policy is not None:
+            by_policy.setdefault(item.spec.policy, []).append(item)
+    for policy in objects.policies.values():
+        findings += _policy_findings(policy, objects)
+    findings += _profile_findings(objects)
+    wrong = {finding.object for finding in findings}
+    rounds = []
+    for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
+        made, errors = _round(objects, name, by_policy[name], used or {}, read or {}, wrong)
+        findings += errors
+        rounds.append(made)
+    if not rounds:  # nothing is planned, but streams and the network are checked all the same
+        findings += _round(objects, "default", [], used or {}, read or {}, wrong)[1]
+    return Built(tuple(rounds), tuple(dict.fromkeys(findings)))
+
+
+def _priority(objects: Objects, name: str) -> int:
+    policy = objects.policy(name)
+    return policy.spec.priority if policy else 0
+
+
+def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Finding]:
+    key, spec = Key("PlacementPolicy", "", policy.metadata.name), policy.spec
+    if spec.strategy.name not in STRATEGIES:
+        right = suggestion(spec.strategy.name, STRATEGIES, "strategies")
+        yield Finding(key, "spec.strategy.name", f"no strategy {spec.strategy.name}", right)
+    if objects.topology(spec.topology) is None:
+        right = suggestion(spec.topology, {"default", *objects.topologies}, "topologies")
+        yield Finding(key, "spec.topology", f"no NetworkTopology {spec.topology}", right, "ReferenceNotFound")
+
+
+def _profile_findings(objects: Objects) -> Iterator[Finding]:
+    for item in objects.profiles.values():
+        namespace = item.metadata.namespace
+        key = Key("InputProfile", namespace, item.metadata.name)
+        for i, point in enumerate(item.spec.points or ()):
+            for name in point.rates:
+                if full_stream_name(name, namespace) not in objects.streams:
+                    known = (n.removeprefix(f"{namespace}/").replace("/", ".") for n in objects.streams)
+                    right, path = suggestion(name, known, "streams"), f"spec.points[{i}].rates.{name}"
+                    yield Finding(key, path, f"no stream {name}", right, "ReferenceNotFound")
+
+
+def _round(
+    objects: Objects,
+    name: str,
+    items: Sequence[StreamQuery],
+    used: Mapping[str, Used],
+    read: Mapping[str, Read],
+    wrong: set[Key | None],
+) -> tuple[Round, list[Finding]]:
+    policy = objects.policy(name)
+    assert policy is not None
+    topology = objects.topology(policy.spec.topology) or objects.topology("default")
+    assert topology is not None
+    nodes = [
+        model_node(node, policy.spec, used.get(key, Used()), topology.spec.zone_label, any_open(node, items))
+        for key, node in objects.nodes.items()
+    ]
+    links, findings = network(topology, nodes, read.get(topology.metadata.name, _no_matrix))
+    streams: dict[str, Stream] = {}
+    for full_name, stream_object in objects.streams.items():
+        stream, errors = model_stream(stream_object, nodes)
+        findings += errors
+        if stream is not None and not errors:
+            streams[full_name] = stream
+    scene, queries = Scene(objects, streams, nodes), []
+    for item in items:
+        query, errors = model_query(item, scene)
+        findings += errors
+        if (
+            query is not None
+            and Key("StreamQuery", *query.name.split("/")) not in wrong
+            and not item.spec.suspend
+        ):
+            queries.append(query)
+    findings += _over_limit(policy, items)
+    over = {finding.object for finding in findings}
+    queries = [q for q in queries if Key("StreamQuery", *q.name.split("/")) not in over]
+    overheads = policy.spec.overheads
+    read_streams = {stream for query in queries for stream in query.sources.values()}
+    problem = Problem(
+        cluster=Cluster(tuple(nodes), links),
+        streams={n: s for n, s in streams.items() if n in read_streams},
+        queries=tuple(sorted(queries, key=lambda q: (-q.priority, q.name))),
+        profile=_profile(objects, items, read_streams),
+        overheads=Overheads(
+            overheads.fragment_cpu * REFERENCE_CORE,
+            overheads.fragment_memory,
+            overheads.exchange_cost,
+            overheads.exchange_latency,
+        ),
+        max_cluster_size=policy.spec.hierarchy.max_cluster_size,
+        tier_label=policy.spec.hierarchy.tier_label or "",
+    )
+    return Round(policy, problem), findings
+
+
+def _no_matrix(_: object) -> bytes:
+    raise KeyError("nothing to read it from")
+
+
+def _over_limit(policy: PlacementPolicy, items: Sequence[StreamQuery]) -> Iterator[Finding]:
+    """Queries beyond a namespace's number of queries; the least important ones are refused."""
+    for limit in policy.spec.limits:
+        if limit.queries is None:
+            continue
+        mine = [i for i in items if i.metadata.namespace == limit.namespace and not i.spec.suspend]
+        mine.sort(key=lambda i: (-i.spec.priority, i.metadata.creation_timestamp, i.metadata.name))
+        for item in mine[limit.queries :]:
+            key = Key("StreamQuery", item.metadata.namespace, item.metadata.name)
+            wrong = (
+                f"policy {policy.metadata.name} allows {limit.queries} queries in namespace {limit.namespace}"
+            )
+            yield Finding(key, "spec.policy", wrong, f"{shown(len(mine))} want it", "NotAllowed")
+
+
+def _profile(
+    objects: Objects, items: Sequence[StreamQuery], streams: set[str]
+) -> tuple[Mapping[str, float], ...]:
+    """The points of every profile that a query of the round names, as rates by full stream name."""
+    points: list[Mapping[str, float]] = []
+    names = dict.fromkeys(f"{i.metadata.namespace}/{i.spec.profile}" for i in items if i.spec.profile)
+    for name in names:
+        profile = objects.profiles.get(name)
+        if profile is None:
+            continue
+        learned = profile.status.learned if profile.status else None
+        for point in profile.spec.points or learned or ():
+            rates = {full_stream_name(n, profile.metadata.namespace): r for n, r in point.rates.items()}
+            points.append({n: r for n, r in rates.items() if n in streams})
+    return tuple(dict(pairs) for pairs in dict.fromkeys(tuple(sorted(p.items())) for p in points))
+
+
+def less(problem: Problem, used: Mapping[str, Used]) -> Problem:
+    """The problem with what an earlier round's plan uses of each node taken off."""
+    nodes = tuple(
+        replace(
+            node,
+            cpu=max(0.0, node.cpu - used[node.name].cpu),
+            memory=max(0.0, node.memory - used[node.name].memory),
+            egress=max(0.0, node.egress - used[node.name].egress),
+            ingress=max(0.0, node.ingress - used[node.name].ingress),
+        )
+        if node.name in used
+        else node
+        for node in problem.cluster.nodes
+    )
+    return replace(problem, cluster=Cluster(nodes, problem.cluster.network))

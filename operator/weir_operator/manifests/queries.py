@@ -1,0 +1,180 @@
+"""One StreamQuery to the model's Query: its references, its SQL or its graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from weir_placement.model.cluster import Node
+from weir_placement.model.expressions import ExpressionError
+from weir_placement.model.problem import Query
+from weir_placement.model.streams import Stream
+
+from weir_operator.api.node import Node as NodeObject
+from weir_operator.api.policy import PlacementPolicy
+from weir_operator.api.query import StreamQuery
+from weir_operator.manifests.cluster import open_to, resolve
+from weir_operator.manifests.finding import Finding, Key, suggestion
+from weir_operator.manifests.graph import Graph
+from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.streams import readable_by
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a policy's queries are planned on."""
+
+    objects: Objects
+    streams: Mapping[str, Stream]  # by full name; those with a broken schema are missing
+    nodes: Sequence[Node]
+
+
+def key_of(item: StreamQuery) -> Key:
+    """The query's identity."""
+    return Key("StreamQuery", item.metadata.namespace, item.metadata.name)
+
+
+def full_stream_name(name: str, namespace: str) -> str:
+    """`ns/stream` of `ns.stream`, or of `stream` in the reader's namespace."""
+    return name.replace(".", "/", 1) if "." in name else f"{namespace}/{name}"
+
+
+def check_references(item: StreamQuery, objects: Objects, policy: PlacementPolicy | None) -> list[Finding]:
+    """Policy, profile and the right to use them."""
+    key, namespace = key_of(item), item.metadata.namespace
+    findings = []
+    if policy is None:
+        right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")
+        wrong = f"no PlacementPolicy {item.spec.policy}"
+        findings.append(Finding(key, "spec.policy", wrong, right, "ReferenceNotFound"))
+    elif policy.spec.allowed_namespaces is not None and namespace not in policy.spec.allowed_namespaces:
+        wrong = f"policy {policy.metadata.name} does not admit namespace {namespace}"
+        right = "add the namespace to its allowedNamespaces, or use another policy"
+        findings.append(Finding(key, "spec.policy", wrong, right, "NotAllowed"))
+    profile = item.spec.profile
+    if profile and f"{namespace}/{profile}" not in objects.profiles:
+        known = [name.split("/")[1] for name in objects.profiles if name.startswith(f"{namespace}/")]
+        wrong, right = (
+            f"no InputProfile {profile} in namespace {namespace}",
+            suggestion(profile, known, "profiles"),
+        )
+        findings.append(Finding(key, "spec.profile", wrong, right, "ReferenceNotFound"))
+    return findings
+
+
+def model_query(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
+    """The query, or None and what is wrong with it."""
+    key, spec = key_of(item), item.spec
+    deliver_to: tuple[str, ...] = ()
+    findings: list[Finding] = []
+    if spec.deliver_to.model_dump(exclude_none=True):
+        deliver_to, findings = resolve(spec.deliver_to, scene.nodes, key, "spec.deliverTo")
+    query, errors = _from_sql(item, scene) if spec.sql is not None else _from_graph(item, scene)
+    findings += errors
+    if query is None or findings:
+        return None, findings
+    limit = inf if spec.max_latency is None else spec.max_latency
+    query = replace(
+        query,
+        deliver_to=deliver_to,
+        max_latency=limit,
+        priority=spec.priority,
+        fixed_order=spec.order == "fixed",
+    )
+    return _only_open_nodes(query, item, scene), []
+
+
+def _readable(item: StreamQuery, names: Sequence[str], scene: Scene, paths: Sequence[str]) -> list[Finding]:
+    """Streams that are not there, are broken, or belong to a namespace that does not share them."""
+    key, namespace, findings = key_of(item), item.metadata.namespace, []
+    for name, path in zip(names, paths, strict=True):
+        stream = scene.objects.streams.get(name)
+        short = name.removeprefix(f"{namespace}/").replace("/", ".")
+        if stream is not None and not readable_by(stream, namespace):
+            wrong = f"stream {short} is not shared with namespace {namespace}"
+            findings.append(Finding(key, path, wrong, "add the namespace to its sharedWith", "NotAllowed"))
+        elif stream is None:
+            readable = [
+                n.removeprefix(f"{namespace}/").replace("/", ".")
+                for n, s in scene.objects.streams.items()
+                if readable_by(s, namespace)
+            ]
+            right = suggestion(short, readable, "streams")
+            findings.append(Finding(key, path, f"no stream {short}", right, "ReferenceNotFound"))
+        elif name not in scene.streams:
+            findings.append(
+                Finding(key, path, f"stream {short} has errors itself", "mend it first", "ReferenceNotFound")
+            )
+    return findings
+
+
+def _from_sql(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
+    from weir_placement.rewrite.sql import query_from_sql, stream_references
+
+    key, sql = key_of(item), item.spec.sql or ""
+    try:
+        names = stream_references(sql, item.metadata.namespace)
+        findings = _readable(item, names, scene, ["spec.sql"] * len(names))
+        if findings:
+            return None, findings
+        return query_from_sql(key.full_name, sql, {name: scene.streams[name] for name in names}), []
+    except ExpressionError as error:
+        return None, [Finding(key, "spec.sql", str(error), "")]
+
+
+def _from_graph(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
+    key, namespace, specs = key_of(item), item.metadata.namespace, item.spec.operators or []
+    ids = {spec.id for spec in specs}
+    written: dict[str, str] = {}  # name in `inputs` -> path of its first use
+    for i, spec in enumerate(specs):
+        for j, name in enumerate(spec.inputs):
+            if name not in ids:
+                written.setdefault(name, f"spec.operators[{i}].inputs[{j}]")
+    findings: list[Finding] = []
+    full = {name: full_stream_name(name, namespace) for name in written}
+    findings += _readable(item, list(full.values()), scene, list(written.values()))
+    aliases = {name: re.sub("-", "_", name.rsplit(".", 1)[-1]) for name in written}
+    for name, alias in aliases.items():
+        other = next((n for n in aliases if n != name and aliases[n] == alias), None)
+        if other is not None and other < name:
+            wrong = f"{name} and {other} are both called {alias}"
+            findings.append(Finding(key, written[name], wrong, "read one of them by SQL, under an alias"))
+    streams = {aliases[n]: scene.streams[full[n]] for n in written if full[n] in scene.streams}
+    graph = Graph(key, streams, aliases)
+    operators = graph.build(specs)
+    for i, spec in enumerate(specs):
+        for j, node in enumerate(spec.nodes):
+            if all(node != known.name for known in scene.nodes):
+                right = suggestion(node, (n.name for n in scene.nodes), "nodes")
+                path = f"spec.operators[{i}].nodes[{j}]"
+                findings.append(Finding(key, path, f"no node {node}", right, "ReferenceNotFound"))
+    findings += graph.findings
+    if findings:
+        return None, findings
+    return Query(key.full_name, {aliases[n]: full[n] for n in written}, operators), []
+
+
+def _only_open_nodes(query: Query, item: StreamQuery, scene: Scene) -> Query:
+    """Operators kept off the nodes whose taints this query does not tolerate, when another one does."""
+    closed = {
+        name
+        for name, node in scene.objects.nodes.items()
+        if node.spec.taints and not open_to(node, item.spec.tolerations)
+    }
+    open_nodes = tuple(node.name for node in scene.nodes if node.schedulable and node.name not in closed)
+    if len(open_nodes) == sum(node.schedulable for node in scene.nodes):
+        return query
+    operators = tuple(
+        replace(op, nodes=tuple(n for n in op.nodes if n in open_nodes) if op.nodes else open_nodes)
+        for op in query.operators
+    )
+    return replace(query, operators=operators)
+
+
+def any_open(node: NodeObject, items: Sequence[StreamQuery]) -> bool:
+    """Whether some query may put work on the node."""
+    if not node.spec.taints or not items:
+        return open_to(node, ())
+    return any(open_to(node, item.spec.tolerations) for item in items)

@@ -1,0 +1,61 @@
+"""Stream objects to the model's streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weir_placement.model.cluster import Node
+from weir_placement.model.streams import Stream as ModelStream
+from weir_placement.model.types import parse_schema
+
+from weir_operator.api.stream import Stream
+from weir_operator.manifests.cluster import resolve
+from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+
+ROW_ID_BYTES = 16.0
+"""What the deterministic row id adds to a row."""
+
+
+def model_stream(item: Stream, nodes: Sequence[Node]) -> tuple[ModelStream | None, list[Finding]]:
+    """The stream, or None when its schema cannot be read; and what is wrong."""
+    namespace, name = item.metadata.namespace, item.metadata.name
+    key, spec = Key("Stream", namespace, name), item.spec
+    try:
+        columns = parse_schema(spec.ddl)
+    except ValueError as error:
+        return None, [Finding(key, "spec.schema", str(error), "")]
+    findings: list[Finding] = []
+    types = {column.name: column.type for column in columns}
+    if spec.event_time:
+        time = spec.event_time.column
+        if time not in types:
+            right = suggestion(time, types, "columns")
+            findings.append(Finding(key, "spec.eventTime.column", f"no column {time}", right))
+        elif types[time] != "TIMESTAMP":
+            wrong = f"{time} is {types[time]}"
+            findings.append(Finding(key, "spec.eventTime.column", wrong, "name a TIMESTAMP column"))
+    for column, count in spec.statistics.distinct.items():
+        path = f"spec.statistics.distinct.{column}"
+        if column not in types:
+            right = suggestion(column, types, "columns")
+            findings.append(Finding(key, path, f"no column {column}", right))
+        elif count < 1:
+            findings.append(Finding(key, path, f"{shown(count)} is less than 1", "write 1 or more"))
+    origins, unknown = resolve(spec.origin, nodes, key, "spec.origin")
+    size = spec.tuple_bytes
+    stream = ModelStream(
+        name=f"{namespace}/{name}",
+        rate=spec.rate,
+        columns=columns,
+        origins=origins,
+        tuple_bytes=sum(c.bytes for c in columns) + ROW_ID_BYTES if size is None else size,
+        event_time=spec.event_time.column if spec.event_time else "",
+        delay=spec.event_time.watermark if spec.event_time else 0.0,
+        distinct=spec.statistics.distinct,
+    )
+    return stream, [*findings, *unknown]
+
+
+def readable_by(item: Stream, namespace: str) -> bool:
+    """Whether queries of a namespace may read the stream."""
+    return item.metadata.namespace == namespace or bool({"*", namespace} & set(item.spec.shared_with))

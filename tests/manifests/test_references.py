@@ -1,0 +1,110 @@
+"""Errors between objects: told by object and field, with what there is instead."""
+
+import pytest
+
+from tests.manifests.scene import FILTER, NODES, STREAMS, built, graph, messages, node, obj, stream
+
+
+def sql(text, name="q", **spec):
+    return obj("StreamQuery", name, {"sql": text, **spec})
+
+
+GOOD = "SELECT a.x FROM a WHERE a.x > 1"
+
+
+def test_a_good_world_has_no_findings():
+    assert messages(*NODES, *STREAMS, sql(GOOD), graph("g", FILTER)) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (sql("SELECT a.x FROM aa"), "spec.sql: no stream aa; did you mean a?"),
+        (sql("SELECT a.z FROM a"), "spec.sql: line 1, column 8: "),
+        (sql(GOOD, policy="fast"), "spec.policy: no PlacementPolicy fast; policies: default"),
+        (sql(GOOD, profile="rush"), "spec.profile: no InputProfile rush in namespace default; profiles"),
+        (sql(GOOD, deliverTo={"zone": "eastt"}), "deliverTo.zone: no node in zone eastt; did you mean east?"),
+        (sql(GOOD, deliverTo={"node": "n11"}), "deliverTo.node: no node n11; did you mean n1?"),
+        (sql(GOOD, deliverTo={"selector": {"matchLabels": {"disk": "ssd"}}}), "no node has disk=ssd"),
+        (sql("SELECT x.x FROM shop.bids x"), "sql: stream shop.bids is not shared with namespace"),
+        (sql("SELECT x.x FROM shop.opn x"), "spec.sql: no stream shop.opn; did you mean shop.open?"),
+        (graph("q", {**FILTER, "inputs": ["aa"]}), "[0]: no stream aa; did you mean a?"),
+        (graph("q", FILTER | {"predicate": "a.z = 0"}), "operators[0].predicate: "),
+        (graph("q", FILTER | {"columns": ["a.z"]}), "operators[0].columns[0]: no column a.z; did you mean a."),
+        (graph("q", FILTER | {"nodes": ["n11"]}), "operators[0].nodes[0]: no node n11; did you mean n1?"),
+        (graph("q", FILTER, FILTER), "spec.operators[1].id: f is there twice"),
+        (graph("q", FILTER, FILTER | {"id": "g"}), "operators[0].id: nothing reads f; only the last"),
+        (graph("q", FILTER | {"inputs": ["g"]}, FILTER | {"id": "g"}), "inputs[0]: g comes later"),
+    ],
+)  # fmt: skip
+def test_wording(query, message):
+    shop = [stream("bids", "shop"), stream("open", "shop", sharedWith=["default"])]
+    found = messages(*NODES, *STREAMS, *shop, query)
+    assert len(found) == 1, found
+    assert found[0].startswith("StreamQuery default/q: ")
+    assert message in found[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": "x WIBBLE"}, "spec.schema: column x: 'WIBBLE' is not a plain type"),
+        ({"eventTime": {"column": "tss"}}, "spec.eventTime.column: no column tss; did you mean ts?"),
+        ({"eventTime": {"column": "x"}}, "spec.eventTime.column: x is INT; name a TIMESTAMP column"),
+        ({"origin": {"zone": "mars"}}, "spec.origin.zone: no node in zone mars; zones: east, west"),
+        (
+            {"statistics": {"distinct": {"q": 5}}},
+            "spec.statistics.distinct.q: no column q; columns: ts, x, y",
+        ),
+    ],
+)
+def test_streams_by_themselves(change, message):
+    found = messages(*NODES, stream("a", **change))
+    assert any(text.startswith(f"Stream default/a: {message}") for text in found), found
+
+
+def test_the_other_queries_go_on():
+    made = built(*NODES, *STREAMS, sql(GOOD, "good"), sql("SELECT z.x FROM zzz z", "bad"))
+    assert [query.name for query in made.rounds[0].problem.queries] == ["default/good"]
+    assert [finding.object.name for finding in made.findings] == ["bad"]
+    assert made.findings[0].reason == "ReferenceNotFound"
+
+
+def test_a_policy_that_does_not_admit_the_namespace():
+    policy = obj("PlacementPolicy", "p", {"allowedNamespaces": ["shop"]})
+    found = built(*NODES, *STREAMS, policy, sql(GOOD, policy="p")).findings
+    assert found[0].reason == "NotAllowed"
+    assert "does not admit namespace default" in found[0].message
+
+
+def test_a_policy_with_an_unknown_strategy_and_topology():
+    policy = obj("PlacementPolicy", "p", {"strategy": {"name": "magick"}, "topology": "moon"})
+    found = messages(*NODES, policy)
+    assert "spec.strategy.name: no strategy magick" in found[0]
+    assert "spec.topology: no NetworkTopology moon; topologies: default" in found[1]
+
+
+def test_a_profile_with_an_unknown_stream():
+    profile = obj("InputProfile", "p", {"points": [{"name": "rush", "rates": {"bb": 5}}]})
+    assert messages(*NODES, *STREAMS, profile) == [
+        "InputProfile default/p: spec.points[0].rates.bb: no stream bb; did you mean b?"
+    ]
+
+
+def test_nodes_say_what_they_lack():
+    poor = node("poor") | {"status": {}}
+    fast = node("fast")
+    fast["metadata"]["annotations"] = {"weir.dev/egress": "much"}
+    assert messages(poor, fast) == [
+        "Node poor: status.allocatable.cpu: is missing; write the node's cores",
+        'Node fast: metadata.annotations.weir.dev/egress: "much" is not a bandwidth in bits a second; '
+        "write it as 100M or 1G",
+    ]
+
+
+def test_a_namespace_gets_no_more_queries_than_its_limit():
+    policy = obj("PlacementPolicy", "p", {"limits": [{"namespace": "default", "queries": 1}]})
+    queries = [sql(GOOD, "first", policy="p", priority=1), sql(GOOD, "second", policy="p")]
+    made = built(*NODES, *STREAMS, policy, *queries)
+    assert [query.name for query in made.rounds[0].problem.queries] == ["default/first"]
+    assert "allows 1 queries in namespace default" in made.findings[0].message
