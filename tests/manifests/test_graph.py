@@ -5,7 +5,6 @@ from weir_placement.model.operators import Window
 
 from tests.manifests.scene import FILTER, JOIN, NODES, STREAMS, built, graph, messages, stream
 
-
 COUNT = {"name": "n", "function": "count"}
 
 

@@ -30,7 +30,7 @@ def test_a_good_world_has_no_findings():
         (sql("SELECT x.x FROM shop.opn x"), "spec.sql: no stream shop.opn; did you mean shop.open?"),
         (graph("q", {**FILTER, "inputs": ["aa"]}), "[0]: no stream aa; did you mean a?"),
         (graph("q", FILTER | {"predicate": "a.z = 0"}), "operators[0].predicate: "),
-        (graph("q", FILTER | {"columns": ["a.z"]}), "operators[0].columns[0]: no column a.z; did you mean a."),
+        (graph("q", FILTER | {"columns": ["a.z"]}), "columns[0]: no column a.z; did you mean a."),
         (graph("q", FILTER | {"nodes": ["n11"]}), "operators[0].nodes[0]: no node n11; did you mean n1?"),
         (graph("q", FILTER, FILTER), "spec.operators[1].id: f is there twice"),
         (graph("q", FILTER, FILTER | {"id": "g"}), "operators[0].id: nothing reads f; only the last"),
