@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -31,6 +32,7 @@ from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import sum_by_node
 from weir_operator.kube.settings import Settings
+from weir_operator.kube.sweeper import Sweeper
 from weir_operator.kube.template import template_of
 
 KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
@@ -47,6 +49,7 @@ class KubernetesCluster:
         self._api = api
         self._settings = settings
         self._clock = clock
+        self._sweeper = Sweeper(api, settings)
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}
@@ -65,6 +68,7 @@ class KubernetesCluster:
         leases = list(self._list("Lease", selector=names.MANAGED))
         budgets = list(self._list("PodDisruptionBudget", selector=names.MANAGED))
         self._remember(objects, pods, leases)
+        self._sweep(pods, leases)
         held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
         processes = tuple(
@@ -110,6 +114,19 @@ class KubernetesCluster:
             if pod.get("status", {}).get("podIP")
         }
 
+    def _sweep(self, pods: list[dict[str, Any]], leases: list[dict[str, Any]]) -> None:
+        """Files go when their fragment has neither a Placement that names it, nor a lease, nor a pod."""
+        present: dict[str, set[str]] = defaultdict(set)
+        for (kind, namespace, _), placement in self._objects.items():
+            if kind == "Placement":
+                fragments = (placement.get("spec") or {}).get("fragments") or ()
+                present[namespace] |= {fragment["name"] for fragment in fragments}
+        for found in [*pods, *leases]:
+            present[found["metadata"]["namespace"]].add(found["metadata"]["labels"][names.FRAGMENT])
+        ending = frozenset(p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"])
+        sweeps = list(self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep"))
+        self._sweeper.observe({ns: frozenset(found) for ns, found in present.items()}, ending, sweeps)
+
     def _other_requests(self) -> dict[str, Requests]:
         """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""
         if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
@@ -150,6 +167,8 @@ class KubernetesCluster:
 
     def _start(self, action: Start) -> None:
         namespace, name = action.query.split("/", 1)
+        if namespace in self._sweeper.busy:
+            raise ApiError(409, f"files of queries that are gone are being removed in {namespace}")
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
         start_fragment(

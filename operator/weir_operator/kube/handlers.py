@@ -62,7 +62,7 @@ def prepare(settings: kopf.OperatorSettings) -> None:
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 10
-    settings.watching.label_selectors["pods"] = names.DRIVERS
+    settings.watching.label_selectors["pods"] = names.MANAGED
     settings.watching.label_selectors["leases"] = ",".join(f"{k}={v}" for k, v in CANARY.items())
 
 

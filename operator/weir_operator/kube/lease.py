@@ -26,12 +26,16 @@ def build_lease_spec(namespace: str, fragment: str, query: str, owner: Owner) ->
 
 
 def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
-    """The lease, or None while no driver has ever taken it."""
+    """The lease; None while no driver has ever taken it and none was told to.
+
+    A hand-over that nobody has taken yet reads as a lease of that epoch which is free.
+    """
     spec = manifest.get("spec") or {}
-    if not spec.get("leaseTransitions"):
-        return None
     notes = manifest["metadata"].get("annotations") or {}
     handover = notes.get(names.HANDOVER)
+    if not spec.get("leaseTransitions"):
+        name = manifest["metadata"]["name"]
+        return Lease(name, int(handover), "", 0.0, 0.0, released=True) if handover else None
     return Lease(
         fragment=manifest["metadata"]["name"],
         epoch=int(spec["leaseTransitions"]),

@@ -9,8 +9,8 @@ from weir_operator.controller.snapshot import Lease, Process, ProcessState
 from weir_operator.kube import names
 from weir_operator.kube.times import seconds
 
-CANNOT_RUN = 2  # exit code of the runtime: the spec is refused, and would be again
-ENDED = (0, 75)  # finished, released or stopped; fenced
+CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
+FENCED = 75  # the lease is another's
 
 
 def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: float | None) -> Process:
@@ -18,9 +18,13 @@ def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: f
     meta, spec = pod["metadata"], pod["spec"]
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
+    terminating = "deletionTimestamp" in meta
     container = next(iter(status.get("containerStatuses") or ()), {})
-    writes = lease is not None and lease.epoch == epoch and not lease.released
+    own = lease is not None and lease.epoch == epoch
+    writes = lease is not None and own and not lease.released
     state, since, message = _state(pod, container, writes)
+    if state == "stopped" and lease is not None and own and lease.handover is None and not terminating:
+        state = "finished"  # nobody told it to end
     if node_lost_since is not None and spec.get("nodeName"):
         state, since, message = "lost", node_lost_since, f"node {spec['nodeName']} does not answer"
     return Process(
@@ -33,7 +37,7 @@ def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: f
         build=notes.get(names.BUILD, ""),
         restarts=int(container.get("restartCount", 0)),
         message=message,
-        terminating="deletionTimestamp" in meta,
+        terminating=terminating,
     )
 
 
@@ -65,7 +69,7 @@ def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessS
     if last is None:
         return "starting", created, ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
     since, code = seconds(last.get("finishedAt")), last.get("exitCode")
-    if code in ENDED:
+    if code in (0, FENCED):
         return "stopped", since, f"ended with exit code {code}"
     return ("failed" if code == CANNOT_RUN else "starting"), since, _last_error(container)
 

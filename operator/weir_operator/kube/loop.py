@@ -1,0 +1,41 @@
+"""The controller's loop over the Kubernetes ports."""
+
+from __future__ import annotations
+
+import time
+
+from weir_placement.fragments import Layout
+
+from weir_operator.controller.loop import Loop
+from weir_operator.controller.settings import Settings as LoopSettings
+from weir_operator.controller.understand import Understand
+from weir_operator.kube.cluster import KubernetesCluster
+from weir_operator.kube.driver_pod import DATA_PATH
+from weir_operator.kube.metrics import DirectScrape, Prometheus
+from weir_operator.kube.settings import Settings
+
+LAYOUT = Layout(root=DATA_PATH, lease="kubernetes:{namespace}/{fragment}", state="/tmp/weir-state.json")
+
+
+class NothingToSweep:
+    """The exchange port: here the cluster port's sweeper does it, where the volumes are mounted."""
+
+    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
+        """Nothing."""
+
+
+def build_loop(cluster: KubernetesCluster, settings: Settings) -> Loop:
+    """The loop, ready for its first round."""
+    metrics = (
+        Prometheus(settings.prometheus_url)
+        if settings.prometheus_url
+        else DirectScrape(lambda: cluster.addresses)
+    )
+    return Loop(
+        cluster=cluster,
+        metrics=metrics,
+        exchange=NothingToSweep(),
+        understand=Understand(),
+        settings=LoopSettings(layout=LAYOUT),
+        clock=time.time,
+    )

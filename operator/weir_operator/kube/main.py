@@ -1,0 +1,45 @@
+"""`weir operator`: the loop on Kubernetes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+
+import kopf
+from prometheus_client import CollectorRegistry
+
+from weir_operator.kube.api import connect
+from weir_operator.kube.cluster import KubernetesCluster
+from weir_operator.kube.handlers import registry
+from weir_operator.kube.health import Health
+from weir_operator.kube.leader import Leader
+from weir_operator.kube.loop import build_loop
+from weir_operator.kube.runner import Runner
+from weir_operator.kube.self_metrics import ClusterCollector
+from weir_operator.kube.server import serve
+from weir_operator.kube.settings import Settings
+
+
+def run(settings: Settings, context: str | None = None) -> None:
+    """Run until told to stop. A replica that loses the lead ends itself: its pod starts it afresh."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    api = connect(context)
+    cluster = KubernetesCluster(api, settings)
+    health = Health()
+    metrics = CollectorRegistry()
+    leader = Leader(api, settings.namespace, settings.identity)
+    loop = build_loop(cluster, settings)
+    runner = Runner(loop, leader, health, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    metrics.register(ClusterCollector(cluster, health, leader))
+    server = serve(settings.metrics_port, health, metrics)
+    try:
+        kopf.run(
+            registry=registry(runner, health),
+            standalone=True,
+            clusterwide=not settings.watch_namespaces,
+            namespaces=(*settings.watch_namespaces, settings.namespace) if settings.watch_namespaces else (),
+        )
+    finally:
+        server.shutdown()

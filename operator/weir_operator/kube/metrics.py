@@ -1,0 +1,82 @@
+"""The metrics port on Kubernetes: each driver asked directly, or Prometheus for all at once."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import requests
+from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
+
+from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.local.scrape import parse_metrics
+
+TIMEOUT = 2.0  # [s] of one driver, or of Prometheus
+Addresses = Callable[[], Mapping[tuple[str, int], str]]
+
+
+class DirectScrape:
+    """Asks every running driver; those that do not answer in time are left out of this round."""
+
+    def __init__(self, addresses: Addresses, threads: int = 16) -> None:
+        self._addresses = addresses
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scrape")
+
+    def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
+        """The last reading of each fragment's running process."""
+        addresses = self._addresses()
+        running = [p for p in processes if p.state == "running" and (p.fragment, p.epoch) in addresses]
+        readings = self._pool.map(lambda p: self._one(p, addresses[p.fragment, p.epoch]), running)
+        return {reading.fragment: reading for reading in readings if reading is not None}
+
+    def _one(self, process: Process, address: str) -> FragmentMetrics | None:
+        try:
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=TIMEOUT) as answer:
+                text = answer.read().decode()
+        except (OSError, ValueError):
+            return None
+        return parse_metrics(text, process.fragment, process.epoch, time.time())
+
+
+class Prometheus:
+    """One query for all fragments. A sample is of the pod and epoch that the scrape's labels say."""
+
+    def __init__(self, url: str) -> None:
+        self._server = PrometheusConnect(url=url, disable_ssl=True, retry=None)
+
+    def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
+        """The last reading of each fragment's running process; none when Prometheus does not answer."""
+        try:
+            samples = self._server.custom_query(
+                '{__name__=~"weir_.+", fragment!=""}', params={"timeout": "2s"}
+            )
+        except (PrometheusApiClientException, requests.RequestException):
+            return {}
+        lines: dict[tuple[str, int], list[str]] = defaultdict(list)
+        epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
+        newest: dict[tuple[str, int], float] = {}
+        for sample in samples:
+            epoch = epochs.get(_instance(sample))
+            if epoch is None:
+                continue
+            key = (sample["metric"]["fragment"], epoch)
+            labels = {k: v for k, v in sample["metric"].items() if k in ("query", "fragment", "operator")}
+            text = ",".join(f'{k}="{v}"' for k, v in labels.items())
+            lines[key].append(f"{_name(sample)}{{{text}}} {sample['value'][1]}\n")
+            newest[key] = max(newest.get(key, 0.0), float(sample["value"][0]))
+        return {
+            p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, newest[key])
+            for p in processes
+            if p.state == "running" and (key := (p.fragment, p.epoch)) in lines
+        }
+
+
+def _name(sample: Mapping[str, Mapping[str, str]]) -> str:
+    return sample["metric"]["__name__"]
+
+
+def _instance(sample: Mapping[str, Mapping[str, str]]) -> str:
+    return sample["metric"].get("instance", "")

@@ -1,0 +1,112 @@
+"""Files of queries that are gone: owner references take the objects, a short-lived Pod takes the files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.kube import names
+from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_CONTAINER, RESTRICTED_POD, Template
+from weir_operator.kube.settings import Settings
+from weir_operator.kube.template import template_of
+
+log = logging.getLogger("weir")
+SWEEP_POD = "weir-sweep"
+
+
+def build_sweep_pod_spec(namespace: str, keep: frozenset[str], template: Template) -> dict[str, Any]:
+    """A Pod that removes every folder of the namespace's volume but those of the fragments in `keep`.
+
+    It has no rights at the API server, and ends by itself.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": SWEEP_POD,
+            "namespace": namespace,
+            "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.ROLE: "sweep"},
+        },
+        "spec": {
+            "restartPolicy": "OnFailure",
+            "activeDeadlineSeconds": 300,
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "imagePullSecrets": [{"name": name} for name in template.pull_secrets],
+            "securityContext": dict(template.pod_security or RESTRICTED_POD),
+            "containers": [
+                {
+                    "name": "sweep",
+                    "image": template.image,
+                    "imagePullPolicy": template.pull_policy,
+                    "args": ["python3", "-m", "weir_runtime.sweep", DATA_PATH, namespace, *sorted(keep)],
+                    "resources": {
+                        "requests": {"cpu": "50m", "memory": "64Mi"},
+                        "limits": {"memory": "256Mi"},
+                    },
+                    "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
+                    "volumeMounts": [{"name": "data", "mountPath": DATA_PATH}],
+                }
+            ],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": template.claim}}],
+        },
+    }
+
+
+class Sweeper:
+    """Remembers which fragments each namespace had; what it forgets in a restart, its first round finds.
+
+    `busy` are namespaces in which a sweep runs: no fragment may be started there meanwhile, for it would
+    not be on the sweep's list.
+    """
+
+    def __init__(self, api: Api, settings: Settings) -> None:
+        self._api = api
+        self._settings = settings
+        self._known: dict[str, frozenset[str]] | None = None
+        self._due: set[str] = set()
+        self.busy: frozenset[str] = frozenset()
+
+    def observe(
+        self, present: Mapping[str, frozenset[str]], ending: frozenset[str], sweeps: list[Any]
+    ) -> None:
+        """Once a round: fragments by namespace, namespaces in which a driver is ending, sweep pods."""
+        if self._known is None:
+            self._due |= self._namespaces_with_files() - present.keys()
+            self._known = {}
+        self._due |= {ns for ns, had in self._known.items() if had - present.get(ns, frozenset())}
+        self._known = dict(present)
+        running = {pod["metadata"]["namespace"] for pod in sweeps}
+        for pod in sweeps:
+            if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+                self._clear(pod)
+        for namespace in sorted(self._due - ending - running):
+            self._sweep(namespace, present.get(namespace, frozenset()))
+            running.add(namespace)
+        self.busy = frozenset(running)
+
+    def _namespaces_with_files(self) -> set[str]:
+        claims = [c for ns in self._settings.watch_namespaces or ("",) for c in self._claims(ns)]
+        return {claim["metadata"]["namespace"] for claim in claims}
+
+    def _claims(self, namespace: str) -> list[dict[str, Any]]:
+        return list(
+            self._api.list("PersistentVolumeClaim", namespace, fields=f"metadata.name={self._settings.claim}")
+        )
+
+    def _sweep(self, namespace: str, keep: frozenset[str]) -> None:
+        try:
+            self._api.create(build_sweep_pod_spec(namespace, keep, template_of(None, self._settings)))
+        except ApiError as error:
+            if error.status not in (403, 404):  # the namespace is ending, or gone: its volume is not ours
+                raise
+        self._due.discard(namespace)
+
+    def _clear(self, pod: Mapping[str, Any]) -> None:
+        meta = pod["metadata"]
+        if pod["status"]["phase"] == "Failed":
+            log.warning("the sweep in %s failed: %s", meta["namespace"], pod["status"].get("message", ""))
+            self._due.add(meta["namespace"])
+        self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
