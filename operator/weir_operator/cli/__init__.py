@@ -11,6 +11,8 @@ COMMANDS: dict[str, str] = {
     "evaluate": "weir_operator.cli.plan:evaluate",
     "strategies": "weir_operator.cli.strategies:strategies",
     "crds": "weir_operator.cli.crds:crds",
+    "operator": "weir_operator.cli.operator:operator",
+    "uninstall": "weir_operator.cli.operator:uninstall",
 }
 """Command -> "module:function". A command's options are its function's parameters, its help the docstring."""
 

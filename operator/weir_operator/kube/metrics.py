@@ -15,6 +15,7 @@ from weir_operator.controller.snapshot import FragmentMetrics, Process
 from weir_operator.local.scrape import parse_metrics
 
 TIMEOUT = 2.0  # [s] of one driver, or of Prometheus
+EVERYTHING = '{__name__=~"weir_.+", fragment!=""}'
 Addresses = Callable[[], Mapping[tuple[str, int], str]]
 
 

@@ -1,0 +1,64 @@
+"""`weir uninstall --all`: queries first, while the operator still sweeps their files, then the kinds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from weir_operator.kube import names
+from weir_operator.kube.api import Api, ApiError
+
+QUERIES = "StreamQuery"
+OTHERS = ("Placement", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
+LEFT = ("Pod", "PodDisruptionBudget", "Lease")
+LOOK = 0.5  # [s] between two looks
+
+
+def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> None:
+    """Raises TimeoutError that says what is still there after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    kinds = [crd for crd in api.list("CustomResourceDefinition") if crd["spec"]["group"] == names.GROUP]
+    if kinds:
+        _delete(api, QUERIES, tell)
+        _wait(lambda: _there(api, QUERIES, *LEFT), deadline)
+        for kind in OTHERS:
+            _delete(api, kind, tell)
+    for crd in kinds:
+        api.delete("CustomResourceDefinition", "", crd["metadata"]["name"])
+        tell(f"customresourcedefinition/{crd['metadata']['name']} removed")
+    _wait(lambda: _there(api, *LEFT), deadline)
+
+
+def _delete(api: Api, kind: str, tell: Callable[[str], None]) -> None:
+    for found in list(api.list(kind)):
+        meta = found["metadata"]
+        api.delete(kind, meta.get("namespace", ""), meta["name"])
+        tell(
+            f"{kind.lower()}/{meta['name']} removed"
+            + (f" from {meta['namespace']}" if "namespace" in meta else "")
+        )
+
+
+def _there(api: Api, *kinds: str) -> list[str]:
+    return [f"{kind} {_name(o)}" for kind in kinds for o in _ours(api, kind)]
+
+
+def _ours(api: Api, kind: str) -> Iterator[Mapping[str, Any]]:
+    try:
+        yield from api.list(kind, selector=names.MANAGED if kind in LEFT else "")
+    except ApiError as error:
+        if error.status != 404:  # the kind itself is gone
+            raise
+
+
+def _name(found: Mapping[str, Any]) -> str:
+    meta = found["metadata"]
+    return f"{meta.get('namespace', '')}/{meta['name']}"
+
+
+def _wait(left: Callable[[], list[str]], deadline: float) -> None:
+    while still := left():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"still there: {', '.join(still[:10])}")
+        time.sleep(LOOK)

@@ -1,0 +1,154 @@
+"""Pods, leases and nodes of the API, read as what the controller's loop sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from weir_operator.controller.snapshot import Lease, Requests
+from weir_operator.kube import names
+from weir_operator.kube.lease import read_lease
+from weir_operator.kube.nodes import drained_since, lost_since
+from weir_operator.kube.process import read_process
+from weir_operator.kube.quantities import requests_of, sum_by_node
+
+AT = "2026-01-01T00:00:00Z"
+SECONDS = 1767225600.0
+
+
+def pod(container: dict[str, Any] | None = None, node: str = "n1", **meta: Any) -> dict[str, Any]:
+    status: dict[str, Any] = {"phase": "Running", "conditions": [{"type": "Ready", "lastTransitionTime": AT}]}
+    if container:
+        status["containerStatuses"] = [container]
+    found = {
+        "labels": {names.FRAGMENT: "f", names.EPOCH: "3"},
+        "annotations": {names.NODE: "n1", names.BUILD: "b", names.FRAGMENT: "f"},
+        "creationTimestamp": AT,
+    }
+    return {"metadata": found | meta, "spec": {"nodeName": node} if node else {}, "status": status}
+
+
+def ended(code: int) -> dict[str, Any]:
+    return {
+        "restartCount": 2,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": code, "finishedAt": AT, "message": "why\n"}},
+    }
+
+
+READY = {"ready": True, "state": {"running": {"startedAt": AT}}}
+UP = {"ready": False, "state": {"running": {"startedAt": AT}}}
+HOLDS = Lease("f", 3, "f-e3:7:1", SECONDS, 10.0)
+OTHERS = Lease("f", 2, "f-e2:7:1", SECONDS, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("container", "lease", "state"),
+    [
+        (READY, HOLDS, "running"),
+        (READY, OTHERS, "standby"),
+        (READY, None, "standby"),
+        (READY, Lease("f", 3, "f-e3:7:1", SECONDS, 10.0, released=True), "standby"),
+        (UP, HOLDS, "starting"),
+        (None, None, "starting"),
+        (ended(1), HOLDS, "starting"),  # the kubelet restarts it
+        (ended(2), HOLDS, "failed"),  # would be refused again
+        (ended(75), OTHERS, "stopped"),
+        (ended(0), Lease("f", 3, "", SECONDS, 10.0, handover=4, released=True), "stopped"),
+        (ended(0), Lease("f", 3, "", SECONDS, 10.0, released=True), "finished"),  # nobody told it to end
+    ],
+)
+def test_state_of_a_driver(container: dict[str, Any] | None, lease: Lease | None, state: str) -> None:
+    assert read_process(pod(container), lease, None).state == state
+
+
+def test_a_pod_without_a_node_is_pending_and_says_why() -> None:
+    waiting = pod(node="")
+    waiting["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "message": "no room"}]}
+    process = read_process(waiting, None, None)
+    assert (process.state, process.message, process.since) == ("pending", "no room", SECONDS)
+
+
+def test_a_pod_on_a_lost_node_is_lost_whatever_it_said_last() -> None:
+    process = read_process(pod(READY), HOLDS, SECONDS + 5)
+    assert (process.state, process.since) == ("lost", SECONDS + 5)
+    assert "n1" in process.message
+
+
+def test_what_the_plan_wanted_and_what_came_are_both_told() -> None:
+    process = read_process(pod(READY, node="n9", deletionTimestamp=AT), HOLDS, None)
+    assert (process.node, process.wanted_node, process.build) == ("n9", "n1", "b")
+    assert process.terminating
+
+
+def test_the_last_error_is_the_message() -> None:
+    process = read_process(pod(ended(1)), HOLDS, None)
+    assert process.message == "exit code 1: why"
+    assert process.restarts == 2
+
+
+def lease(notes: dict[str, str], **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "f", "annotations": notes}, "spec": spec}
+
+
+def test_a_lease_is_read_with_its_hand_over_and_release() -> None:
+    taken = {"holderIdentity": "h", "leaseTransitions": 3, "renewTime": AT, "leaseDurationSeconds": 10}
+    assert read_lease(lease({}, **taken)) == Lease("f", 3, "h", SECONDS, 10.0)
+    found = read_lease(lease({names.HANDOVER: "4", names.RELEASED: "true"}, **taken))
+    assert found == Lease("f", 3, "h", SECONDS, 10.0, handover=4, released=True)
+
+
+def test_a_lease_that_nobody_took_is_none_or_free_for_who_was_told() -> None:
+    assert read_lease(lease({})) is None
+    found = read_lease(lease({names.HANDOVER: "4"}))
+    assert found is not None
+    assert (found.epoch, found.released) == (4, True)
+
+
+def node(ready: str, taints: list[dict[str, str]] | None = None, **spec: Any) -> dict[str, Any]:
+    condition = {"type": "Ready", "status": ready, "lastTransitionTime": AT}
+    return {
+        "metadata": {"name": "n", "creationTimestamp": AT},
+        "spec": {"taints": taints or [], **spec},
+        "status": {"conditions": [condition]},
+    }
+
+
+def test_a_node_that_is_not_ready_or_unknown_is_lost() -> None:
+    assert lost_since(node("True")) is None
+    assert lost_since(node("Unknown")) == lost_since(node("False")) == SECONDS
+
+
+def test_since_when_a_node_wants_to_be_empty() -> None:
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": AT}
+    assert drained_since(node("True"), 7.0) is None
+    assert drained_since(node("True", [cordon], unschedulable=True), 7.0) == SECONDS
+    assert drained_since(node("True", [{"key": "mine", "effect": "NoSchedule"}]), 7.0) == 7.0
+    assert drained_since(node("True", [{"key": "mine", "effect": "PreferNoSchedule"}]), 7.0) is None
+
+
+def container(cpu: str, memory: str = "0", **more: str) -> dict[str, Any]:
+    return {"resources": {"requests": {"cpu": cpu, "memory": memory}}, **more}
+
+
+def test_requests_are_counted_as_the_scheduler_counts_them() -> None:
+    spec: dict[str, Any] = {"containers": [container("500m", "1Gi"), container("1")]}
+    assert requests_of({"spec": spec}) == Requests(1.5, 2.0**30)
+    spec["initContainers"] = [container("2"), container("250m", restartPolicy="Always")]
+    assert requests_of({"spec": spec}).cpu == 2.0
+    spec["initContainers"].append(container("2"))
+    assert requests_of({"spec": spec}).cpu == 2.25  # the sidecar runs beside the last init container
+    spec["overhead"] = {"cpu": "100m"}
+    assert requests_of({"spec": spec}).cpu == 2.35
+    spec["resources"] = {"requests": {"cpu": "3"}}
+    assert requests_of({"spec": spec}).cpu == 3.1
+
+
+def test_pods_that_ended_or_are_nowhere_take_nothing() -> None:
+    spec = {"containers": [container("1")], "nodeName": "n"}
+    pods = [
+        {"spec": spec, "status": {"phase": "Running"}},
+        {"spec": spec, "status": {"phase": "Succeeded"}},
+        {"spec": {"containers": [container("1")]}, "status": {}},
+    ]
+    assert sum_by_node(pods) == {"n": Requests(1.0, 0.0)}

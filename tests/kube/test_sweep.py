@@ -1,0 +1,40 @@
+"""What a query leaves behind on the shared volume goes with it, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_POD, Template
+from weir_operator.kube.sweeper import build_sweep_pod_spec
+from weir_runtime.sweep import main, sweep
+
+
+def test_only_folders_of_fragments_that_are_gone_and_of_this_namespace(tmp_path: Path) -> None:
+    for folder in (
+        "exchange/a/f1",
+        "exchange/a/f2",
+        "checkpoints/a/f1",
+        "late/a/f3",
+        "exchange/b/f1",
+        "mine/f1",
+    ):
+        (tmp_path / folder / "deep").mkdir(parents=True)
+    gone = sweep(tmp_path, "a", frozenset({"f2"}))
+    assert [str(g.relative_to(tmp_path)) for g in gone] == ["exchange/a/f1", "checkpoints/a/f1", "late/a/f3"]
+    left = {str(p.relative_to(tmp_path)) for p in tmp_path.glob("*/*") if p.is_dir()}
+    assert (tmp_path / "exchange/a/f2/deep").is_dir()
+    assert (tmp_path / "exchange/b/f1/deep").is_dir()
+    assert "mine/f1" in left
+    assert not (tmp_path / "late/a/f3").exists()
+
+
+def test_without_arguments_it_removes_nothing_and_says_how(tmp_path: Path) -> None:
+    assert main([str(tmp_path)]) == 2
+
+
+def test_the_pod_has_no_rights_and_ends() -> None:
+    pod = build_sweep_pod_spec("a", frozenset({"f2", "f1"}), Template("image", claim="c"))
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    assert pod["spec"]["activeDeadlineSeconds"] == 300
+    assert pod["spec"]["securityContext"] == RESTRICTED_POD
+    assert pod["spec"]["containers"][0]["args"][-4:] == [DATA_PATH, "a", "f1", "f2"]
