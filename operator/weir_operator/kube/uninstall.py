@@ -54,7 +54,7 @@ def _ours(api: Api, kind: str) -> Iterator[Mapping[str, Any]]:
 
 def _name(found: Mapping[str, Any]) -> str:
     meta = found["metadata"]
-    return f"{meta.get('namespace', '')}/{meta['name']}"
+    return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
 def _wait(left: Callable[[], list[str]], deadline: float) -> None:
