@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
-from weir_runtime.lease import FileLease
+from weir_runtime.lease import FileLease, Lease
 from weir_runtime.process import Fragment
 
 
@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         spec = FragmentSpec.from_json(Path(arguments[0]).read_text())
-        return Fragment(spec, FileLease(spec.lease)).run()
+        return Fragment(spec, lease_at(spec.lease)).run()
     except FragmentError as error:
         print(f"{arguments[0]}: {error}", file=sys.stderr)
         return 2
@@ -30,6 +30,24 @@ def main(arguments: list[str]) -> int:
     except Exception:
         traceback.print_exc()
         return 1
+
+
+def lease_at(location: str) -> Lease:
+    """A file's path, or `kubernetes:NAMESPACE/NAME`. Raises FragmentError."""
+    if not location.startswith("kubernetes:"):
+        return FileLease(location)
+    from weir_runtime.kubernetes_lease import KubernetesLease, Server
+
+    namespace, _, name = location.removeprefix("kubernetes:").partition("/")
+    host = os.environ.get("KUBERNETES_SERVICE_HOST")
+    if not namespace or not name:
+        raise FragmentError(f"fragment.lease: {location!r}; write kubernetes:NAMESPACE/NAME")
+    if not host:
+        raise FragmentError(
+            f"fragment.lease: {location!r}, but this process runs in no pod; give a file's path"
+        )
+    port = int(os.environ.get("KUBERNETES_SERVICE_PORT", "443"))
+    return KubernetesLease(Server.of_pod(host, port), namespace, name)
 
 
 if __name__ == "__main__":

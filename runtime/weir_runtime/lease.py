@@ -84,6 +84,17 @@ class Expiry:
         return now - self._since >= record.duration
 
 
+def may_take(record: LeaseRecord | None, epoch: int, holder: str, expired: bool) -> bool:
+    """The rule of docs/runtime.md: who may take a lease that says `record`."""
+    if record is None or record.holder == holder:
+        return True
+    invited = record.handover == epoch if record.handover is not None else record.epoch == epoch
+    successor = record.released and record.handover is None and epoch > record.epoch
+    if not (invited or successor):
+        return False
+    return record.released or holder_is_gone(record.holder) or expired
+
+
 class FileLease:
     """A lease as a JSON file on one machine's file system."""
 
@@ -110,14 +121,9 @@ class FileLease:
         """True when this holder now has it."""
         with self._locked():
             record = self.read()
-            if record is not None and record.holder != holder:
-                invited = record.handover == epoch if record.handover is not None else record.epoch == epoch
-                successor = record.released and record.handover is None and epoch > record.epoch
-                if not (invited or successor):
-                    return False
-                free = record.released or holder_is_gone(record.holder) or self._expiry.expired(record)
-                if not free:
-                    return False
+            expired = record is not None and self._expiry.expired(record)
+            if not may_take(record, epoch, holder, expired):
+                return False
             self._write(LeaseRecord(epoch, holder, time.time(), duration))
             return True
 

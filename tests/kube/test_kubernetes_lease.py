@@ -1,0 +1,196 @@
+"""A driver's lease against a server that keeps it as the API server does: versions, conflicts, watches."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from weir_runtime.kubernetes_lease import HANDOVER, KubernetesLease, Server
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+
+
+class Store:
+    """One Lease, with optimistic concurrency."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.lease: dict[str, Any] = {
+            "metadata": {"name": "f", "resourceVersion": "1", "labels": {"kept": "yes"}},
+            "spec": {},
+        }
+        self.watchers: list[queue.Queue[dict[str, Any]]] = []
+        self.answers = True
+        self.gets = 0
+
+    def put(self, lease: dict[str, Any]) -> bool:
+        with self.lock:
+            if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+                return False
+            version = str(int(self.lease["metadata"]["resourceVersion"]) + 1)
+            self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": version}}
+            for watcher in self.watchers:
+                watcher.put(self.lease)
+            return True
+
+    def annotate(self, **notes: str) -> None:
+        meta = self.lease["metadata"]
+        assert self.put({**self.lease, "metadata": {**meta, "annotations": notes}})
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def lease(store: Store) -> Iterator[Callable[[], KubernetesLease]]:
+    """Makes one client after another."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if not store.answers:
+                self.close_connection = True
+            elif "watch=1" in self.path:
+                self.follow()
+            else:
+                store.gets += 1
+                self.answer(200, store.lease)
+
+        def do_PUT(self) -> None:
+            if not store.answers:
+                self.close_connection = True
+                return
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            put = store.put(body)
+            self.answer(200 if put else 409, store.lease if put else {"message": "conflict"})
+
+        def follow(self) -> None:
+            events: queue.Queue[dict[str, Any]] = queue.Queue()
+            store.watchers.append(events)
+            events.put(store.lease)
+            self.send_response(200)
+            self.end_headers()
+            while store.answers:
+                try:
+                    found = events.get(timeout=0.1)
+                except queue.Empty:
+                    continue
+                self.wfile.write(json.dumps({"type": "MODIFIED", "object": found}).encode() + b"\n")
+                self.wfile.flush()
+
+        def answer(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = server.server_address[1]
+    yield lambda: KubernetesLease(Server("127.0.0.1", port, lambda: "token", None), "ns", "f")
+    store.answers = False
+    server.shutdown()
+    server.server_close()
+
+
+Make = Callable[[], KubernetesLease]
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_first_takes_it_the_second_waits_and_others_fields_stay(lease: Make, store: Store) -> None:
+    one, two = lease(), lease()
+    assert one.read() is None
+    assert one.acquire(1, "one:1:1", 10.0)
+    assert not two.acquire(1, "two:1:1", 10.0)
+    assert store.lease["spec"]["holderIdentity"] == "one:1:1"
+    assert store.lease["spec"]["leaseTransitions"] == 1
+    assert store.lease["metadata"]["labels"] == {"kept": "yes"}
+
+
+def test_a_move_hand_over_release_and_the_next_epoch(lease: Make) -> None:
+    old, new, controller = lease(), lease(), lease()
+    assert old.acquire(1, "one:1:1", 10.0)
+    controller.hand_over(2)
+    until(lambda: (record := old.read()) is not None and record.handover == 2)
+    assert not new.acquire(2, "two:1:1", 10.0)
+    assert old.release(1, "one:1:1")
+    assert new.acquire(2, "two:1:1", 10.0)
+    until(lambda: (record := old.read()) is not None and record.epoch == 2)
+    assert not old.renew(1, "one:1:1")
+    record = new.read()
+    assert record is not None
+    assert (record.handover, record.released) == (None, False)
+
+
+def test_an_epoch_that_was_not_invited_never_gets_it(lease: Make, store: Store) -> None:
+    store.annotate(**{HANDOVER: "5"})
+    assert not lease().acquire(4, "four:1:1", 10.0)
+    assert lease().acquire(5, "five:1:1", 10.0)
+
+
+def test_a_hand_over_written_between_read_and_write_is_kept(lease: Make, store: Store) -> None:
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 10.0)
+    original, crossed = store.put, []
+
+    def crossing(found: dict[str, Any]) -> bool:
+        if not crossed:
+            crossed.append(True)
+            meta = store.lease["metadata"]
+            original({**store.lease, "metadata": {**meta, "annotations": {HANDOVER: "2"}}})
+        return original(found)
+
+    store.put = crossing  # type: ignore[method-assign]
+    assert holder.renew(1, "one:1:1")
+    assert store.lease["metadata"]["annotations"] == {HANDOVER: "2"}
+
+
+def test_many_looks_are_answered_by_the_watch(lease: Make, store: Store) -> None:
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 30.0)
+    holder.read()
+    until(lambda: len(store.watchers) == 1)
+    before = store.gets
+    for _ in range(200):
+        assert holder.read() is not None
+    assert store.gets == before
+
+
+def test_without_an_answer_the_lease_lasts_its_duration_and_no_longer(lease: Make, store: Store) -> None:
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 1.0)
+    taken = time.monotonic()
+    store.answers = False
+    assert holder.renew(1, "one:1:1")
+    assert holder.read() is not None
+    until(lambda: not holder.renew(1, "one:1:1"))
+    assert time.monotonic() - taken >= 1.0
+    assert holder.read() is None
+
+
+def test_an_expired_lease_is_taken_only_after_its_whole_duration_was_watched(lease: Make) -> None:
+    old, new, controller = lease(), lease(), lease()
+    assert old.acquire(1, "one:1:1", 1.0)
+    controller.hand_over(2)
+    begun = time.monotonic()
+    until(lambda: new.acquire(2, "two:1:1", 1.0))
+    assert time.monotonic() - begun >= 1.0
