@@ -150,6 +150,11 @@ def groups_of(plan: QueryPlan, boundaries: frozenset[str] = frozenset()) -> dict
     }
 
 
+def semantics(op: Operator) -> dict[str, Any]:
+    """What decides an operator's rows: all but costs, estimates and where it may run."""
+    return {name: getattr(op, name) for name in _SEMANTIC}
+
+
 def _outside(members: tuple[Operator, ...]) -> tuple[str, ...]:
     """Source aliases and upstream operators that a fragment reads, each once."""
     own = {op.id for op in members}
@@ -200,8 +205,8 @@ def _name(
             inputs.append([outside, names[outside]])
     delivered = ends.sink if last == plan.query.operators[-1].id else None
     canonical = json.dumps(
-        [ends.incarnation, [{f: getattr(op, f) for f in _SEMANTIC} for op in members], inputs, delivered],
-        default=lambda thing: vars(thing) if not isinstance(thing, Mapping) else dict(thing),
+        [ends.incarnation, [semantics(op) for op in members], inputs, delivered],
+        default=vars,
         sort_keys=True,
     )
     digest = hashlib.sha256(canonical.encode()).hexdigest()[:8]

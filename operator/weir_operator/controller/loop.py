@@ -55,6 +55,10 @@ class Loop:
         self._apply(self.last)
         return self.last
 
+    def round(self) -> float:
+        """As `once`; returns after how many seconds at most it wants to look again."""
+        return self.once().wake_after
+
     def _earlier(self, now: float) -> Mapping[str, FragmentMetrics]:
         """By fragment, the newest reading that is at least WINDOW old."""
         found: dict[str, FragmentMetrics] = {}

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.cost.flows import fragment_ends
+from weir_placement.model.cluster import Cluster, Node
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.replacement import Replacement, headroom_of, replace_fragments
 from weir_placement.strategies import STRATEGIES
+
+import numpy as np
 
 from weir_operator.controller.decision import Event
 from weir_operator.controller.record import Record, pack, unpack
@@ -246,7 +249,7 @@ class Round:
             for n in self._running()
             for op, node in self.records[n].plan.nodes.items()  # type: ignore[union-attr]
         )
-        problem = replace(problem, in_force=force)
+        problem = replace(problem, cluster=_with_gone(problem.cluster, {p.node for p in force}), in_force=force)
         return replace(problem, profile=({**self.rates},)) if measured and self.rates else problem
 
     def _measured_plan(self, running: list[str]) -> Plan:
@@ -260,6 +263,17 @@ class Round:
 
     def _say(self, query: str, reason: str, message: str) -> None:
         self.events.append(Event(query, reason, message))
+
+
+def _with_gone(cluster: Cluster, used: set[str]) -> Cluster:
+    """Nodes that a plan uses and that were deleted, as nodes that can do nothing: the plan can be judged."""
+    gone = sorted(used - set(cluster.index))
+    if not gone:
+        return cluster
+    network = cluster.network
+    group = np.concatenate([network.group, np.zeros(len(gone), dtype=network.group.dtype)])
+    nodes = cluster.nodes + tuple(Node(name, cpu=0.0, schedulable=False) for name in gone)
+    return Cluster(nodes, replace(network, group=group))
 
 
 def difference(old: QueryPlan | None, new: QueryPlan) -> str:

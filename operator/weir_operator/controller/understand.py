@@ -1,0 +1,181 @@
+"""Raw objects to a `World`: parsed, checked and built by `manifests`, the same as the command line does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from weir_operator.api.query import StreamQuerySpec
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Manifest, Snapshot
+from weir_operator.controller.world import Asked, Fault, Group, World
+from weir_operator.manifests.cluster import Used
+from weir_operator.manifests.finding import Finding
+from weir_operator.manifests.network import Read
+from weir_operator.manifests.objects import Objects, from_raw
+from weir_operator.manifests.problem import Round, build
+from weir_operator.manifests.queries import any_open
+from weir_placement.fragments import Ends, Knobs, semantics
+from weir_placement.model.fragment import Output, OutputColumn
+from weir_placement.model.operators import Operator
+from weir_placement.model.problem import Overheads, Query
+
+Calibrated = Callable[[Query], Query]
+
+
+@dataclass
+class Understand:
+    """Called in every round; `matrices` reads the files or ConfigMaps of topologies by name.
+
+    Args:
+        knobs: how processes run (heap, trigger); does not change rows.
+        calibrate: puts this machine's measured costs in place of the defaults by kind.
+        overheads: calibrated ones, for policies that say nothing of theirs.
+    """
+
+    matrices: Callable[[Objects], Mapping[str, Read]] = lambda objects: {}
+    knobs: Knobs = field(default_factory=Knobs)
+    calibrate: Calibrated = lambda query: query
+    overheads: Overheads = field(default_factory=Overheads)
+
+    def __call__(self, snapshot: Snapshot, settings: Settings) -> World:
+        """The world of one snapshot; objects with errors become faults of the queries that need them."""
+        manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
+        raw = {_full_name(o): o for o in manifests if o.get("kind") == "StreamQuery"}
+        sources = {_full_name(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"}
+        objects, findings = from_raw(manifests)
+        used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
+        built = build(objects, used=used, read=self.matrices(objects))
+        faults = _faults([*findings, *built.findings], raw)
+        lost, leaving = _nodes(snapshot, settings, objects)
+        groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.rounds)
+        planned = {name for group in groups for name in group.queries}
+        for name in set(raw) - planned - set(faults):
+            faults[name] = Fault("not planned: its policy or streams have errors", True, _generation(raw[name]))
+        return World(
+            groups=groups,
+            faults={n: f for n, f in faults.items() if n in raw and n not in planned},
+            lost=lost,
+            leaving=leaving,
+            created={name: _seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
+            statuses={name: o.get("status") or {} for name, o in raw.items()},
+        )
+
+    def _group(
+        self,
+        found: Round,
+        objects: Objects,
+        raw: Mapping[str, Manifest],
+        sources: Mapping[str, Any],
+        faults: Mapping[str, Fault],
+    ) -> Group:
+        queries: dict[str, Asked] = {}
+        planned = {query.name: self.calibrate(query) for query in found.problem.queries}
+        for name, item in objects.queries.items():
+            if item.spec.policy != found.policy.metadata.name or name in faults:
+                continue
+            manifest = raw[name]
+            query = planned.get(name)
+            if query is None:
+                if item.spec.suspend:
+                    nothing = Ends({}, Output("noop"))
+                    queries[name] = Asked(Query(name, {}, ()), nothing, "", _generation(manifest), suspended=True)
+                continue
+            if any(not sources.get(stream) for stream in query.sources.values()):
+                continue
+            uid = str(manifest["metadata"].get("uid", ""))
+            ends = Ends(
+                {alias: sources[stream] for alias, stream in query.sources.items()},
+                sink_of(item.spec, query),
+                uid,
+                self.knobs,
+            )
+            queries[name] = Asked(query, ends, _source_hash(query, ends, found), _generation(manifest))
+        problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))
+        if problem.overheads == Overheads():
+            problem = replace(problem, overheads=self.overheads)
+        return Group(found.policy.metadata.name, found.policy.spec, problem, queries)
+
+
+def sink_of(spec: StreamQuerySpec, query: Query) -> Output:
+    """The query's sink as its last fragment is told it."""
+    sink = spec.sink.model_dump(by_alias=True, exclude_none=True, mode="json")
+    kind, options = next(iter(sink.items()))
+    uri = options.pop("uri", "")
+    return Output(kind, uri, options, output_columns(query.operators[-1]) if query.operators else ())
+
+
+def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
+    """What readers of the sink see: `carrier` for `d.carrier`, or `d_carrier` where that would be ambiguous.
+
+    Empty for operators that hand on what they read: every column under its own name.
+    """
+    if last.kind == "aggregate":
+        names = [item.name for item in last.items] + ["window.start", "window.end"]
+        names += [a.name for a in last.aggregations]
+    elif last.kind == "project":
+        names = [item.name for item in last.items]
+    else:
+        return ()
+    short = [name.rsplit(".", 1)[-1] for name in names]
+    clear = [s if short.count(s) == 1 else n.replace(".", "_") for s, n in zip(short, names, strict=True)]
+    return tuple(OutputColumn(name, shown) for name, shown in zip(names, clear, strict=True))
+
+
+def _source_hash(query: Query, ends: Ends, found: Round) -> str:
+    """Of all that the query's rows depend on; rates, costs and nodes are not among it."""
+    streams = [
+        [alias, name, vars(found.problem.streams[name])["columns"], found.problem.streams[name].event_time]
+        + [found.problem.streams[name].delay, ends.sources[alias]]
+        for alias, name in sorted(query.sources.items())
+    ]
+    told = [[semantics(op) for op in query.operators], streams, ends.sink, ends.incarnation]
+    text = json.dumps(told, default=lambda thing: vars(thing), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, Fault]:
+    faults: dict[str, Fault] = {}
+    for finding in findings:
+        key = finding.object
+        if key is None or key.kind != "StreamQuery" or key.full_name not in raw:
+            continue
+        name, missing = key.full_name, finding.reason == "ReferenceNotFound"
+        before = faults.get(name)
+        message = f"{before.message}; {finding.message}" if before else finding.message
+        faults[name] = Fault(message, missing and (before is None or before.missing), _generation(raw[name]))
+    return faults
+
+
+def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[frozenset[str], frozenset[str]]:
+    """Nodes that do not answer, and nodes that are cordoned or tainted against every query's work."""
+    lost, leaving = set(), set()
+    for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
+        for condition in (node.get("status") or {}).get("conditions") or []:
+            away = snapshot.now - _seconds(condition.get("lastTransitionTime"))
+            if condition["type"] == "Ready" and condition["status"] != "True" and away > settings.node_grace:
+                lost.add(node["metadata"]["name"])
+    items = list(objects.queries.values())
+    for name, known in objects.nodes.items():
+        ready = all(c.status == "True" for c in known.status.conditions if c.type == "Ready")
+        if known.spec.unschedulable or (ready and not any_open(known, items)):
+            leaving.add(name)
+    gone = {p.wanted_node for p in snapshot.processes} - {"", *objects.nodes}
+    return frozenset(lost | gone), frozenset(leaving - lost)
+
+
+def _generation(manifest: Manifest) -> int:
+    return int(manifest["metadata"].get("generation", 1))
+
+
+def _full_name(manifest: Manifest) -> str:
+    meta = manifest["metadata"]
+    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
+
+
+def _seconds(text: str | None) -> float:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else 0.0

@@ -1,0 +1,70 @@
+"""`weir run`: the same loop as in the cluster over this machine's processes and files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from weir_operator.controller.loop import Loop
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.understand import Understand
+from weir_operator.local.calibration import Calibration
+from weir_operator.local.cluster import LocalCluster
+from weir_operator.local.files import Files, resolve
+from weir_operator.local.scrape import Scrape
+from weir_operator.local.sweep import Sweep
+from weir_operator.manifests.finding import Finding
+from weir_operator.manifests.network import Read, read_beside
+from weir_operator.manifests.objects import Objects
+from weir_placement.fragments import Knobs, Layout
+
+
+@dataclass(frozen=True)
+class Options:
+    """How `weir run` runs; `root` holds all its state, relative URIs lie below `base`."""
+
+    paths: tuple[str, ...]
+    root: Path
+    base: Path
+    knobs: Knobs
+    calibration: Path | None = None
+    period: float = 1.0  # [s] between two rounds
+    standby: bool = True
+
+
+class Machine:
+    """Files, processes, metrics and the loop over them. Killed and built again, it goes on where it was."""
+
+    def __init__(self, options: Options, tell: Callable[[list[Finding]], None]) -> None:
+        self.options = options
+        root = options.root.resolve()
+        layout = Layout(str(root))
+        self.files = Files(list(options.paths), root, tell)
+        self.cluster = LocalCluster(root, layout, self._objects)
+        calibration = Calibration.load(options.calibration)
+        understand = Understand(self._matrices, options.knobs, calibration.query, calibration.overheads)
+        self.loop = Loop(
+            self.cluster,
+            Scrape(self.cluster.processes),
+            Sweep(root),
+            understand,
+            Settings(layout, period=options.period, standby=options.standby),
+            time.time,
+        )
+
+    def _objects(self) -> tuple[Manifest, ...]:
+        return tuple(resolve(o, self.options.base.resolve()) for o in self.files.objects())
+
+    def _matrices(self, objects: Objects) -> Mapping[str, Read]:
+        found = {}
+        for manifest in self.files.objects():
+            if manifest["kind"] == "NetworkTopology":
+                found[manifest["metadata"]["name"]] = read_beside(manifest["file"])
+        return found
+
+    def stop(self) -> None:
+        """All fragments end gracefully; their state stays for the next run."""
+        self.cluster.processes.stop_all()
