@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.cluster import Cluster, Node
@@ -16,8 +17,6 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.replacement import Replacement, headroom_of, replace_fragments
 from weir_placement.strategies import STRATEGIES
-
-import numpy as np
 
 from weir_operator.controller.decision import Event
 from weir_operator.controller.record import Record, pack, unpack
@@ -62,7 +61,9 @@ class Round:
                 self.records[name] = record.decided(self.now, text)
                 continue
             if boundaries != record.boundaries or _operators(plan) != _operators(record.plan):
-                text = f"revision {record.pinned} has other fragments than those that run: they would lose state"
+                text = (
+                    f"revision {record.pinned} has other fragments than those that run: they would lose state"
+                )
                 self.records[name] = record.decided(self.now, text)
                 continue
             changed = record.adopt(
@@ -249,7 +250,9 @@ class Round:
             for n in self._running()
             for op, node in self.records[n].plan.nodes.items()  # type: ignore[union-attr]
         )
-        problem = replace(problem, cluster=_with_gone(problem.cluster, {p.node for p in force}), in_force=force)
+        problem = replace(
+            problem, cluster=_with_gone(problem.cluster, {p.node for p in force}), in_force=force
+        )
         return replace(problem, profile=({**self.rates},)) if measured and self.rates else problem
 
     def _measured_plan(self, running: list[str]) -> Plan:

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from weir_placement.fragments import Ends, Knobs, semantics
+from weir_placement.model.fragment import Output, OutputColumn
+from weir_placement.model.operators import Operator
+from weir_placement.model.problem import Overheads, Query
+
 from weir_operator.api.query import StreamQuerySpec
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
@@ -19,10 +24,6 @@ from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, from_raw
 from weir_operator.manifests.problem import Round, build
 from weir_operator.manifests.queries import any_open
-from weir_placement.fragments import Ends, Knobs, semantics
-from weir_placement.model.fragment import Output, OutputColumn
-from weir_placement.model.operators import Operator
-from weir_placement.model.problem import Overheads, Query
 
 Calibrated = Callable[[Query], Query]
 
@@ -46,7 +47,9 @@ class Understand:
         """The world of one snapshot; objects with errors become faults of the queries that need them."""
         manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
         raw = {_full_name(o): o for o in manifests if o.get("kind") == "StreamQuery"}
-        sources = {_full_name(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"}
+        sources = {
+            _full_name(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"
+        }
         objects, findings = from_raw(manifests)
         used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
         built = build(objects, used=used, read=self.matrices(objects))
@@ -55,7 +58,9 @@ class Understand:
         groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.rounds)
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
-            faults[name] = Fault("not planned: its policy or streams have errors", True, _generation(raw[name]))
+            faults[name] = Fault(
+                "not planned: its policy or streams have errors", True, _generation(raw[name])
+            )
         return World(
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
@@ -83,7 +88,9 @@ class Understand:
             if query is None:
                 if item.spec.suspend:
                     nothing = Ends({}, Output("noop"))
-                    queries[name] = Asked(Query(name, {}, ()), nothing, "", _generation(manifest), suspended=True)
+                    queries[name] = Asked(
+                        Query(name, {}, ()), nothing, "", _generation(manifest), suspended=True
+                    )
                 continue
             if any(not sources.get(stream) for stream in query.sources.values()):
                 continue

@@ -33,6 +33,7 @@ class Files:
         self._seen = ""
         self._objects: tuple[Manifest, ...] = ()
         self._told = ""
+        self.places: dict[str, str] = {}  # "kind/namespace/name" -> file
 
     def objects(self) -> tuple[Manifest, ...]:
         """All objects now; wrong files change nothing and are told once."""
@@ -75,7 +76,8 @@ class Files:
             meta.update(
                 uid=entry["uid"], generation=entry["generation"], creationTimestamp=_stamp(entry["created"])
             )
-            objects.append({**raw, "metadata": meta, "file": document.file})
+            objects.append({**raw, "metadata": meta})
+            self.places[key] = document.file
         write_whole(self._memory, json.dumps(kept))
         return tuple(objects)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weir_placement.fragments import Knobs, Layout
+
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest
@@ -19,7 +21,6 @@ from weir_operator.local.sweep import Sweep
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read, read_beside
 from weir_operator.manifests.objects import Objects
-from weir_placement.fragments import Knobs, Layout
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,11 @@ class Machine:
         return tuple(resolve(o, self.options.base.resolve()) for o in self.files.objects())
 
     def _matrices(self, objects: Objects) -> Mapping[str, Read]:
-        found = {}
-        for manifest in self.files.objects():
-            if manifest["kind"] == "NetworkTopology":
-                found[manifest["metadata"]["name"]] = read_beside(manifest["file"])
-        return found
+        """Matrices lie beside the file of their topology."""
+        kind = "NetworkTopology//"
+        return {
+            k.removeprefix(kind): read_beside(f) for k, f in self.files.places.items() if k.startswith(kind)
+        }
 
     def stop(self) -> None:
         """All fragments end gracefully; their state stays for the next run."""
