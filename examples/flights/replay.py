@@ -1,4 +1,4 @@
-"""Writes the flights as three logs of numbered files, live: `python -m examples.flights.replay FOLDER --seconds 90`.
+"""Writes the flights as three logs of numbered files, live: `python -m examples.flights.replay FOLDER`.
 
 An hour of 2013 is a second here. How many of the twelve months are replayed side by side at a time
 follows the load of a World Cup day (load.csv), so that the rate rises by the factor of that day. Rows

@@ -135,13 +135,13 @@ def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
 
 def _source_hash(query: Query, ends: Ends, found: Round) -> str:
     """Of all that the query's rows depend on; rates, costs and nodes are not among it."""
+    known = found.problem.streams
     streams = [
-        [alias, name, vars(found.problem.streams[name])["columns"], found.problem.streams[name].event_time]
-        + [found.problem.streams[name].delay, ends.sources[alias]]
+        [alias, name, known[name].columns, known[name].event_time, known[name].delay, ends.sources[alias]]
         for alias, name in sorted(query.sources.items())
     ]
     told = [[semantics(op) for op in query.operators], streams, ends.sink, ends.incarnation]
-    text = json.dumps(told, default=lambda thing: vars(thing), sort_keys=True)
+    text = json.dumps(told, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
