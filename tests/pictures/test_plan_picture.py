@@ -101,6 +101,14 @@ def test_the_png_is_a_png() -> None:
     assert picture(report([[0]], 1), "png").startswith(b"\x89PNG")
 
 
+def test_rows_are_delivered_where_the_last_flow_goes() -> None:
+    plan = report([[0, 1]], 3)
+    plan["flows"].append({"stream": "q0/o1", "from": "n1", "to": "n2", "bytesPerSecond": 10.0})
+    content = read(plan)
+    assert {node.name: node.deliveries for node in content.nodes} == {"n0": [], "n1": [], "n2": ["q0"]}
+    assert len(lay_out(content).arrows) == 2
+
+
 def test_a_rejected_query_is_counted() -> None:
     plan = report([[0]], 1)
     plan["queries"].append({"name": "default/no", "admitted": False, "operators": [], "reason": "cpu"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +73,7 @@ def read(report: Report, zones: Mapping[str, str] | None = None) -> Content:
     }
     for query in report["queries"]:
         if query["admitted"]:
-            _read_query(query, nodes)
+            _read_query(query, nodes, report["flows"])
     _read_entries(report, nodes)
     return Content(_title(report), _subtitle(report), tuple(nodes.values()), _flows(report, binding))
 
@@ -82,7 +82,9 @@ def _share(load: float, capacity: float | None) -> float:
     return load / capacity if capacity else 0.0
 
 
-def _read_query(query: Mapping[str, Any], nodes: Mapping[str, NodeContent]) -> None:
+def _read_query(
+    query: Mapping[str, Any], nodes: Mapping[str, NodeContent], flows: Sequence[Mapping[str, Any]]
+) -> None:
     operators = query["operators"]
     node_of = {op["id"]: op["node"] for op in operators}
     home = {op["id"]: op["id"] for op in operators}  # operator -> first operator of its fragment
@@ -102,8 +104,15 @@ def _read_query(query: Mapping[str, Any], nodes: Mapping[str, NodeContent]) -> N
         groups.setdefault(find(op["id"]), []).append((op["kind"], short))
     for first, members in groups.items():
         nodes[node_of[first]].fragments.append(Fragment(query["name"], tuple(members)))
-    if operators and (target := query.get("deliverTo") or operators[-1]["node"]) in nodes:
-        nodes[target].deliveries.append(query["name"].rsplit("/", 1)[-1])
+    if operators:
+        nodes[_delivery(operators, flows)].deliveries.append(query["name"].rsplit("/", 1)[-1])
+
+
+def _delivery(operators: Sequence[Mapping[str, Any]], flows: Sequence[Mapping[str, Any]]) -> str:
+    """Where the last operator's rows leave its node for, if they do; else where they are made."""
+    last = operators[-1]
+    sent = [flow["to"] for flow in flows if flow["stream"] == last["id"] and flow["to"] != last["node"]]
+    return str(sent[0]) if sent else str(last["node"])
 
 
 def _read_entries(report: Report, nodes: Mapping[str, NodeContent]) -> None:
