@@ -6,6 +6,7 @@ TAG ?= dev
 cluster: ## a real Kubernetes cluster on this machine (kind), with the images loaded
 	@hack/cluster/up
 	@hack/images/build --load
+	@hack/tools helm
 
 cluster-down: ## deletes it, and stops the Docker engine if `make cluster` started it
 	@hack/cluster/down

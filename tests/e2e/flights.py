@@ -116,3 +116,14 @@ def wait_replayed(namespace: str, seconds: float) -> None:
         f"--timeout={seconds:.0f}s",
         timeout=seconds + 30,
     )
+
+
+def kill_driver(namespace: str, pod: str) -> None:
+    """SIGKILL for every process of the driver's container, as the out-of-memory killer would."""
+    kubectl("exec", "-n", namespace, pod, "-c", "driver", "--", "bash", "-c", "kill -KILL -1 || true")
+
+
+def restarted_and_ready(namespace: str, pod: str) -> bool:
+    """Whether the driver's container was started again and is ready."""
+    states = [s for p in get("pods", "-n", namespace, pod) for s in p["status"].get("containerStatuses", [])]
+    return any(state["restartCount"] > 0 and state["ready"] for state in states)

@@ -11,6 +11,7 @@ import duckdb
 import pandas as pd
 
 from tests.e2e.flights import STREAMS, Message, topic
+from tests.e2e.kubectl import wait_until
 
 WATERMARK = 200_000  # microseconds, as in streams.yaml
 REFERENCE = {
@@ -126,3 +127,17 @@ def compare(want: Counter[tuple[Any, ...]], have: Counter[tuple[Any, ...]]) -> A
 def audit(namespace: str, want: dict[str, Counter[tuple[Any, ...]]]) -> dict[str, Audit]:
     """Every query's audit against the rows that it must give."""
     return {query: compare(rows, delivered(query, topic(namespace, query))) for query, rows in want.items()}
+
+
+def wait_delivered(namespace: str, want: dict[str, Counter[tuple[Any, ...]]], seconds: float) -> None:
+    """Until nothing is missing any more. AssertionError with the audits as they are then."""
+    last: dict[str, Audit] = {}
+
+    def complete() -> bool:
+        last.update(audit(namespace, want))
+        return not any(found.missing for found in last.values())
+
+    try:
+        wait_until(seconds, "every row delivered", complete, every=2)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {last}") from None

@@ -1,0 +1,141 @@
+"""The cluster under test, the operator in it, and a namespace for each test."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.kubectl import CACHE, ENVIRONMENT, REPOSITORY, apply, get, kubectl, run
+
+RELEASE = "weir"
+OPERATOR_NAMESPACE = "weir-system"
+SHARED = CACHE / "shared"
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+
+
+def _tell(command: list[str]) -> None:
+    """A command whose progress is shown."""
+    subprocess.run(command, check=True, cwd=REPOSITORY)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> None:
+    """The cluster, up, with the images of this tree on its nodes."""
+    _tell(["hack/cluster/up"])
+    _tell(["hack/images/build", "--load"])
+    _tell(["hack/tools", "helm"])
+
+
+def install(*settings: str) -> None:
+    """helm upgrade --install of the chart of this tree, beside the control plane; returns when it is ready.
+
+    Only what the images are called and where the pods go differs from the defaults.
+    """
+    given = [
+        "image.operator.tag=dev",
+        "image.runtime.tag=dev",
+        f"tolerations[0].key={CONTROL_PLANE}",
+        "tolerations[0].operator=Exists",
+        *settings,
+    ]
+    run(
+        *("helm", "upgrade", "--install", RELEASE, str(REPOSITORY / "charts" / "weir")),
+        *("--namespace", OPERATOR_NAMESPACE, "--create-namespace", "--wait", "--timeout", "150s"),
+        *(f"--set={setting}" for setting in given),
+        f"--set-string=nodeSelector.{CONTROL_PLANE.replace('.', chr(92) + '.')}=",
+        timeout=200,
+    )
+
+
+@pytest.fixture(scope="session")
+def operator(cluster: None) -> Iterator[str]:
+    """The operator, installed by Helm; its namespace. What the operator said is shown if a test failed."""
+    apply([namespace_of(OPERATOR_NAMESPACE)])
+    install()
+    yield OPERATOR_NAMESPACE
+    uninstall()
+
+
+def uninstall() -> None:
+    """Removes the release and then everything that the operator's kinds and claims left behind on purpose."""
+    run("helm", "uninstall", RELEASE, "--namespace", OPERATOR_NAMESPACE, "--wait", "--ignore-not-found")
+    kinds = [
+        k["metadata"]["name"] for k in get("customresourcedefinitions") if k["spec"]["group"] == "weir.dev"
+    ]
+    if kinds:
+        kubectl("delete", "customresourcedefinitions", *kinds)
+    kubectl("delete", "namespace", OPERATOR_NAMESPACE, "--ignore-not-found")
+
+
+@pytest.fixture
+def namespace(operator: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace under the `restricted` standard with a ReadWriteMany volume of its own."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    folder = SHARED / name
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)  # the pods are not root, and a host folder knows no fsGroup
+    apply([namespace_of(name), volume_of(name)])
+    yield name
+    if request.session.testsfailed:
+        _report(name)
+    kubectl("delete", "namespace", name, "--timeout=180s", timeout=200)
+    kubectl("delete", "persistentvolume", name)
+    shutil.rmtree(folder)
+
+
+def namespace_of(name: str) -> dict[str, object]:
+    """The namespace, which refuses any pod that is not restricted."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def volume_of(name: str) -> dict[str, object]:
+    """A static volume for the claim `weir-exchange` of the namespace, on the shared folder."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "5Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": "",
+            "hostPath": {"path": f"/var/weir-shared/{name}", "type": "Directory"},
+            "claimRef": {"namespace": name, "name": "weir-exchange"},
+        },
+    }
+
+
+def _report(name: str) -> None:
+    """What a person would look at first, into out/e2e/<namespace>."""
+    folder = REPOSITORY / "out" / "e2e" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    wide = ["-o", "yaml", "-n", name]
+    kinds = "pods,events,leases,streamqueries,placements,streams,persistentvolumeclaims"
+    (folder / "objects.yaml").write_text(kubectl("get", kinds, *wide))
+    for pod in get("pods", "-n", name):
+        pod_name = pod["metadata"]["name"]
+        command = ["kubectl", "logs", "-n", name, pod_name, "--all-containers", "--tail=2000"]
+        log = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        (folder / f"{pod_name}.log").write_text(log.stdout + log.stderr)
+    log = subprocess.run(
+        [
+            "kubectl",
+            "logs",
+            "-n",
+            OPERATOR_NAMESPACE,
+            "-l",
+            "app.kubernetes.io/name=weir-operator",
+            "--tail=2000",
+        ],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    (folder / "operator.log").write_text(log.stdout + log.stderr)
+    print(f"what was there: {folder}")
