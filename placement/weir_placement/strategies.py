@@ -74,3 +74,29 @@ _add(
         {},
     )
 )
+
+for _name, _guarantee, _function, _options in (
+    (
+        "plan-then-deploy",
+        "the best placement of the smallest join order",
+        "network.plan_then_deploy:plan_then_deploy",
+        {},
+    ),
+    ("relaxation", "none: a comparator", "network.plan_then_deploy:relaxation", {}),
+    ("exhaustive", "optimal for each query alone; small problems", "network.exhaustive:exhaustive", {}),
+    (
+        "top-down",
+        "cost estimates within 2 sum d_i (Theorem 1)",
+        "hierarchy.planners:plan_top_down",
+        {"maxClusterSize": "16"},
+    ),
+    ("bottom-up", "none", "hierarchy.planners:plan_bottom_up", {"maxClusterSize": "16"}),
+    ("net-present-cost", "none", "hierarchy.planners:plan_net_present_cost", {"maxClusterSize": "16"}),
+    (
+        "top-down-refined",
+        "a bound; no worse than top-down for a query alone",
+        "hierarchy.planners:plan_top_down_refined",
+        {"maxClusterSize": "16"},
+    ),
+):
+    _add(Strategy(_name, "004", ("network-usage",), _guarantee, f"weir_placement.{_function}", _options))

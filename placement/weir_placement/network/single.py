@@ -11,7 +11,7 @@ from weir_placement.cost.latency import longest_path
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Floats, Ints, Step, Table, delivered, solve, tree
-from weir_placement.network.ledger import TOLERANCE, Derivation, Ledger, steps
+from weir_placement.network.ledger import TOLERANCE, Derivation, Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace
 
 MAX_REPAIRS = 100
@@ -256,3 +256,19 @@ def query_plan(problem: Problem, placed: Placement) -> QueryPlan:
         origins={alias: cluster[n].name for alias, n in origins.items()},
         sink="" if placed.sink < 0 else cluster[placed.sink].name,
     )
+
+
+def accept(ledger: Ledger, space: PlanSpace, root: Step, sinks: Ints) -> Placement | Refusal:
+    """A plan tree as a placement with its cheapest sink, if it fits what is free."""
+    network = ledger.network
+    sink = min((int(s) for s in sinks), key=lambda s: (network.link_latency(root.node, s), s), default=-1)
+    over = next(ledger.overloads(space, root, sink), None)
+    if over is not None:
+        return Refusal(over[2])
+    cost = sum(rate * network.link_latency(a, b) for (_, a, b), rate in flows(space, root, sink))
+    placed = Placement(space, root, sink, cost)
+    if space.query.max_latency < np.inf:
+        path = longest_path(ledger.problem, query_plan(ledger.problem, placed))
+        if path > space.query.max_latency * (1 + TOLERANCE):
+            return Refusal(f"the plan takes {path:.6g} s, the limit is {space.query.max_latency:.6g} s")
+    return placed

@@ -26,3 +26,16 @@ def named(problem: Problem, space: PlanSpace) -> set[int]:
 def all_sites(problem: Problem, space: PlanSpace) -> Ints:
     """Every node."""
     return np.arange(len(problem.cluster))
+
+
+BOUNDED = 1024
+"""Nodes up to which the bound looks at every node."""
+
+
+def bounding_sites(problem: Problem, space: PlanSpace) -> Ints:
+    """Nodes enough for a bound: every one, or, of nodes in one group of the network that no one names,
+    one: without capacities they are alike."""
+    if len(problem.cluster) <= BOUNDED:
+        return all_sites(problem, space)
+    _, first = np.unique(problem.cluster.network.group, return_index=True)
+    return np.array(sorted({*map(int, first), *named(problem, space)}), np.int64)

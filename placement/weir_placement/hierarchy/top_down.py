@@ -1,0 +1,97 @@
+"""`top-down` (004, section 3.2): the root plans over its members, each member plans its part below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from weir_placement.hierarchy.advertisements import Located, Views, advertised
+from weir_placement.hierarchy.partition import Cluster, Hierarchy
+from weir_placement.hierarchy.view import plan_view
+from weir_placement.network.dynamic_program import Step
+from weir_placement.network.ledger import Ledger
+from weir_placement.network.plan_space import PlanSpace
+from weir_placement.network.single import sinks_of
+
+
+@dataclass
+class Descent:
+    """Plans parts of one query from a level down to the nodes; counts the plans that views examined."""
+
+    views: Views
+    plans: float = 0.0
+    trace: list[str] = field(default_factory=list)
+
+    def part(
+        self, cluster: Cluster, level: int, entries: Located, target: int, exits: Sequence[int]
+    ) -> Step | None:
+        """Plans `target` from streams at `entries` within a cluster, for `exits`: a tree over nodes,
+        whose leaves are the entries."""
+        view, stands = self.views.view(cluster, level, entries, target, exits)
+        found = plan_view(view)
+        if found is None:
+            return None
+        self.plans += found.plans
+        return self._below(cluster, level, found.root, stands, exits)
+
+    def _below(
+        self,
+        cluster: Cluster,
+        level: int,
+        step: Step,
+        stands: dict[tuple[int, int], int],
+        exits: Sequence[int],
+    ) -> Step | None:
+        """The tree over members as one over nodes: each member plans what it was given (its view of
+        the query) in the cluster below; what it needs from others is planned first."""
+        if step.way < 0:
+            return Step(step.stream, stands[step.stream, step.node], -1)
+        member = cluster.members[step.node]
+        made: dict[int, Step] = {}
+        for boundary in _boundary(step):
+            # a stream for another member leaves a member's cluster through its coordinator
+            needed = self._below(cluster, level, boundary, stands, (member,))
+            if needed is None:
+                return None
+            made[boundary.stream] = needed
+        if level == 0:
+            return _on_members(step, cluster, made)
+        entries = {stream: (below.node,) for stream, below in made.items()}
+        below = self.views.hierarchy.of[level - 1][member]
+        planned = self.part(below, level - 1, entries, step.stream, exits)
+        return None if planned is None else stitch(planned, made)
+
+
+def _boundary(step: Step) -> list[Step]:
+    """The inputs of the part of a tree that is on the root's member."""
+    found: list[Step] = []
+    for below in step.inputs:
+        if below.way >= 0 and below.node == step.node:
+            found += _boundary(below)
+        else:
+            found.append(below)
+    return found
+
+
+def _on_members(step: Step, cluster: Cluster, made: dict[int, Step]) -> Step:
+    inputs = tuple(
+        _on_members(i, cluster, made) if i.way >= 0 and i.node == step.node else made[i.stream]
+        for i in step.inputs
+    )
+    return Step(step.stream, cluster.members[step.node], step.way, inputs)
+
+
+def stitch(step: Step, made: dict[int, Step]) -> Step:
+    """A tree with its leaves replaced by what they stand for."""
+    if step.way < 0:
+        return made.get(step.stream, step)
+    return Step(step.stream, step.node, step.way, tuple(stitch(i, made) for i in step.inputs))
+
+
+def top_down(ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy) -> tuple[Step | None, float]:
+    """A plan tree over nodes (reused streams as leaves) and the plans that were examined."""
+    descent = Descent(Views(ledger, space, hierarchy))
+    sinks = [int(s) for s in sinks_of(ledger.problem, space)]
+    level = len(hierarchy.levels) - 1
+    root = descent.part(hierarchy.top, level, advertised(ledger, space), space.ways.streams - 1, sinks)
+    return root, descent.plans

@@ -1,0 +1,78 @@
+"""`exhaustive`: every join order on every choice of nodes (Lemma 1 of 004), for small problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Objective, Problem
+from weir_placement.network.dynamic_program import Step
+from weir_placement.network.ledger import Ledger
+from weir_placement.network.plan_space import PlanSpace
+from weir_placement.network.several import result
+from weir_placement.network.single import Placement, Refusal, accept, sinks_of
+
+LIMIT = 200_000
+"""Plans a query may have."""
+
+
+def plans(space: PlanSpace, stream: int, nodes: int, at: Mapping[int, list[int]]) -> Iterator[Step]:
+    """Every plan tree of a stream on every choice of nodes; sources are where `at` says."""
+    if stream in space.aliases:
+        yield from (Step(stream, node, -1) for node in at[stream])
+        return
+    for way in range(int(space.ways.start[stream]), int(space.ways.start[stream + 1])):
+        below = [list(plans(space, int(i), nodes, at)) for i in space.ways.inputs_of(way)]
+        for inputs in product(*below):
+            yield from (Step(stream, node, way, inputs) for node in range(nodes))
+
+
+def count(space: PlanSpace, nodes: int, at: Mapping[int, list[int]]) -> float:
+    """How many plans there are."""
+    found: list[float] = []
+    for stream in range(space.ways.streams):
+        if stream in space.aliases:
+            found.append(len(at[stream]))
+            continue
+        total = 0.0
+        for way in range(int(space.ways.start[stream]), int(space.ways.start[stream + 1])):
+            each = float(nodes)
+            for i in space.ways.inputs_of(way):
+                each *= found[int(i)]
+            total += each
+        found.append(total)
+    return found[-1]
+
+
+def exhaustive(
+    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
+) -> Result:
+    """Tries every plan of each query, one query after the other; nothing is reused.
+
+    Raises:
+        ValueError: a query with more plans than `LIMIT`.
+    """
+    nodes = len(problem.cluster)
+
+    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+        index, streams = problem.cluster.index, problem.streams
+        at = {
+            t: [index[o] for o in streams[space.query.sources[a]].origins if o in index]
+            for t, a in space.aliases.items()
+        }
+        many = count(space, nodes, at)
+        if many > LIMIT:
+            raise ValueError(
+                f"query {space.query.name} has {many:.3g} plans; exhaustive tries at most {LIMIT}"
+            )
+        sinks = sinks_of(problem, space)
+        tried = [
+            accept(ledger, space, root, sinks) for root in plans(space, space.ways.streams - 1, nodes, at)
+        ]
+        good = [p for p in tried if isinstance(p, Placement)]
+        return (
+            min(good, key=lambda p: p.cost) if good else Refusal("none of its plans fits the capacities left")
+        )
+
+    return result(problem, "exhaustive", objective, planner, seed=seed, time_limit=time_limit, rounds=0)
