@@ -200,7 +200,7 @@ def _step_all(work: _Work) -> None:
         lease = work.snapshot.leases.get(fragment)
         forced = any(p.node in work.world.lost | work.world.leaving for p in seen)
         may = forced or under_way < work.settings.concurrent_moves
-        step = next_step(want, seen, lease, work.settings.layout, may)
+        step = next_step(want, seen, lease, work.settings.layout, may, work.settings.standby)
         under_way += step.phase == "moving"
         work.steps[fragment] = step
     _remove_unwanted(work, wanted)

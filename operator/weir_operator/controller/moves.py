@@ -40,13 +40,19 @@ class Step:
 
 
 def next_step(
-    wanted: Wanted, processes: Sequence[Process], lease: Lease | None, layout: Layout, may_move: bool = True
+    wanted: Wanted,
+    processes: Sequence[Process],
+    lease: Lease | None,
+    layout: Layout,
+    may_move: bool = True,
+    warm: bool = True,
 ) -> Step:
     """Brings the fragment to its node, one step at a time.
 
     Args:
         processes: those of this fragment, in any order.
         may_move: whether a new standby may be started now, when the present process still works.
+        warm: false for a move without standby: the hand-over first, then a process that starts cold.
     """
     if lease is None and not any(p.epoch for p in processes):
         return Step((_start(wanted, 1, layout, standby=False),), "starting")
@@ -72,8 +78,12 @@ def next_step(
             return Step(past + others, "moving", owner, bound)
         if works and not may_move:
             return Step(past + others, "running", owner)
-        epochs = [epoch, handover or 0, *(p.epoch for p in processes)]
-        return Step((*past, *others, _start(wanted, max(epochs) + 1, layout, standby=True)), "moving", owner)
+        following = max([epoch, *(p.epoch for p in processes)]) + 1
+        if warm or not works:
+            following = max(following, (handover or 0) + 1)
+            return Step((*past, *others, _start(wanted, following, layout, standby=True)), "moving", owner)
+        told = HandOver(wanted.spec.name, following)
+        return Step((*past, *others, told, _start(wanted, following, layout, standby=False)), "moving", owner)
     actions: tuple[Action, ...] = past + others
     if candidate.state == "failed":
         actions += (_start(wanted, candidate.epoch, layout, standby=True),)

@@ -1,0 +1,195 @@
+"""`make demo`: plan the flights queries, run them, let the load rise, move what must move, audit every row.
+
+Nothing here is canned: the plan, the moves and the audit follow from the manifests beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from weir_operator.controller.decision import Event
+from weir_operator.controller.record import Record, read_record
+from weir_operator.controller.snapshot import Process
+from weir_operator.controller.world import World
+from weir_operator.local.audit import audit
+from weir_operator.local.machine import Machine, Options
+from weir_operator.local.pauses import Pauses
+from weir_operator.local.progress import progress
+from weir_operator.pictures.draw import picture
+from weir_placement.fragments import Knobs
+from weir_placement.model.plan import Plan, Result
+from weir_placement.report import report
+
+HERE = Path(__file__).parent
+OUT = Path("out/demo")
+MANIFESTS = tuple(
+    str(HERE / name) for name in ("streams.yaml", "queries.yaml", "cluster.yaml", "policy.yaml")
+)
+
+
+@dataclass
+class Demo:
+    """One run. `seconds` is the length of the replay; after `limit` [s] it ends whatever has happened, and
+    what is not done by then fails the audit."""
+
+    seconds: int
+    limit: float
+    console: Console
+    machine: Machine = field(init=False)
+    pauses: Pauses = field(init=False)
+    begin: float = field(default_factory=time.monotonic)
+    cold: str = ""  # the query whose fragment is moved back cold, for comparison
+    dropped: float = 0.0
+
+    def __post_init__(self) -> None:
+        shutil.rmtree(OUT, ignore_errors=True)
+        OUT.mkdir(parents=True)
+        knobs = Knobs(trigger_ms=500, heap_mb=384)
+        options = Options(MANIFESTS, OUT / "run", Path("."), knobs, Path(".weir/calibration.json"))
+        self.machine = Machine(options, self._complain)
+        self.machine.cluster.on_event(self._event)
+        self.pauses = Pauses(options.root)
+
+    def run(self) -> int:
+        """The exit status: 0 when every row is right."""
+        replayer = None
+        try:
+            with Live(console=self.console, refresh_per_second=2, transient=True) as live:
+                self._until(live, self._all_run, "starting")
+                self._picture("before")
+                command = [sys.executable, "-m", "examples.flights.replay", str(OUT / "in")]
+                replayer = subprocess.Popen([*command, "--seconds", str(self.seconds)])
+                self.console.print(f"[{self._clock()}] the flights begin: an hour of 2013 is a second")
+                self._until(live, self._all_finished, "running")
+            self._picture("after")
+            return self._report()
+        finally:
+            if replayer is not None:
+                replayer.terminate()
+                replayer.wait()
+            self.machine.stop()
+
+    # -- rounds
+
+    def _until(self, live: Live, done, what: str) -> None:  # type: ignore[no-untyped-def]
+        while time.monotonic() - self.begin < self.limit:
+            self.machine.loop.once()
+            snapshot = self.machine.loop.snapshot
+            assert snapshot is not None
+            self.pauses.look(snapshot.processes)
+            self.dropped = max([self.dropped, *(m.dropped_rows for m in snapshot.metrics.values())])
+            self._move_one_back_cold()
+            table = progress(self.machine.loop)
+            table.title = f"{self._clock()} {what}"
+            live.update(table)
+            if snapshot.processes and done(snapshot.processes):
+                return
+            time.sleep(self.machine.options.period)
+        self.console.print(f"[red]not done after {self.limit:.0f} s")
+
+    @staticmethod
+    def _all_run(processes: tuple[Process, ...]) -> bool:
+        return all(p.state == "running" for p in processes)
+
+    @staticmethod
+    def _all_finished(processes: tuple[Process, ...]) -> bool:
+        return all(p.state == "finished" for p in processes)
+
+    def _move_one_back_cold(self) -> None:
+        """Once a warm move is through, the same fragment goes back without a standby, by a rollback."""
+        through = [p for p in self.pauses.finished.values() if p.warm]
+        if self.cold or not through or time.monotonic() - self.begin > self.limit - 120:
+            return
+        record = next((r for r in self._records() if r.revision > 1), None)
+        if record is None:
+            return
+        self.cold = record.query
+        loop = self.machine.loop
+        loop.settings = dataclasses.replace(loop.settings, standby=False)
+        self.machine.cluster.store.ask(record.query, pinned=record.revision - 1)
+        self.console.print(f"[{self._clock()}] for comparison: {record.query} goes back cold (weir rollback)")
+
+    def _records(self) -> list[Record]:
+        return [read_record(o) for o in self.machine.cluster.store.placements()]
+
+    # -- what is said
+
+    def _clock(self) -> str:
+        return f"{time.monotonic() - self.begin:5.1f} s"
+
+    def _event(self, event: Event) -> None:
+        self.console.print(f"[{self._clock()}] {event.query}: {event.reason}: {event.message}", markup=False)
+
+    def _complain(self, findings: list) -> None:  # type: ignore[type-arg]
+        for finding in findings:
+            self.console.print(str(finding), style="red", markup=False)
+
+    def _world(self) -> World:
+        loop = self.machine.loop
+        assert loop.snapshot is not None
+        return loop.understand(loop.snapshot, loop.settings)
+
+    def _picture(self, name: str) -> None:
+        """The plans in force, drawn."""
+        group = self._world().groups[0]
+        records = {r.query: r for r in self._records()}
+        plans = tuple(records[n].plan for n in group.queries if n in records)
+        plan = Plan(tuple(p for p in plans if p is not None))
+        policy = group.policy
+        result = Result(plan, policy.strategy.name, policy.objective, None, None, False, 0, 0.0)
+        zones = {node.name: node.zone for node in group.problem.cluster.nodes}
+        told = report(group.problem, result)
+        for kind in ("svg", "png"):
+            (OUT / f"plan-{name}.{kind}").write_bytes(picture(told, kind, zones))  # type: ignore[arg-type]
+
+    def _report(self) -> int:
+        """Moves, audit, pictures."""
+        moves = Table(
+            "fragment", "from", "to", "standby", "pause s", "gap s", "batch interval s", title="Moves"
+        )
+        for pause in self.pauses.finished.values():
+            kind = "warm" if pause.warm else "cold"
+            numbers = (f"{pause.pause:.2f}", f"{pause.gap:.2f}", f"{pause.normal:.2f}")
+            moves.add_row(pause.fragment, pause.source, pause.target, kind, *numbers)
+        self.console.print(moves)
+        verdicts = Table(
+            "query", "rows", "missing", "doubled", "wrong", title="Audit against one batch query"
+        )
+        good = self.dropped == 0
+        total = [0, 0, 0]
+        for group in self._world().groups:
+            for name, asked in group.queries.items():
+                verdict = audit(asked, group.problem.streams)
+                counts = [verdict.missing, verdict.doubled, verdict.wrong]
+                total = [a + b for a, b in zip(total, counts, strict=True)]
+                verdicts.add_row(name, str(verdict.rows), *map(str, counts))
+                good = good and verdict.good
+        self.console.print(verdicts)
+        if self.dropped:
+            self.console.print(f"[red]{self.dropped:.0f} rows were dropped as late inside a fragment")
+        self.console.print(f"missing {total[0]}, doubled {total[1]}, wrong {total[2]}")
+        self.console.print(f"pictures: {OUT}/plan-before.svg, {OUT}/plan-after.svg ({self._clock()} in all)")
+        return 0 if good else 1
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="the flights example, from plan to audit")
+    parser.add_argument("--seconds", type=int, default=100, help="length of the replay")
+    parser.add_argument("--limit", type=float, default=290.0, help="it ends after so many seconds")
+    told = parser.parse_args()
+    return Demo(told.seconds, told.limit, Console()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

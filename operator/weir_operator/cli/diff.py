@@ -1,0 +1,111 @@
+"""`weir diff`: what would move, against what runs here or against another version of the manifests."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from weir_operator.cli import DIFFERENT, OK
+from weir_operator.cli.inputs import Namespace, Paths
+from weir_operator.cli.run import CALIBRATION, DEFAULT_FOLDER, RunFolder
+
+
+class Format(StrEnum):
+    """How a difference is written."""
+
+    text = "text"
+    markdown = "markdown"
+
+
+def diff(
+    filename: Paths,
+    base: Annotated[
+        list[str] | None, typer.Option("--base", metavar="PATH", help="Manifests to compare with.")
+    ] = None,
+    output: Annotated[Format, typer.Option("-o", "--output", help="How it is written.")] = Format.text,
+    run_folder: RunFolder = DEFAULT_FOLDER,
+    namespace: Namespace = "default",
+) -> int:
+    """Show what would move: against what runs here, or with --base against other manifests.
+
+    Exit code 0: the same; 1: something differs; 2: bad input.
+
+    Examples:
+
+      weir diff -f examples/flights
+
+      weir diff --base main/examples/flights -f examples/flights -o markdown
+    """
+    found = _between(base, filename, namespace) if base else _against_run(filename, run_folder, namespace)
+    for name, text in found.items():
+        if output is Format.markdown:
+            print(f"### {name}\n\n```diff\n{text}\n```\n")
+        else:
+            print(f"{name}\n{text}")
+    if not found:
+        print("no difference")
+    return DIFFERENT if found else OK
+
+
+def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str, str]:
+    """The decision that the loop would take now, with nothing applied."""
+    import time
+    from dataclasses import replace
+
+    from weir_placement.fragments import Knobs
+
+    from weir_operator.controller.decide import decide
+    from weir_operator.controller.decision import DeletePlacement
+    from weir_operator.controller.record import read_record, unpack
+    from weir_operator.controller.replan import difference
+    from weir_operator.controller.snapshot import Snapshot
+    from weir_operator.local.machine import Machine, Options
+    from weir_operator.manifests.load import load
+
+    load(paths, namespace)
+    machine = Machine(
+        Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION), lambda findings: None
+    )
+    seen = machine.cluster.observe()
+    snapshot = Snapshot(time.time(), seen.objects, seen.processes, seen.leases)
+    world = machine.loop.understand(snapshot, machine.loop.settings)
+    auto = tuple(replace(g, policy=g.policy.model_copy(update={"mode": "Auto"})) for g in world.groups)
+    decision = decide(snapshot, replace(world, groups=auto), machine.loop.settings)
+    before = {r.query: r for o in seen.objects if o["kind"] == "Placement" for r in [read_record(o)]}
+    changes = {}
+    for placement in decision.placements:
+        old = before.get(placement.query)
+        plan = old.plan if old else None
+        if isinstance(placement, DeletePlacement):
+            changes[placement.query] = "- the query is gone"
+            continue
+        new = unpack(placement.spec.get("plan"))[0]
+        if new is not None and (text := difference(plan, new)):
+            changes[placement.query] = text
+    return changes
+
+
+def _between(base: list[str], paths: list[str], namespace: str) -> dict[str, str]:
+    old, new = _nodes(base, namespace), _nodes(paths, namespace)
+    changes = {}
+    for name in sorted(old | new):
+        before, after = old.get(name, {}), new.get(name, {})
+        lines = [f"+ {op} on {node}" for op, node in after.items() if op not in before]
+        lines += [f"! {op}: {before[op]} -> {n}" for op, n in after.items() if before.get(op, n) != n]
+        lines += [f"- {op} on {node}" for op, node in before.items() if op not in after]
+        if lines:
+            changes[name] = "\n".join(lines)
+    return changes
+
+
+def _nodes(paths: list[str], namespace: str) -> dict[str, dict[str, Any]]:
+    """Query -> operator -> node, as planned from scratch."""
+    from weir_operator.manifests.load import load
+    from weir_operator.manifests.planning import Choice, merged, plan_all
+
+    loaded = load(paths, namespace)
+    report = merged(plan_all(loaded.built.rounds, Choice(None, None, {}, None, None)))
+    return {q["name"]: {op["id"]: op["node"] for op in q["operators"]} for q in report["queries"]}

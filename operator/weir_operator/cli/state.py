@@ -1,0 +1,150 @@
+"""What runs on this machine, and what a person may ask of it: they write beside the Placement, never the
+user's object."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
+
+QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="A query, as name or namespace/name.")]
+Revision = Annotated[int, typer.Argument(metavar="REVISION", help="Number of a plan; see `weir status`.")]
+
+
+def status(run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+    """Show the queries that run on this machine: health, headroom, fragments, revisions.
+
+    Example:
+
+      weir status
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from weir_operator.local.store import Store
+
+    store = Store(run_folder)
+    table = Table("query", "ready", "reason", "headroom", "fragments", "nodes", "revision", "proposed")
+    for placement in store.placements():
+        meta, told = placement["metadata"], placement["status"]
+        seen = store.status("StreamQuery", meta["namespace"], meta["name"])
+        ready = next((c for c in seen.get("conditions") or [] if c["type"] == "Ready"), {})
+        headroom = seen.get("headroom")
+        table.add_row(
+            f"{meta['namespace']}/{meta['name']}",
+            ready.get("status", "Unknown"),
+            f"{ready.get('reason', '')}: {ready.get('message', '')}",
+            "-" if headroom is None else f"{headroom:.2f}",
+            told.get("ready") or "-",
+            told.get("nodes") or "-",
+            str(placement["spec"].get("revision", 0)),
+            str((told.get("proposed") or {}).get("revision", "-")),
+        )
+    Console().print(table)
+    return 0
+
+
+def approve(query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+    """Let a proposed plan of a query come into force (policy mode Manual).
+
+    Example:
+
+      weir approve by-carrier 3
+    """
+    store, name, placement = _find(run_folder, query)
+    if placement is None:
+        return _unknown(query, run_folder)
+    proposed = (placement["status"].get("proposed") or {}).get("revision")
+    if proposed != revision:
+        print(f"{name}: revision {revision} is not proposed; proposed is {proposed}", file=sys.stderr)
+        return BAD_INPUT
+    store.ask(name, approved=revision)
+    print(f"{name}: revision {revision} approved")
+    return 0
+
+
+def rollback(query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+    """Bring an earlier plan of a query back and hold it until `weir unpin`.
+
+    Example:
+
+      weir rollback by-carrier 1
+    """
+    store, name, placement = _find(run_folder, query)
+    if placement is None:
+        return _unknown(query, run_folder)
+    known = [entry["revision"] for entry in placement["status"].get("history") or []]
+    if revision not in known:
+        print(f"{name}: no revision {revision} in the history; there are {known}", file=sys.stderr)
+        return BAD_INPUT
+    store.ask(name, pinned=revision)
+    print(f"{name}: revision {revision} comes back and is held until `weir unpin {query}`")
+    return 0
+
+
+def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+    """Let a query that was rolled back follow its policy again.
+
+    Example:
+
+      weir unpin by-carrier
+    """
+    store, name, placement = _find(run_folder, query)
+    if placement is None:
+        return _unknown(query, run_folder)
+    store.ask(name, pinned=None)
+    print(f"{name}: follows its policy again")
+    return 0
+
+
+def explain(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+    """Say why a query is where it is: its operators and nodes, what binds, the last ten decisions.
+
+    Example:
+
+      weir explain by-carrier
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    store, name, placement = _find(run_folder, query)
+    if placement is None:
+        return _unknown(query, run_folder)
+    console, spec, told = Console(), placement["spec"], placement["status"]
+    namespace, short = name.split("/", 1)
+    seen = store.status("StreamQuery", namespace, short)
+    console.print(f"{name}, revision {spec.get('revision', 0)}", markup=False)
+    console.print(f"headroom {seen.get('headroom')}, limited by {seen.get('binding')}", markup=False)
+    table = Table("operator", "kind", "inputs", "node")
+    for op in spec.get("operators") or []:
+        table.add_row(op["id"], op["kind"], ", ".join(op["inputs"]), op["node"])
+    console.print(table)
+    if proposed := told.get("proposed"):
+        console.print(f"proposed: revision {proposed['revision']}, {proposed['reason']}", markup=False)
+        console.print(proposed["diff"], markup=False)
+    console.print("decisions, newest first:")
+    for line in told.get("decisions") or ["none yet"]:
+        console.print(f"  {line}", markup=False)
+    return 0
+
+
+def _find(run_folder: Path, query: str) -> tuple[Any, str, dict[str, Any] | None]:
+    from weir_operator.local.store import Store
+
+    store = Store(run_folder)
+    name = query if "/" in query else f"default/{query}"
+    for placement in store.placements():
+        meta = placement["metadata"]
+        if f"{meta['namespace']}/{meta['name']}" == name:
+            return store, name, placement
+    return store, name, None
+
+
+def _unknown(query: str, run_folder: Path) -> int:
+    print(f"{query}: no such query in {run_folder}; see `weir status`", file=sys.stderr)
+    return BAD_INPUT

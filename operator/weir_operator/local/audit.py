@@ -1,0 +1,55 @@
+"""Every output row of a query against one batch query over the same input: missing, doubled, wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+from weir_placement.model.streams import Stream
+from weir_runtime.audit import Source, Verdict, batch, compare
+
+from weir_operator.controller.world import Asked
+
+
+def audit(asked: Asked, streams: Mapping[str, Stream]) -> Verdict:
+    """The sink's files against the batch query, which is made from the operators as the user wrote them.
+
+    Raises:
+        ValueError: the sink or a source is not made of files.
+    """
+    sources = {}
+    for alias, name in asked.query.sources.items():
+        stream = streams[name]
+        rows = read_log(asked.ends.sources[alias])
+        sources[alias] = Source(rows, stream.event_time, round(stream.delay * 1e6))
+    expected = batch(asked.query.operators, sources)
+    sink = asked.ends.sink
+    if sink.kind != "files":
+        raise ValueError(f"{asked.query.name}: only a files sink can be audited, not {sink.kind}")
+    if sink.columns:
+        expected = expected.select([column.column for column in sink.columns])
+    files = sorted(Path(sink.uri).glob("*.parquet"))
+    actual = pa.concat_tables([pq.read_table(f) for f in files]) if files else expected.slice(0, 0)
+    return compare(expected, actual)
+
+
+def read_log(source: Mapping[str, Any]) -> pa.Table:
+    """All rows of a source's folder of numbered files, in the order of the log."""
+    files = source.get("files")
+    if files is None:
+        raise ValueError(f"only files can be read again for an audit, not {', '.join(source)}")
+    form = files.get("format", "parquet")
+    paths = sorted(Path(files["uri"]).glob(f"[0-9]*.{form}"))
+    if form == "parquet":
+        return pa.concat_tables([pq.read_table(path) for path in paths])
+    if form != "arrow":
+        raise ValueError(f"format {form} cannot be audited; write parquet or arrow")
+    tables = []
+    for path in paths:
+        with pa.memory_map(str(path)) as file:
+            tables.append(pa.ipc.open_file(file).read_all())
+    return pa.concat_tables(tables)
