@@ -100,3 +100,15 @@ for _name, _guarantee, _function, _options in (
     ),
 ):
     _add(Strategy(_name, "004", ("network-usage",), _guarantee, f"weir_placement.{_function}", _options))
+
+
+def select(name: str, objective: Objective) -> Strategy:
+    """The strategy that `name` means for an objective: `auto` stands for the first one that has it.
+
+    Raises:
+        KeyError: there is no such strategy.
+    """
+    strategy = STRATEGIES[name]
+    if name == "auto" and objective not in strategy.objectives:
+        return next((s for s in STRATEGIES.values() if objective in s.objectives), strategy)
+    return strategy

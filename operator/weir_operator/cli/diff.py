@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,6 +19,7 @@ class Format(StrEnum):
 
     text = "text"
     markdown = "markdown"
+    json = "json"
 
 
 def diff(
@@ -39,7 +41,16 @@ def diff(
 
       weir diff --base main/examples/flights -f examples/flights -o markdown
     """
-    found = _between(base, filename, namespace) if base else _against_run(filename, run_folder, namespace)
+    if base:
+        from weir_operator.cli.review import review, written
+
+        difference = review(base, filename, namespace)
+        print(written(difference, output.value))
+        return DIFFERENT if difference else OK
+    found = _against_run(filename, run_folder, namespace)
+    if output is Format.json:
+        print(json.dumps(found, indent=1))
+        return DIFFERENT if found else OK
     for name, text in found.items():
         if output is Format.markdown:
             print(f"### {name}\n\n```diff\n{text}\n```\n")
@@ -86,26 +97,3 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
         if new is not None and (text := difference(plan, new)):
             changes[placement.query] = text
     return changes
-
-
-def _between(base: list[str], paths: list[str], namespace: str) -> dict[str, str]:
-    old, new = _nodes(base, namespace), _nodes(paths, namespace)
-    changes = {}
-    for name in sorted(old | new):
-        before, after = old.get(name, {}), new.get(name, {})
-        lines = [f"+ {op} on {node}" for op, node in after.items() if op not in before]
-        lines += [f"! {op}: {before[op]} -> {n}" for op, n in after.items() if before.get(op, n) != n]
-        lines += [f"- {op} on {node}" for op, node in before.items() if op not in after]
-        if lines:
-            changes[name] = "\n".join(lines)
-    return changes
-
-
-def _nodes(paths: list[str], namespace: str) -> dict[str, dict[str, Any]]:
-    """Query -> operator -> node, as planned from scratch."""
-    from weir_operator.manifests.load import load
-    from weir_operator.manifests.planning import Choice, merged, plan_all
-
-    loaded = load(paths, namespace)
-    report = merged(plan_all(loaded.built.rounds, Choice(None, None, {}, None, None)))
-    return {q["name"]: {op["id"]: op["node"] for op in q["operators"]} for q in report["queries"]}

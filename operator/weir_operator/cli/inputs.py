@@ -12,6 +12,9 @@ Paths = Annotated[
         "-f", "--filename", metavar="PATH", help="File, folder or - for standard input; repeatable."
     ),
 ]
+OptionalPaths = Annotated[
+    list[str] | None, typer.Option("-f", "--filename", metavar="PATH", help="File, folder or -; repeatable.")
+]
 Namespace = Annotated[
     str, typer.Option("-n", "--namespace", help="Namespace of objects that do not say their own.")
 ]

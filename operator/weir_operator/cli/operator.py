@@ -43,7 +43,7 @@ def uninstall(
     """Remove every query, its pods and files, then the kinds themselves. Needed before `helm uninstall`
     only by who wants nothing to stay: the chart's removal alone leaves queries running.
 
-    Example:
+    Examples:
 
       weir uninstall --all && helm uninstall weir -n weir-system
     """

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.inputs import Namespace, OptionalPaths
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="A query, as name or namespace/name.")]
@@ -102,13 +103,34 @@ def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
     return 0
 
 
-def explain(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+def explain(
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="A query that runs here.")] = None,
+    defaults: Annotated[
+        bool, typer.Option("--defaults", help="Show objects with all defaults; the built-in ones without -f.")
+    ] = False,
+    filename: OptionalPaths = None,
+    run_folder: RunFolder = DEFAULT_FOLDER,
+    namespace: Namespace = "default",
+) -> int:
     """Say why a query is where it is: its operators and nodes, what binds, the last ten decisions.
 
-    Example:
+    With --defaults show objects as Weir understands them, nothing left open.
+
+    Examples:
 
       weir explain by-carrier
+
+      weir explain --defaults                         the built-in policy and topology
+
+      weir explain --defaults -f examples/flights
     """
+    if defaults:
+        from weir_operator.cli.defaults import print_defaults
+
+        return print_defaults(filename or [], namespace)
+    if query is None:
+        print("say which query, or --defaults", file=sys.stderr)
+        return BAD_INPUT
     from rich.console import Console
     from rich.table import Table
 

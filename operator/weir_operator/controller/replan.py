@@ -16,7 +16,7 @@ from weir_placement.model.cluster import Cluster, Node
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.replacement import Replacement, headroom_of, replace_fragments
-from weir_placement.strategies import STRATEGIES
+from weir_placement.strategies import select
 
 from weir_operator.controller.decision import Event
 from weir_operator.controller.record import Record, pack, unpack
@@ -86,7 +86,7 @@ class Round:
         queries = [replace(plan.query, fixed_order=True) for plan in kept.values()]
         queries += [asked[n].query for n in fresh]
         policy = self.group.policy
-        result = STRATEGIES[policy.strategy.name].load()(
+        result = select(policy.strategy.name, policy.objective).load()(
             replace(problem, queries=tuple(queries), pinned={**problem.pinned, **pinned}),
             objective=policy.objective,
             seed=policy.strategy.seed,

@@ -51,6 +51,11 @@ class Objects:
         name = f"{namespace}/{item.metadata.name}" if namespace else item.metadata.name
         self.of_kind(item.kind)[name] = item
 
+    def get(self, key: Key) -> Object | None:
+        """The object of an identity."""
+        found: Object | None = self.of_kind(key.kind).get(key.full_name)
+        return found
+
     def policy(self, name: str) -> PlacementPolicy | None:
         """A policy; `default` is built in."""
         return self.policies.get(name) or (DEFAULT_POLICY if name == "default" else None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Problem
+from weir_placement.model.problem import Objective, Placed, Problem
 from weir_placement.report import report
-from weir_placement.strategies import STRATEGIES
+from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.manifests.cluster import Used
 from weir_operator.manifests.finding import Finding, Key, ManifestError, suggestion
@@ -53,7 +53,7 @@ def plan_round(made: Round, choice: Choice, problem: Problem | None = None) -> P
         raise _refused(
             key, path, f"no strategy {name}", suggestion(name, STRATEGIES, "strategies"), choice.strategy
         )
-    strategy = STRATEGIES[name]
+    strategy = select(name, cast(Objective, objective))
     if objective not in strategy.objectives:
         able = sorted(n for n, s in STRATEGIES.items() if objective in s.objectives)
         right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
@@ -68,7 +68,7 @@ def plan_round(made: Round, choice: Choice, problem: Problem | None = None) -> P
             raise _refused(key, path, f"no option {option}", right, given)
     result = strategy.load()(
         problem,
-        objective=objective,  # type: ignore[arg-type]
+        objective=cast(Objective, objective),
         seed=spec.strategy.seed if choice.seed is None else choice.seed,
         time_limit=spec.strategy.time_limit if choice.time_limit is None else choice.time_limit,
         options=options,
@@ -146,3 +146,18 @@ def _added(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
             for name in _LOADS:
                 totals[node["name"]][name] += node[name]
     return list(totals.values())
+
+
+def in_force(rounds: Sequence[Round], report: Mapping[str, Any]) -> list[Round]:
+    """The rounds with a plan that runs already: fewer moves from it break ties between plans."""
+    placed = {
+        query["name"]: tuple(
+            Placed(query["name"], op["id"].split("/", 1)[-1], op["node"]) for op in query["operators"]
+        )
+        for query in report["queries"]
+    }
+    result = []
+    for made in rounds:
+        running = tuple(p for query in made.problem.queries for p in placed.get(query.name, ()))
+        result.append(replace(made, problem=replace(made.problem, in_force=running)))
+    return result

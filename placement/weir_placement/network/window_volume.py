@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 Bound = tuple[int, int, float, float]
 """(i, j, lower, upper): lower <= t_i - t_j <= upper [s]."""
@@ -73,6 +72,8 @@ def _polytope(streams: int, bounds: tuple[Bound, ...]) -> float:
             if i != j:
                 halfspaces.append([*_relative(i, j, streams), -longest[i, j] / scale])
     inside = _centre(longest / scale)
+    from scipy.spatial import ConvexHull, HalfspaceIntersection  # half a second; cyclic windows are rare
+
     corners = HalfspaceIntersection(np.array(halfspaces), inside).intersections
     return float(ConvexHull(corners).volume * scale ** (streams - 1))
 

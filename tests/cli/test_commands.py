@@ -1,0 +1,61 @@
+"""The application itself: help with examples everywhere, exit codes of errors."""
+
+from importlib import import_module
+
+import pytest
+from weir_operator.cli import COMMANDS, main
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name, capsys):
+    assert main([name, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Example" in out
+    assert f"weir {name}" in out
+
+
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [["plann"], ["plan"], ["plan", "--nonsense"], ["--nonsense"]])
+def test_wrong_usage_is_exit_2_and_no_traceback(arguments, capsys):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert "Error" in err
+    assert "Traceback" not in err
+
+
+def test_a_bug_is_exit_70_and_said_to_be_one(monkeypatch, capsys):
+    module, function = COMMANDS["strategies"].split(":")
+
+    def broken() -> int:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(import_module(module), function, broken)
+    assert main(["strategies"]) == 70
+    assert "internal error" in capsys.readouterr().err
+
+
+def test_crds_are_written_and_checked(tmp_path, capsys):
+    folder = tmp_path / "crds"
+    assert main(["crds", str(folder)]) == 0
+    assert main(["crds", str(folder), "--check"]) == 0
+    file = folder / "streams.weir.dev.yaml"
+    file.write_text(file.read_text().replace("wst", "wsx"))
+    (folder / "old.yaml").write_text("")
+    assert main(["crds", str(folder), "--check"]) == 1
+    err = capsys.readouterr().err
+    assert "streams.weir.dev.yaml: differs" in err
+    assert "old.yaml: differs" in err
+
+
+def test_strategies_are_listed_with_their_papers(capsys):
+    from weir_placement.strategies import STRATEGIES
+
+    assert main(["strategies"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in STRATEGIES)
+    assert main(["strategies", "no-such"]) == 2

@@ -1,0 +1,173 @@
+"""`weir plan` and `weir evaluate` from the shell's side: exit codes, formats, what is imported."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from weir_operator.cli import main
+
+FLIGHTS = Path(__file__).parents[2] / "examples" / "flights"
+
+
+@pytest.fixture
+def flights(tmp_path):
+    folder = tmp_path / "flights"
+    shutil.copytree(FLIGHTS, folder)
+    return folder
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_contract_of_the_plan_as_json(capsys):
+    code, out, _ = run(capsys, "plan", "-f", FLIGHTS, "-o", "json")
+    report = json.loads(out)
+    assert code == 0
+    assert (report["apiVersion"], report["kind"]) == ("weir.dev/v1alpha1", "PlanReport")
+    head = "strategy objective seed seconds evaluations objectiveValue bound gap proven binding"
+    assert set(head.split()) | {"queries", "flows", "nodes", "networkUsageBytes"} <= set(report)
+    query = next(q for q in report["queries"] if q["name"] == "default/delayed-weather")
+    assert {"admitted", "reason", "headroom", "latencySeconds", "operators"} <= set(query)
+    fields = "id kind inputs node sharedWith inputRate outputRate cpu memoryBytes"
+    for operator in query["operators"]:
+        assert set(fields.split()) <= set(operator)
+        assert operator["node"] in {node["name"] for node in report["nodes"]}
+    for flow in report["flows"]:
+        assert set(flow) == {"stream", "from", "to", "bytesPerSecond", "relay"}
+
+
+def test_yaml_says_the_same_as_json(capsys):
+    arguments = ("plan", "-f", FLIGHTS, "--seed", "1", "-o")
+    as_json = json.loads(run(capsys, *arguments, "json")[1])
+    as_yaml = yaml.safe_load(run(capsys, *arguments, "yaml")[1])
+    assert as_yaml["queries"] == as_json["queries"]
+    assert as_yaml["flows"] == as_json["flows"]
+
+
+def test_the_table_has_every_operator_and_node(capsys):
+    report = json.loads(run(capsys, "plan", "-f", FLIGHTS, "-o", "json")[1])
+    _, out, _ = run(capsys, "plan", "-f", FLIGHTS)
+    for query in report["queries"]:
+        assert query["name"] in out
+        for operator in query["operators"]:
+            assert operator["id"].split("/")[1] in out
+    assert all(node["name"] in out for node in report["nodes"])
+
+
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("html", b"<!")])
+def test_pictures(capsysbinary, kind, start):
+    assert main(["plan", "-f", str(FLIGHTS), "-o", kind]) == 0
+    assert capsysbinary.readouterr().out.startswith(start)
+
+
+def test_a_plan_scores_the_same_when_it_is_read_back(capsys, tmp_path):
+    _, out, _ = run(capsys, "plan", "-f", FLIGHTS, "-o", "json")
+    (tmp_path / "plan.json").write_text(out)
+    code, again, _ = run(capsys, "evaluate", "-f", FLIGHTS, "--plan", tmp_path / "plan.json", "-o", "json")
+    before, after = json.loads(out), json.loads(again)
+    assert code == 0
+    assert after["networkUsageBytes"] == pytest.approx(before["networkUsageBytes"])
+    assert after["nodes"] == before["nodes"]
+    headrooms = [{q["name"]: q["headroom"] for q in report["queries"]} for report in (before, after)]
+    assert headrooms[0] == headrooms[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "it is no PlanReport"),
+        ("{", "Expecting"),
+        ('{"kind": "PlanReport", "queries": 5}', "plan.json: "),
+    ],
+)
+def test_what_is_no_plan(capsys, tmp_path, text, message):
+    (tmp_path / "plan.json").write_text(text)
+    code, _, err = run(capsys, "evaluate", "-f", FLIGHTS, "--plan", tmp_path / "plan.json")
+    assert code == 2
+    assert message in err
+
+
+def test_every_error_of_every_file_on_one_line_each(capsys, flights):
+    edit(flights / "queries.yaml", "profile: flights", "profle: flights")
+    edit(flights / "streams.yaml", "watermark: 200ms", "watermark: 200")
+    edit(flights / "cluster.yaml", "latency: 0.2ms", "latency: fast")
+    code, out, err = run(capsys, "plan", "-f", flights)
+    lines = err.splitlines()
+    assert code == 2
+    assert out == ""
+    assert len(lines) == 7
+    assert f"{flights / 'cluster.yaml'}:29: NetworkTopology flights: spec.within.latency: " in lines[0]
+    assert '"fast" is not a duration; write it with its unit' in lines[0]
+    assert sum("spec.profle: no such field; did you mean profile?" in line for line in lines) == 3
+    assert sum("spec.eventTime.watermark: 200 is not a duration" in line for line in lines) == 3
+
+
+def test_bad_sql_has_its_line(capsys, flights):
+    edit(flights / "queries.yaml", "WHERE d.dep_delay >= 15", "WHERE d.dep_dely >= 15")
+    code, _, err = run(capsys, "plan", "-f", flights)
+    assert code == 2
+    assert "StreamQuery default/delayed-weather: spec.sql: line " in err
+    assert "dep_dely" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_rejected_query_is_exit_1_and_says_why(capsys, flights):
+    edit(flights / "queries.yaml", "  profile: flights", "  profile: flights\n  maxLatency: 1us")
+    code, out, _ = run(capsys, "plan", "-f", flights, "-o", "json")
+    rejected = [query for query in json.loads(out)["queries"] if not query["admitted"]]
+    assert code == 1
+    assert rejected
+    assert all(query["reason"] for query in rejected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--strategy", "magic"], "no strategy magic"),
+        (["--set", "x"], "'x' is not KEY=VALUE"),
+        (["--set", "nonsense=1"], "no option nonsense"),
+        (["-o", "tabel"], "tabel"),
+        (["-f", "nowhere"], "nowhere: no such file or folder"),
+    ],
+)
+def test_bad_arguments_are_exit_2(capsys, arguments, message):
+    code, _, err = run(capsys, "plan", "-f", FLIGHTS, *arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_two_policies_plan_one_after_the_other(capsys, flights):
+    first = {"priority": 5, "topology": "flights"}
+    policy = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "first"}}
+    (flights / "first.json").write_text(json.dumps({**policy, "spec": first}))
+    head, _, tail = (flights / "queries.yaml").read_text().rpartition("policy: flights")
+    (flights / "queries.yaml").write_text(f"{head}policy: first{tail}")
+    code, out, err = run(capsys, "plan", "-f", flights, "-o", "json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert [head["policy"] for head in report["policies"]] == ["first", "flights"]
+    assert len(report["queries"]) == 3
+
+
+def test_planning_needs_neither_spark_nor_kubernetes():
+    code = (
+        "import sys; from weir_operator.cli import main\n"
+        f"assert main(['plan', '-f', {str(FLIGHTS)!r}, '-o', 'json']) == 0\n"
+        "found = {'pyspark', 'kubernetes', 'kopf', 'aiohttp', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+        "assert not found, found\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
