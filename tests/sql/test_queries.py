@@ -154,3 +154,17 @@ def test_streams_of_other_namespaces(streams: Streams) -> None:
     query = query_from_sql("e/q", "SELECT price FROM d.bids", streams)
     assert query.sources == {"bids": "d/bids"}
     assert stream_references("SELECT price FROM d.bids, x", "e") == ("d/bids", "e/x")
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("INTERVAL 6 SECONDS", 6),
+        ("INTERVAL '1' HOUR", 3600),
+        ("'1 hour 30 minutes'", 5400),
+        ("'2 days'", 172800),
+    ],
+)
+def test_lengths_of_windows(streams: Streams, written: str, seconds: int) -> None:
+    sql = f"SELECT count(*) AS n FROM bids GROUP BY window(ts, {written})"
+    assert query_from_sql("d/q", sql, streams).operators[0].window == seconds

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weir_placement.model.expression_writer import interval_micros
 from weir_placement.model.expressions import (
     Expression,
     ExpressionError,
@@ -125,6 +126,9 @@ class _Grouper:
         return written.columns[0], length, slide
 
     def _duration(self, node: Node) -> int:
+        exact = interval_micros(node)
+        if exact is not None and 0 < exact <= _MAX_WINDOW:
+            return exact
         text = node.name if type(node).__name__ == "Literal" and node.args.get("is_string") else ""
         parts = re.findall(r"(\d+)\s*([a-zA-Z]+)", text)
         rest = re.sub(r"(\d+)\s*([a-zA-Z]+)", "", text).strip()

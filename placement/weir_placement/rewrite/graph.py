@@ -1,0 +1,126 @@
+"""A query as a graph that rewrites itself: readers, columns, replacing operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from weir_placement.model.operators import Operator
+from weir_placement.model.problem import Query
+from weir_placement.model.streams import Stream
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One logical plan. `streams` by full name tell which columns a source has; a source that is not
+    among them has unknown columns, and nothing is projected away from it."""
+
+    query: Query
+    streams: Mapping[str, Stream]
+
+    @cached_property
+    def operators(self) -> dict[str, Operator]:
+        """Operators by id, in topological order."""
+        return {o.id: o for o in self.query.operators}
+
+    @cached_property
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """Ids of the operators that read each source or operator."""
+        found: dict[str, list[str]] = {}
+        for operator in self.query.operators:
+            for name in operator.inputs:
+                found.setdefault(name, []).append(operator.id)
+        return {name: tuple(ids) for name, ids in found.items()}
+
+    @cached_property
+    def aliases(self) -> dict[str, frozenset[str]]:
+        """Source aliases under each source or operator."""
+        found = {alias: frozenset([alias]) for alias in self.query.sources}
+        for operator in self.query.operators:
+            found[operator.id] = frozenset().union(*(found[i] for i in operator.inputs))
+        return found
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[str, ...] | None]:
+        """Qualified columns of each source or operator, in order; None when they are not known."""
+        found: dict[str, tuple[str, ...] | None] = {}
+        for alias, name in self.query.sources.items():
+            stream = self.streams.get(name)
+            declared = stream.columns if stream else ()
+            found[alias] = tuple(f"{alias}.{c.name}" for c in declared) or None
+        for operator in self.query.operators:
+            found[operator.id] = _columns(operator, [found[i] for i in operator.inputs])
+        return found
+
+    def event_time(self, alias: str) -> str:
+        """The qualified event-time column of a source; "" when it is not known."""
+        stream = self.streams.get(self.query.sources[alias])
+        return f"{alias}.{stream.event_time}" if stream and stream.event_time else ""
+
+    def only_reader(self, name: str) -> str:
+        """The one operator that reads `name` and reads it once; "" when there are more or none."""
+        readers = self.readers.get(name, ())
+        return readers[0] if len(readers) == 1 else ""
+
+    def fresh_id(self, like: str, taken: Iterable[str] = ()) -> str:
+        """An id that is not in use: the letters of `like` and the next free number."""
+        used = {*self.operators, *self.query.sources, *taken}
+        stem = re.sub(r"\d+$", "", like) or "o"
+        number = 1
+        while f"{stem}{number}" in used:
+            number += 1
+        return f"{stem}{number}"
+
+    def replaced(self, removed: Iterable[str], added: Iterable[Operator], moved: Mapping[str, str]) -> Graph:
+        """The graph with operators taken out and put in; those that stay and read a key of `moved` read
+        what it maps to.
+
+        Operators come out in topological order, ties broken as they were written.
+        """
+        gone = set(removed)
+        kept = [
+            replace(o, inputs=tuple(moved.get(i, i) for i in o.inputs))
+            for o in self.query.operators
+            if o.id not in gone
+        ]
+        last = self.query.operators[-1].id
+        sink = moved.get(last, last)
+        ordered = _topological([*kept, *added], self.query.sources, sink)
+        return Graph(replace(self.query, operators=ordered), self.streams)
+
+
+def _columns(operator: Operator, inputs: list[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    if operator.kind == "project":
+        return tuple(i.name for i in operator.items)
+    if operator.kind == "aggregate":
+        return (
+            "window.start",
+            "window.end",
+            *(i.name for i in operator.items),
+            *(a.name for a in operator.aggregations),
+        )
+    if operator.kind == "join":
+        parts = [part for part in inputs if part is not None]
+        return tuple(c for part in parts for c in part) if len(parts) == len(inputs) else None
+    return inputs[0]
+
+
+def _topological(operators: list[Operator], sources: Iterable[str], sink: str) -> tuple[Operator, ...]:
+    by_id = {o.id: o for o in operators}
+    done, ordered = set(sources), list[Operator]()
+
+    def visit(identifier: str) -> None:
+        if identifier in done:
+            return
+        done.add(identifier)
+        for name in by_id[identifier].inputs:
+            visit(name)
+        ordered.append(by_id[identifier])
+
+    for operator in operators:
+        if operator.id != sink:
+            visit(operator.id)
+    visit(sink)
+    return tuple(ordered)

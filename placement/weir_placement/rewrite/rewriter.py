@@ -1,0 +1,223 @@
+"""Every legal logical move of a query, and every plan that moves can reach (000, section 5.3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from weir_placement.model.expressions import columns_of, conjunction, conjuncts
+from weir_placement.model.operators import Operator
+from weir_placement.model.problem import Query
+from weir_placement.model.streams import Stream
+from weir_placement.network.window_volume import volume
+from weir_placement.rewrite.constraints import Classes, Constraints, Side, aliases_of
+from weir_placement.rewrite.graph import Graph
+from weir_placement.rewrite.rules import RULES, is_plain
+from weir_placement.rewrite.shape import shape
+
+
+@dataclass(frozen=True)
+class Block:
+    """Joins that may change order among themselves: their aliases and what they check together."""
+
+    aliases: frozenset[str]
+    constraints: Constraints
+
+
+class Rewriter:
+    """The moves of one written query. `streams` tell the columns and event times of its sources."""
+
+    def __init__(self, written: Query, streams: Mapping[str, Stream]) -> None:
+        self.written = written
+        self.streams = streams
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Type by qualified source column."""
+        return {
+            f"{alias}.{c.name}": c.type
+            for alias, name in self.written.sources.items()
+            if name in self.streams
+            for c in self.streams[name].columns
+        }
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The written query's join blocks, without those that share a source with another."""
+        graph = Graph(self.written, self.streams)
+        found = []
+        for operator in self.written.operators:
+            if operator.kind == "join" and not _inner(graph, operator):
+                joins = _joins_below(graph, operator)
+                order = [o for o in self.written.operators if o.id in joins]
+                constraints = Constraints.of(order, self.types)
+                aliases = graph.aliases[operator.id]
+                if _tellable(order, aliases):
+                    found.append(Block(aliases, constraints))
+        return tuple(
+            b for b in found if not any(b is not other and b.aliases & other.aliases for other in found)
+        )
+
+    def neighbours(self, query: Query) -> Iterator[Query]:
+        """The plans that one swap of an operator and its child makes of `query`."""
+        if self.written.fixed_order:
+            return
+        graph = Graph(query, self.streams)
+        for top in query.operators:
+            for name in dict.fromkeys(top.inputs):
+                bottom = graph.operators.get(name)
+                if bottom is None or graph.only_reader(name) != top.id or top.inputs.count(name) > 1:
+                    continue
+                rule = RULES.get((top.kind, bottom.kind))
+                if rule is not None:
+                    yield from (g.query for g in rule(graph, top, bottom))
+                if top.kind == bottom.kind == "join":
+                    yield from (g.query for g in self._reassociated(graph, top, bottom))
+
+    def reachable(self, limit: int = 100_000) -> Iterator[Query]:
+        """Every plan that moves can make of the written one, each once, by number of moves.
+
+        Plans are told apart by `shape`: the order of a join's sides does not matter. At most `limit`.
+        """
+        seen, pending = {shape(self.written)}, deque([self.written])
+        yield self.written
+        while pending:
+            for query in self.neighbours(pending.popleft()):
+                key = shape(query)
+                if key not in seen:
+                    if len(seen) >= limit:
+                        return
+                    seen.add(key)
+                    pending.append(query)
+                    yield query
+
+    def _reassociated(self, graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+        """`(A B) C` as `(A C) B` and `(B C) A`."""
+        aliases = graph.aliases[top.id]
+        block = next((b for b in self.blocks if aliases <= b.aliases), None)
+        if block is None:
+            return
+        (third,) = [i for i in top.inputs if i != bottom.id]
+        for stays, leaves in (bottom.inputs, bottom.inputs[::-1]):
+            lower = self._join(graph, block, bottom, (stays, third), bottom.id, {})
+            if lower is None:
+                continue
+            equal = _equalities(block.constraints, [lower])
+            upper = self._join(graph, block, top, (lower.id, leaves), top.id, {lower.id: lower}, equal)
+            if upper is None:
+                continue
+            origin = tuple(sorted({o for op in (top, bottom) for o in (op.origin or (op.id,))}))
+            ids = [graph.fresh_id("j")]
+            ids.append(graph.fresh_id("j", ids))
+            new_lower = replace(lower, id=ids[0], origin=origin)
+            new_upper = replace(upper, id=ids[1], inputs=(ids[0], leaves), origin=origin)
+            yield graph.replaced([top.id, bottom.id], [new_lower, new_upper], {top.id: ids[1]})
+
+    def _join(
+        self,
+        graph: Graph,
+        block: Block,
+        like: Operator,
+        inputs: tuple[str, str],
+        identifier: str,
+        new: Mapping[str, Operator],
+        equal: list[tuple[str, str]] | None = None,
+    ) -> Operator | None:
+        """The join of two inputs, which are in the graph or in `new`; None when it is not legal."""
+        sides = [self._side(graph, name, new) for name in inputs]
+        left, right = sides
+        constraints = block.constraints
+        if not constraints.connected(left.aliases, right.aliases):
+            return None
+        below = Classes(equal or ())
+        for name in inputs:
+            for start in new[name].inputs if name in new else (name,):
+                for pair in _equalities(constraints, _all_below(graph, start)):
+                    below.join(*pair)
+        texts = constraints.checked_at(left, right, below)
+        if texts is None:
+            return None
+        windows = constraints.windows_between(left.aliases, right.aliases)
+        on = conjunction(texts)
+        made = replace(like, id=identifier, inputs=inputs, on=on, columns=columns_of(on), windows=windows)
+        return replace(made, selectivity=self._selectivity(constraints, left, right, made))
+
+    @staticmethod
+    def _side(graph: Graph, name: str, new: Mapping[str, Operator]) -> Side:
+        parts = new[name].inputs if name in new else (name,)
+        aliases = frozenset[str]().union(*(graph.aliases[p] for p in parts))
+        columns = [graph.columns[p] for p in parts]
+        if any(c is None for c in columns):
+            return Side(aliases, None)
+        return Side(aliases, frozenset(c for part in columns for c in part or ()))
+
+    @staticmethod
+    def _selectivity(constraints: Constraints, left: Side, right: Side, join: Operator) -> float:
+        """Per pair within the join's narrowest window, so that the rate of the joined set is that of
+        model.md section 4 in every order."""
+
+        def share(aliases: frozenset[str]) -> float:
+            members = sorted(aliases)
+            bounds = [
+                (members.index(w.left), members.index(w.right), w.lower / 1e6, w.upper / 1e6)
+                for w in constraints.windows
+                if {w.left, w.right} <= aliases
+            ]
+            return constraints.selectivity(aliases) * (volume(len(members), bounds) if bounds else 1.0)
+
+        parts = share(left.aliases) * share(right.aliases) * 2 * join.half_width
+        return share(left.aliases | right.aliases) / parts if parts > 0 else 0.0
+
+
+def _inner(graph: Graph, join: Operator) -> bool:
+    """Whether another join of the same block reads this one, through filters and plain projections."""
+    name = join.id
+    while reader := graph.only_reader(name):
+        operator = graph.operators[reader]
+        if operator.kind == "join":
+            return True
+        if operator.kind != "filter" and not is_plain(operator):
+            return False
+        name = reader
+    return False
+
+
+def _joins_below(graph: Graph, join: Operator) -> set[str]:
+    """The joins of the block under (and with) a join."""
+    found = {join.id}
+    for name in join.inputs:
+        while name in graph.operators and graph.only_reader(name):
+            operator = graph.operators[name]
+            if operator.kind == "join":
+                found |= _joins_below(graph, operator)
+            if operator.kind != "filter" and not is_plain(operator):
+                break
+            name = operator.inputs[0]
+    return found
+
+
+def _tellable(joins: list[Operator], aliases: frozenset[str]) -> bool:
+    """Whether every condition reads columns of sources (not of an aggregate in between)."""
+    return all(aliases_of(c) <= aliases for join in joins for c in join.columns) and all(
+        {w.left, w.right} <= aliases for join in joins for w in join.windows
+    )
+
+
+def _all_below(graph: Graph, name: str) -> Iterator[Operator]:
+    operator = graph.operators.get(name)
+    if operator is not None:
+        yield operator
+        for below in operator.inputs:
+            yield from _all_below(graph, below)
+
+
+def _equalities(
+    constraints: Constraints, operators: Iterator[Operator] | list[Operator]
+) -> list[tuple[str, str]]:
+
+    pairs = (
+        constraints.pair(c.text) for o in operators if o.kind == "join" and o.on for c in conjuncts(o.on)
+    )
+    return [pair for pair in pairs if pair is not None]

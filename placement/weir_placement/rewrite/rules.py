@@ -1,0 +1,155 @@
+"""Table 6 of 000 as plug-in rules: which operator may change places with the one below it.
+
+A rule looks at a parent `top` and its child `bottom` and gives every graph that one swap makes.
+A rule is legal only if the result is the same multiset of rows for every input; tests/rewrite
+shows that on random rows. A new kind of operator registers its own rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from weir_placement.model.operators import Item, Operator
+from weir_placement.rewrite.graph import Graph
+
+Rule = Callable[[Graph, Operator, Operator], Iterator[Graph]]
+"""(graph, top, bottom) -> the graphs after one swap; nothing when it is not legal."""
+
+RULES: dict[tuple[str, str], Rule] = {}
+
+
+def register(top: str, bottom: str, rule: Rule) -> None:
+    """Make a rule for operators of kind `top` over `bottom` known to every search."""
+    RULES[top, bottom] = rule
+
+
+def is_plain(project: Operator) -> bool:
+    """Whether a projection only drops columns: then it may change places."""
+    return project.kind == "project" and all(i.name == i.expression for i in project.items)
+
+
+def _exchanged(graph: Graph, top: Operator, bottom: Operator) -> Graph:
+    """`top` below `bottom`, both with one input, otherwise unchanged."""
+    lower = replace(top, inputs=bottom.inputs)
+    upper = replace(bottom, inputs=(top.id,))
+    return graph.replaced([top.id, bottom.id], [lower, upper], {top.id: bottom.id})
+
+
+def filter_over_filter(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """Always."""
+    yield _exchanged(graph, top, bottom)
+
+
+def filter_over_project(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """When the projection keeps the filter's columns as they are."""
+    kept = {i.name for i in bottom.items if i.name == i.expression}
+    if set(top.columns) <= kept:
+        yield _exchanged(graph, top, bottom)
+
+
+def project_over_filter(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """When the projection keeps the columns that the filter reads."""
+    if is_plain(top) and set(bottom.columns) <= {i.name for i in top.items}:
+        yield _exchanged(graph, top, bottom)
+
+
+def project_over_project(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """The lower one becomes the intersection; the upper one, which it makes superfluous, goes. When
+    the upper one computes, only the lower one is narrowed to what is read."""
+    if not is_plain(bottom):
+        return
+    if set(top.columns) <= {i.name for i in bottom.items}:
+        merged = replace(top, inputs=bottom.inputs, origin=_origins(top, bottom))
+        yield graph.replaced([top.id, bottom.id], [merged], {})
+
+
+def filter_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """Only when one side has all its columns."""
+    for side, name in enumerate(bottom.inputs):
+        if _has(graph, name, top.columns):
+            inputs = list(bottom.inputs)
+            inputs[side] = top.id
+            join = replace(bottom, inputs=tuple(inputs))
+            lower = replace(top, inputs=(name,))
+            yield graph.replaced([top.id, bottom.id], [lower, join], {top.id: bottom.id})
+
+
+def project_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """One projection a side, keeping what the join reads and event times; the upper one stays when
+    such columns must go afterwards, or when it computes."""
+    read = {i.name for i in top.items} if is_plain(top) else set(top.columns)
+    yield from _narrow_join(graph, top, bottom, read)
+
+
+def aggregate_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    """Columns that the aggregate does not read are dropped before the join."""
+    yield from _narrow_join(graph, top, bottom, set(top.columns))
+
+
+def _narrow_join(graph: Graph, top: Operator, bottom: Operator, read: set[str]) -> Iterator[Graph]:
+    times = {graph.event_time(alias) for alias in graph.aliases[bottom.id]}
+    needed = read | set(bottom.columns) | times
+    added: list[Operator] = []
+    inputs: list[str] = []
+    taken: list[str] = []
+    for name in bottom.inputs:
+        columns = graph.columns[name]
+        if columns is None or set(columns) <= needed:
+            inputs.append(name)
+            continue
+        narrow = _projection(graph, top, name, [c for c in columns if c in needed], taken)
+        taken.append(narrow.id)
+        added.append(narrow)
+        inputs.append(narrow.id)
+    if not added:
+        return
+    join = replace(bottom, inputs=tuple(inputs))
+    kept = [c for a in inputs for c in _columns_after(graph, added, a)]
+    superfluous = is_plain(top) and set(kept) == {i.name for i in top.items} and graph.readers.get(top.id)
+    if superfluous:
+        yield graph.replaced([top.id, bottom.id], [*added, join], {top.id: bottom.id})
+    else:
+        yield graph.replaced([bottom.id], [*added, join], {})
+
+
+def _columns_after(graph: Graph, added: list[Operator], name: str) -> tuple[str, ...]:
+    made = {o.id: tuple(i.name for i in o.items) for o in added}
+    return made[name] if name in made else graph.columns[name] or ()
+
+
+def _projection(graph: Graph, top: Operator, name: str, columns: list[str], taken: list[str]) -> Operator:
+    """A new plain projection over `name`, with the costs of the one it comes from."""
+    like = top if top.kind == "project" else None
+    return Operator(
+        graph.fresh_id("p", taken),
+        "project",
+        (name,),
+        columns=tuple(sorted(columns)),
+        items=tuple(Item(c, c) for c in columns),
+        cost=like.cost if like else 0.0,
+        memory=like.memory if like else 0.0,
+        nodes=top.nodes,
+        origin=_origins(top),
+    )
+
+
+def _has(graph: Graph, name: str, columns: tuple[str, ...]) -> bool:
+    known = graph.columns[name]
+    if known is not None:
+        return set(columns) <= set(known)
+    return {c.partition(".")[0] for c in columns} <= graph.aliases[name]
+
+
+def _origins(*operators: Operator) -> tuple[str, ...]:
+    """The written operators that these come from."""
+    return tuple(sorted({o for op in operators for o in (op.origin or (op.id,))}))
+
+
+register("filter", "filter", filter_over_filter)
+register("filter", "project", filter_over_project)
+register("filter", "join", filter_over_join)
+register("project", "filter", project_over_filter)
+register("project", "project", project_over_project)
+register("project", "join", project_over_join)
+register("aggregate", "join", aggregate_over_join)
