@@ -77,6 +77,20 @@ class JoinBlock:
                 by_class.setdefault(id(group[edge.columns[0]]), []).append(edge)
         return tuple(tuple(edges) for edges in by_class.values())
 
+    @cached_property
+    def class_members(self) -> tuple[dict[str, int], ...]:
+        """For each class, its columns with the masks of their inputs."""
+        return tuple(
+            {c: side for e in edges for c, side in zip(e.columns, e.sides, strict=True)}
+            for edges in self.classes
+        )
+
+    @cached_property
+    def factor(self) -> dict[int, float]:
+        """selectivity(S) V(S) of every derivable set: its rate over the product of its inputs' rates."""
+        singles = {1 << i: 1.0 for i in range(len(self.inputs))}
+        return singles | {mask: self.selectivity(mask) * self.volume(mask) for mask in self.splits}
+
     def selectivity(self, mask: int) -> float:
         """Of the joins inside `mask`: a spanning forest of each class, in the order written (what
         was written later is implied by it), and every other conjunct once."""
@@ -151,11 +165,9 @@ class JoinBlock:
         that meets here, and every other conjunct that can be checked first here."""
         both = a | b
         texts: list[str] = []
-        for edges in self.classes:
+        for edges, members in zip(self.classes, self.class_members, strict=True):
             crossing = sorted(e.text for e in edges if e.mask & a and e.mask & b and not e.mask & ~both)
-            sides = [
-                sorted(c for c in self._members(edges) if self._column_mask[c] & side) for side in (a, b)
-            ]
+            sides = [sorted(c for c, mask in members.items() if mask & side) for side in (a, b)]
             if crossing:
                 texts.append(crossing[0])
             elif all(sides):
@@ -166,19 +178,22 @@ class JoinBlock:
         text = conjunction(t for t in texts if t)
         return text, columns_of(text)
 
-    @staticmethod
-    def _members(edges: tuple[Edge, ...]) -> set[str]:
-        return {column for edge in edges for column in edge.columns}
+    def residual(self, a: int, b: int) -> tuple[Operator, ...]:
+        """Filters that can be checked once A and B are joined, and on neither alone."""
+        return tuple(op for reads, op in self.filters if not reads & ~(a | b) and reads & ~a and reads & ~b)
+
+    def like(self, a: int, b: int) -> Operator:
+        """The written join whose costs the join of A and B has: the first whose predicate it checks."""
+        both = a | b
+        for edge in self.edges:
+            if edge.mask & a and edge.mask & b and not edge.mask & ~both:
+                return next(op for _, _, op in self.joins if op.id == edge.join)
+        return self.joins[-1][2]
 
     @cached_property
-    def _column_mask(self) -> dict[str, int]:
-        """Column of an equality -> mask of the input that has it."""
-        found: dict[str, int] = {}
-        for edge in self.edges:
-            if edge.equality:
-                for column, mask in zip(edge.columns, edge.sides, strict=True):
-                    found[column] = mask
-        return found
+    def delay(self) -> float:
+        """[s]: the longest watermark delay among the joins."""
+        return max(op.delay for _, _, op in self.joins)
 
     def join_windows(self, a: int, b: int) -> tuple[Window, ...]:
         """The windows checked by the join of A and B: every pair with a side in each."""

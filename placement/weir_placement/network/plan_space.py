@@ -7,9 +7,10 @@ in different queries are the same stream (model.md section 5), so that plans can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
 from weir_placement.model.operators import Item, Operator
 from weir_placement.model.problem import Problem, Query
+from weir_placement.network.block_costs import BlockCosts
 from weir_placement.network.dynamic_program import Step, Ways
 from weir_placement.network.join_block import JoinBlock, block_of
-from weir_placement.network.signatures import block_signature, operator_signature
+from weir_placement.network.signatures import BlockSigner, operator_signature
 
 MAX_BLOCK = 10
 """Inputs of a block beyond which the written join order is kept: 3^K ways."""
@@ -38,7 +40,8 @@ class PlanSpace:
     ways: Ways
     signatures: tuple[str, ...]
     aliases: Mapping[int, str]
-    recipes: tuple[tuple[Operator, ...], ...]
+    recipes: Recipes
+    restricted: bool  # some operator names the nodes where it may run
 
     def operators(self, step: Step) -> tuple[tuple[Operator, ...], dict[str, int], dict[str, int]]:
         """A plan tree as operators in topological order, with the node of each operator and alias."""
@@ -74,7 +77,7 @@ class _Builder:
     inputs: list[tuple[int, ...]] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
-    recipes: list[tuple[Operator, ...]] = field(default_factory=list)
+    recipes: list[tuple[Operator, ...] | _Recipe] = field(default_factory=list)
     aliases: dict[int, str] = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
 
@@ -105,6 +108,13 @@ class _Builder:
         self.recipes.append(recipe)
         return tuple(result)
 
+    def lazy_way(self, inputs: tuple[int, ...], recipe: _Recipe, cpu: float, memory: float) -> None:
+        """Adds a way of a block to the newest stream."""
+        self.inputs.append(inputs)
+        self.cpu.append(cpu)
+        self.memory.append(memory)
+        self.recipes.append(recipe)
+
     def single(self, inputs: tuple[int, ...], op: Operator) -> int:
         """Adds the stream that `op` derives in no other way."""
         flows = tuple(apply(op, f) for f in zip(*(self.flows[i] for i in inputs), strict=True))
@@ -119,7 +129,7 @@ class _Builder:
             self.query,
             Ways(
                 bytes_per_second=np.array(
-                    [sum(f.bytes(1.0) for f in flows) / len(flows) for flows in self.flows]
+                    [sum(f.rate(1.0) * f.width for f in flows) / len(flows) for flows in self.flows]
                 ),
                 start=np.array([*self.start, len(self.inputs)], np.int64),
                 input_start=np.array([0, *accumulate(map(len, self.inputs))], np.int64),
@@ -129,7 +139,8 @@ class _Builder:
             ),
             tuple(self.signatures),
             self.aliases,
-            tuple(self.recipes),
+            Recipes(self.recipes),
+            any(op.nodes for op in self.query.operators),
         )
 
 
@@ -172,7 +183,7 @@ def _derive(build: _Builder, name: str, once: frozenset[str]) -> int:
 def _block(build: _Builder, block: JoinBlock, root: str, once: frozenset[str]) -> int:
     """Adds the streams of a join block: its inputs with what is pushed into them, then the sets."""
     streams: dict[int, int] = {}
-    output = _output_columns(build, root, once)
+    output = _output_columns(build, root, once) if block.projections else None
     for i, name in enumerate(block.inputs):
         at = _derive(build, name, once)
         pushed = (op for mask, op in block.filters if mask == 1 << i)
@@ -180,29 +191,22 @@ def _block(build: _Builder, block: JoinBlock, root: str, once: frozenset[str]) -
             at = build.single((at,), op)
         pruned = _pruning(build, block, 1 << i, build.flows[at][0].columns, output)
         streams[1 << i] = build.single((at,), pruned) if pruned else at
-    leaves = [build.signatures[streams[1 << i]] for i in range(len(block.inputs))]
+    signer = BlockSigner(block, [build.signatures[streams[1 << i]] for i in range(len(block.inputs))])
+    costs = BlockCosts(block)
     for mask, splits in block.splits.items():
-        first = True
-        for a, b in splits:
-            recipe = _recipe(build, block, a, b, streams, output)
-            sides = _written_order(block, a, b)
-            inputs = (streams[sides[0]], streams[sides[1]])
-            if first:
-                kept = _columns_after(build, inputs, recipe)
-                added = build.stream(block_signature(block, mask, leaves, kept), ())
-            flows = build.way(inputs, recipe)
-            if first:
-                build.flows[added] = flows
-                first = False
-        streams[mask] = added
+        streams[mask] = len(build.flows)
+        pruned = None
+        for n, split in enumerate(splits):
+            a, b = _written_order(block, *split)
+            left, right = build.flows[streams[a]], build.flows[streams[b]]
+            if n == 0:
+                columns = {**left[0].columns, **right[0].columns}
+                pruned = _pruning(build, block, mask, columns, output)
+                kept = None if pruned is None else [item.name for item in pruned.items]
+                build.stream(signer.sign(mask, kept), costs.flows(mask, a, b, left, right, pruned))
+            cpu, memory = costs.loads(mask, a, b, left, right, pruned)
+            build.lazy_way((streams[a], streams[b]), _Recipe(block, a, b, pruned), cpu, memory)
     return streams[block.full]
-
-
-def _columns_after(build: _Builder, inputs: tuple[int, ...], recipe: tuple[Operator, ...]) -> tuple[str, ...]:
-    last = recipe[-1]
-    if last.kind == "project":
-        return tuple(sorted(i.name for i in last.items))
-    return tuple(sorted(c for i in inputs for c in build.flows[i][0].columns))
 
 
 def _output_columns(build: _Builder, root: str, once: frozenset[str]) -> frozenset[str] | None:
@@ -258,40 +262,64 @@ def _written_order(block: JoinBlock, a: int, b: int) -> tuple[int, int]:
     return (b, a) if any((b, a) == (left, right) for left, right, _ in block.joins) else (a, b)
 
 
-def _recipe(
-    build: _Builder,
-    block: JoinBlock,
-    a: int,
-    b: int,
-    streams: Mapping[int, int],
-    output: frozenset[str] | None,
-) -> tuple[Operator, ...]:
-    """The join of A and B, the filters that can be checked from here on, the projection."""
-    a, b = _written_order(block, a, b)
-    join = _join(block, a, b)
-    filters = tuple(op for mask, op in block.filters if not mask & ~(a | b) and mask & ~a and mask & ~b)
-    columns = {**build.flows[streams[a]][0].columns, **build.flows[streams[b]][0].columns}
-    pruned = _pruning(build, block, a | b, columns, output)
-    return (join, *filters, *((pruned,) if pruned else ()))
+@dataclass(frozen=True)
+class _Recipe:
+    """The operators of a way of a block, made when they are asked for: most ways are never chosen."""
+
+    block: JoinBlock
+    a: int
+    b: int
+    pruned: Operator | None
+
+    def make(self) -> tuple[Operator, ...]:
+        """The join of A and B, the filters that can be checked from here on, the projection."""
+        filters = self.block.residual(self.a, self.b)
+        return (_join(self.block, self.a, self.b), *filters, *((self.pruned,) if self.pruned else ()))
+
+
+class Recipes(Sequence[tuple[Operator, ...]]):
+    """Way -> its chain of operators, the first of which reads the way's inputs."""
+
+    def __init__(self, made: Sequence[tuple[Operator, ...] | _Recipe]) -> None:
+        self._made = list(made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __getitem__(self, way: Any) -> Any:
+        recipe = self._made[way]
+        if isinstance(recipe, _Recipe):
+            recipe = self._made[way] = recipe.make()
+        return recipe
 
 
 def _join(block: JoinBlock, a: int, b: int) -> Operator:
     """The join of A and B, its selectivity such that the set has its rate in every order."""
     for left, right, written in block.joins:
         if (left, right) == (a, b) and _same_predicates(block, a, b, written):
-            return replace(written, selectivity=_selectivity(block, a, b, written))
+            like = block.like(a, b)
+            return replace(
+                written,
+                selectivity=_selectivity(block, a, b, written),
+                delay=block.delay,
+                cost=like.cost,
+                cost_pair=like.cost_pair,
+                cost_out=like.cost_out,
+                memory=like.memory,
+                row_overhead=like.row_overhead,
+            )
     met = [e.join for e in block.edges if e.mask & a and e.mask & b and not e.mask & ~(a | b)]
-    joins = {op.id: op for _, _, op in block.joins}
-    like = joins[met[0]] if met else block.joins[-1][2]
+    like = block.like(a, b)
+    windows = block.join_windows(a, b)
     text, columns = block.join_text(a, b)
     return replace(
         like,
         id="-".join(["join", *_names(block, a), "with", *_names(block, b)]),
         on=text,
         columns=columns,
-        windows=block.join_windows(a, b),
-        selectivity=_selectivity(block, a, b, replace(like, windows=block.join_windows(a, b))),
-        delay=max(op.delay for _, _, op in block.joins),
+        windows=windows,
+        selectivity=_selectivity(block, a, b, replace(like, windows=windows)),
+        delay=block.delay,
         origin=tuple(dict.fromkeys(met)) or (like.id,),
     )
 
@@ -302,7 +330,5 @@ def _same_predicates(block: JoinBlock, a: int, b: int, written: Operator) -> boo
 
 def _selectivity(block: JoinBlock, a: int, b: int, op: Operator) -> float:
     """Of a pair of rows of A and B within the join's narrowest window."""
-    both = block.selectivity(a | b) * block.volume(a | b)
-    apart = block.selectivity(a) * block.volume(a) * block.selectivity(b) * block.volume(b)
-    length = 2.0 * op.half_width
-    return both / (apart * length) if apart * length > 0 else 0.0
+    apart = block.factor[a] * block.factor[b] * 2.0 * op.half_width
+    return block.factor[a | b] / apart if apart > 0 else 0.0

@@ -43,25 +43,41 @@ def operator_signature(op: Operator, inputs: Sequence[str], aliases: Sequence[st
     return _digest([op.kind, *inputs, *body, *items, *functions, *windows, str(op.window), str(op.slide)])
 
 
-def block_signature(block: JoinBlock, mask: int, leaves: Sequence[str], columns: Iterable[str]) -> str:
-    """Of a set of a block's inputs, joined and filtered, with `columns` kept."""
-    members = sorted((i for i in range(len(block.inputs)) if mask >> i & 1), key=lambda i: (leaves[i], i))
-    labels = {a: f"${k}" for k, i in enumerate(members) for a in block.beneath[i]}
-    equal = sorted(
-        "=".join(sorted({_renamed(c, labels) for e in edges if not e.mask & ~mask for c in e.columns}))
-        for edges in block.classes
-    )
-    others = sorted(_renamed(e.text, labels) for e in block.edges if not e.equality and not e.mask & ~mask)
-    windows = sorted(_window(w, labels) for i, j, w in block.windows if mask >> i & 1 and mask >> j & 1)
-    filters = sorted(
-        _renamed(op.predicate, labels)
-        for reads, op in block.filters
-        if not reads & ~mask and reads.bit_count() > 1
-    )
-    kept = sorted(_renamed(c, labels) for c in columns)
-    return _digest(
-        ["join", *(leaves[i] for i in members), *(e for e in equal if e), *others, *windows, *filters, *kept]
-    )
+class BlockSigner:
+    """Signs the sets of a join block: what was joined, on what, within which windows, what is kept.
+
+    Columns are written by the signature of their input, so aliases do not matter; inputs of equal
+    signature (self-joins) are told apart by their order in the block.
+    """
+
+    def __init__(self, block: JoinBlock, leaves: Sequence[str]) -> None:
+        seen: dict[str, int] = {}
+        names: list[str] = []
+        for leaf in leaves:
+            seen[leaf] = seen.get(leaf, -1) + 1
+            names.append(f"{leaf}#{seen[leaf]}")
+        self.labels = {a: names[i] for i in range(len(names)) for a in block.beneath[i]}
+        self.facts = [(1 << i, name) for i, name in enumerate(names)]
+        self.facts += [(e.mask, _renamed(e.text, self.labels)) for e in block.edges if not e.equality]
+        self.facts += [(1 << i | 1 << j, _window(w, self.labels)) for i, j, w in block.windows]
+        self.facts += [
+            (reads, _renamed(op.predicate, self.labels))
+            for reads, op in block.filters
+            if reads.bit_count() > 1
+        ]
+        self.facts.sort(key=lambda fact: fact[1])
+        self.classes = [
+            [(mask, _renamed(column, self.labels)) for column, mask in members.items()]
+            for members in block.class_members
+        ]
+
+    def sign(self, mask: int, kept: Iterable[str] | None) -> str:
+        """The signature of a set; `kept` are its columns, None when all of its inputs' are."""
+        parts = ["join", *(fact for needs, fact in self.facts if not needs & ~mask)]
+        equal = [sorted(c for side, c in members if side & mask) for members in self.classes]
+        parts += sorted("=".join(e) for e in equal if len(e) > 1)
+        parts += ["*"] if kept is None else sorted(_renamed(c, self.labels) for c in kept)
+        return _digest(parts)
 
 
 def _window(window: Window, labels: Mapping[str, str]) -> str:

@@ -102,12 +102,11 @@ def placing(ledger: Ledger, space: PlanSpace, sites: Ints) -> Floats:
     open_ = np.array([nodes[n].schedulable for n in sites])
     force = {p.operator: p.node for p in problem.in_force if p.query == space.query.name}
     name = space.query.name
-    plain = open_.all() and not problem.pinned and not problem.forbidden
+    if open_.all() and not problem.pinned and not problem.forbidden and not space.restricted:
+        return np.where(fits, 0.0, np.inf)
     for way, recipe in enumerate(space.recipes):
         for op in recipe:
             key = f"{name}/{op.id}"
-            if plain and not op.nodes:
-                continue
             banned = problem.forbidden.get(key, frozenset())
             pinned = problem.pinned.get(key)
             for i, site in enumerate(sites):

@@ -14,11 +14,8 @@ def named(problem: Problem, space: PlanSpace) -> set[int]:
     index = problem.cluster.index
     names = {o for s in space.query.sources.values() for o in problem.streams[s].origins}
     names.update(space.query.deliver_to)
-    for recipe in space.recipes:
-        for op in recipe:
-            names.update(op.nodes)
-            if f"{space.query.name}/{op.id}" in problem.pinned:
-                names.add(problem.pinned[f"{space.query.name}/{op.id}"])
+    names.update(n for op in space.query.operators for n in op.nodes)
+    names.update(node for key, node in problem.pinned.items() if key.startswith(f"{space.query.name}/"))
     names.update(p.node for p in problem.in_force if p.query == space.query.name)
     return {index[n] for n in names if n in index}
 
