@@ -6,11 +6,14 @@ import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics, Process
-from weir_operator.local.processes import Processes
+
+if TYPE_CHECKING:  # the operator's image has no runtime in it
+    from weir_operator.local.processes import Processes
 
 TIMEOUT = 1.0
 """[s] A fragment that does not answer in time is left out of this round."""
