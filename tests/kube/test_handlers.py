@@ -30,10 +30,10 @@ def found(runner: Any = None) -> kopf.OperatorRegistry:
     return registry(runner or Woken(), Health())
 
 
-def test_only_startup_event_probe_and_cleanup_handlers() -> None:
+def test_only_login_startup_event_probe_and_cleanup_handlers() -> None:
     kopf_registry = found()
     kinds = {h.activity.value for h in kopf_registry._activities.get_all_handlers() if h.activity}
-    assert kinds == {"startup", "cleanup", "probe"}
+    assert kinds == {"authentication", "startup", "cleanup", "probe"}
     assert not list(kopf_registry._changing.get_all_handlers())
     assert not list(kopf_registry._spawning.get_all_handlers())
     assert not list(kopf_registry._webhooks.get_all_handlers())

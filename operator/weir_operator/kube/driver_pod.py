@@ -15,7 +15,7 @@ SECRETS_PATH = "/etc/weir/secrets"
 
 GRACE_SECONDS = 60  # a batch under way is committed before the process ends
 
-_USER = 10001  # of the images
+_USER = 185  # of the images
 
 RESTRICTED_POD: Mapping[str, Any] = {
     "runAsNonRoot": True,

@@ -22,8 +22,12 @@ KINDS = (
 
 
 def registry(runner: Runner, health: Health) -> kopf.OperatorRegistry:
-    """Handlers of startup, event, probe and cleanup: those that leave no trace in users' objects."""
+    """Handlers of login, startup, event, probe and cleanup: they leave no trace in users' objects."""
     found = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=found)
+    def login(**given: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**given) or kopf.login_with_kubeconfig(**given)
 
     @kopf.on.startup(registry=found)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:

@@ -37,6 +37,7 @@ def run(settings: Settings, context: str | None = None) -> None:
     try:
         kopf.run(
             registry=registry(runner, health),
+            identity=settings.identity,
             standalone=True,
             clusterwide=not settings.watch_namespaces,
             namespaces=(*settings.watch_namespaces, settings.namespace) if settings.watch_namespaces else (),
