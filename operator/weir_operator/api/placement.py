@@ -127,6 +127,13 @@ class PlacementStatus(Status):
         description="The last ten decisions, also those not to act.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
+    owned: Annotated[list[Annotated[str, Field(max_length=63)]], Field(max_length=1000)] = Field(
+        default_factory=list,
+        description="Fragments that were started for it and not yet cleared away.",
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+    pinned_revision: int | None = Field(None, description="Revision that a rollback holds.")
+    drift: AnyObject | None = Field(None, description="Since when the headroom is low; the last moves.")
 
 
 class Placement(Model):
