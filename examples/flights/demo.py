@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from rich.table import Table
 from weir_operator.controller.decision import Event
 from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.snapshot import Process
+from weir_operator.controller.statistics import measured_by_fragment
 from weir_operator.controller.world import World
 from weir_operator.local.audit import audit
 from weir_operator.local.machine import Machine, Options
@@ -54,7 +56,7 @@ class Demo:
     def __post_init__(self) -> None:
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir(parents=True)
-        knobs = Knobs(trigger_ms=500, heap_mb=384)
+        knobs = Knobs(trigger_ms=500, heap_mb=512)
         options = Options(MANIFESTS, OUT / "run", Path("."), knobs, Path(".weir/calibration.json"))
         self.machine = Machine(options, self._complain)
         self.machine.cluster.on_event(self._event)
@@ -88,6 +90,7 @@ class Demo:
             assert snapshot is not None
             self.pauses.look(snapshot.processes)
             self.dropped = max([self.dropped, *(m.dropped_rows for m in snapshot.metrics.values())])
+            self._note()
             self._move_one_back_cold()
             table = progress(self.machine.loop)
             table.title = f"{self._clock()} {what}"
@@ -96,6 +99,21 @@ class Demo:
                 return
             time.sleep(self.machine.options.period)
         self.console.print(f"[red]not done after {self.limit:.0f} s")
+
+    def _note(self) -> None:
+        """One line a round: what was measured and what the loop made of it (for plots, and to look into)."""
+        loop = self.machine.loop
+        assert loop.snapshot is not None
+        readings = measured_by_fragment(loop.snapshot.previous_metrics, loop.snapshot.metrics)
+        line = {
+            "at": round(time.monotonic() - self.begin, 1),
+            "headroom": {n: v.get("headroom") for n, v in loop.last.explain.items()},
+            "rates": next((v["rates"] for v in loop.last.explain.values() if v.get("rates")), {}),
+            "cores": {n: round(m.cpu / 1e6, 3) for n, m in readings.items()},
+            "batch": {n: round(m.batch_seconds, 2) for n, m in loop.snapshot.metrics.items()},
+        }
+        with open(OUT / "rounds.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
 
     @staticmethod
     def _all_run(processes: tuple[Process, ...]) -> bool:

@@ -23,7 +23,13 @@ spec:
   schema: k BIGINT, v BIGINT, ts TIMESTAMP
   eventTime: {{column: ts, watermark: 1s}}
   source: {{files: {{uri: in/clicks, format: arrow}}}}
+  origin: {{node: n1}}
   rate: 100
+---
+apiVersion: weir.dev/v1alpha1
+kind: PlacementPolicy
+metadata: {{name: near}}
+spec: {{objective: network-usage, strategy: {{name: exact-dp}}}}
 ---
 apiVersion: weir.dev/v1alpha1
 kind: StreamQuery
@@ -33,6 +39,7 @@ spec:
     SELECT c.k, window.end, count(*) AS n, sum(c.v) AS total FROM clicks c
     WHERE c.v > {least} GROUP BY c.k, window(c.ts, '10 seconds')
   sink: {{files: {{uri: out/sums, format: parquet}}}}
+  policy: near
 ---
 apiVersion: v1
 kind: Node
@@ -67,7 +74,7 @@ class Place:
     def build(self) -> Machine:
         """A controller, as it starts after its predecessor was killed."""
         options = Options(
-            (str(self.folder / "all.yaml"),), self.folder / "run", self.folder, Knobs(heap_mb=384)
+            (str(self.folder / "all.yaml"),), self.folder / "run", self.folder, Knobs(heap_mb=512)
         )
         return Machine(options, lambda findings: self.complaints.extend(map(str, findings)))
 

@@ -333,7 +333,8 @@ def _assess(work: _Work) -> None:
                     text = f"{spec.name} runs on {owner.node}, not on {owner.wanted_node}"
                     work.events.append(Event(name, "OffItsPin", text, warning=True))
                 if owner and owner.state == "failed":
-                    text = f"{spec.name} failed and is started again: {owner.message}"
+                    again = f"start {owner.restarts + 2}"
+                    text = f"{spec.name} failed and is started again ({again}): {owner.message}"
                     work.events.append(Event(name, "FragmentFailed", text, warning=True))
 
 

@@ -61,6 +61,10 @@ def next_step(
     past = tuple(Stop(p.fragment, p.epoch, "superseded") for p in _live(processes) if p.epoch < epoch)
     later = [p for p in _live(processes) if p.epoch > epoch]
     handover = lease.handover if lease else None
+    if owner and owner.state == "finished" and owner.build == wanted.build:
+        # All is written: there is nothing left to move.
+        spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
+        return Step(past + spare, "finished", owner)
     if owner and _fits(owner, wanted) and owner.state not in ("stopped", "lost") and not owner.terminating:
         return _settled(wanted, owner, later, handover, past, layout)
     candidates = [p for p in later if _fits(p, wanted) and p.state not in ("stopped", "lost")]
@@ -110,8 +114,6 @@ def _settled(
     if owner.state == "standby" and handover != owner.epoch:
         # It holds no lease that would let it begin (its predecessor's lease was lost with the storage).
         return Step((*past, *spare, HandOver(owner.fragment, owner.epoch)), "starting", owner)
-    if owner.state == "finished":
-        return Step(past + spare, "finished", owner)
     return Step(past + spare, "running" if owner.state == "running" else "starting", owner)
 
 

@@ -13,10 +13,12 @@ from weir_placement.model.problem import Overheads, Query
 
 @dataclass(frozen=True)
 class Calibration:
-    """`costs` by kind [CPU-us per input tuple]; `pair` and `out` of a join; overheads of a fragment."""
+    """`costs` by kind [CPU-us per input tuple], `out` of a join's output row and `read` of a row that a
+    fragment reads from a source; overheads of a fragment."""
 
     costs: Mapping[str, float] = field(default_factory=dict)
-    out: float = 0.0  # [CPU-us per output row of a join]
+    out: float = 0.0
+    read: float = 0.0
     overheads: Overheads = field(default_factory=Overheads)
 
     @staticmethod
@@ -25,12 +27,17 @@ class Calibration:
         if path is None or not path.exists():
             return Calibration()
         raw = json.loads(path.read_text())
-        return Calibration(raw["costs"], raw["out"], Overheads(**raw["overheads"]))
+        return Calibration(raw["costs"], raw["out"], raw["read"], Overheads(**raw["overheads"]))
 
     def save(self, path: Path) -> None:
         """JSON that `load` reads."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        told = {"costs": dict(self.costs), "out": self.out, "overheads": vars(self.overheads)}
+        told = {
+            "costs": dict(self.costs),
+            "out": self.out,
+            "read": self.read,
+            "overheads": vars(self.overheads),
+        }
         path.write_text(json.dumps(told, indent=1) + "\n")
 
     def query(self, query: Query) -> Query:
@@ -40,10 +47,12 @@ class Calibration:
         """
         if not self.costs:
             return query
-        return replace(query, operators=tuple(self._operator(op) for op in query.operators))
+        return replace(query, operators=tuple(self.operator(op, query) for op in query.operators))
 
-    def _operator(self, op: Operator) -> Operator:
+    def operator(self, op: Operator, query: Query) -> Operator:
+        """One operator; the one that reads a source pays for the reading."""
         cost = self.costs.get(op.kind)
         if cost is None:
             return op
-        return replace(op, cost=cost, cost_out=self.out) if op.kind == "join" else replace(op, cost=cost)
+        cost += self.read * sum(name in query.sources for name in op.inputs) / len(op.inputs)
+        return replace(op, cost=cost, cost_pair=0.0, cost_out=self.out if op.kind == "join" else 0.0)

@@ -38,6 +38,7 @@ class LocalCluster:
         self._layout = layout
         self._objects = objects
         self._told: list[Callable[[Event], None]] = []
+        self._last: dict[tuple[str, str], Event] = {}
 
     def on_event(self, tell: Callable[[Event], None]) -> None:
         """`tell` is called with every event."""
@@ -110,7 +111,10 @@ class LocalCluster:
         self.store.write_status(status)
 
     def emit(self, event: Event) -> None:
-        """To the log of events and to whoever listens."""
+        """To the log of events and to whoever listens; the same again is not news."""
+        if self._last.get((event.query, event.reason)) == event:
+            return
+        self._last[event.query, event.reason] = event
         self.store.emit(event)
         for tell in self._told:
             tell(event)

@@ -126,10 +126,7 @@ class Processes:
         state = PHASES.get(told.get("phase", ""), "starting")
         message = told.get("error") or ""
         if _gone(entry) and state in ("starting", "standby", "running"):
-            state, message = (
-                "failed",
-                message or f"the process ended without a word; see logs of {entry['fragment']}",
-            )
+            state, message = "failed", message or self._last_words(entry)
         return Process(
             fragment=entry["fragment"],
             epoch=entry["epoch"],
@@ -142,6 +139,11 @@ class Processes:
             message=message,
             terminating="stopping" in entry,
         )
+
+    def _last_words(self, entry: dict[str, Any]) -> str:
+        log = self._logs / f"{self._path(entry['fragment'], entry['epoch']).stem}.log"
+        lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+        return lines[-1] if lines else f"the process ended without a word; see {log}"
 
     def port_of(self, fragment: str, epoch: int) -> int | None:
         """Where /metrics is; None before it is known."""

@@ -1,0 +1,146 @@
+"""Run one fragment over a log that is full already, on one core, and watch CPU time against rows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
+from weir_placement.model.operators import Operator
+from weir_runtime.names import read_json
+
+from weir_operator.local.scrape import parse_metrics
+
+ROWS_A_FILE = 5_000
+LOOK = 0.2
+"""[s] between two readings."""
+SCHEMA = pa.schema(
+    [("k", pa.int64()), ("g", pa.int64()), ("v", pa.float64()), ("ts", pa.timestamp("us", "UTC"))]
+)
+COLUMNS = tuple(
+    TypedColumn(name, kind)
+    for name, kind in (("k", "BIGINT"), ("g", "BIGINT"), ("v", "DOUBLE"), ("ts", "TIMESTAMP"))
+)
+ROW_GAP = 1_000
+"""[us] of event time between two rows."""
+
+
+@dataclass(frozen=True)
+class Saturated:
+    """What one run gave: over the second half of the rows, when start-up and compilation are past.
+
+    `cpu_per_row` [CPU-us per source row]; `rows_per_core` [rows/s]: the rate that fills one core;
+    `wall_rate` [rows/s]: what came in this run; `out_per_row`: output rows per source row.
+    """
+
+    cpu_per_row: float
+    wall_rate: float
+    out_per_row: float
+
+    @property
+    def rows_per_core(self) -> float:
+        """The rate at which one core is full."""
+        return 1e6 / self.cpu_per_row
+
+
+def write_log(folder: Path, files: int, keys: int, seed: int) -> None:
+    """`files` files of rows: k uniform below `keys`, g below 50, v in [0, 1), one row a millisecond."""
+    chance = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(files):
+        first = 1_600_000_000_000_000 + number * ROWS_A_FILE * ROW_GAP
+        columns = [
+            pa.array(chance.integers(0, keys, ROWS_A_FILE)),
+            pa.array(chance.integers(0, 50, ROWS_A_FILE)),
+            pa.array(chance.random(ROWS_A_FILE)),
+            pa.array(first + np.arange(ROWS_A_FILE) * ROW_GAP, SCHEMA.field("ts").type),
+        ]
+        path = str(folder / f"{number:010d}.arrow")
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+            writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA))
+    (folder / "END").touch()
+
+
+def saturate(
+    name: str, operators: Sequence[Operator], logs: dict[str, Path], folder: Path, core: int = 0
+) -> Saturated:
+    """Runs the operators over the logs (by alias) to the end, pinned to one core.
+
+    Raises:
+        OSError: the fragment failed; its log is in `folder`.
+    """
+    inputs = tuple(
+        Input(
+            alias,
+            "source",
+            f"calibration/{alias}",
+            {"files": {"uri": str(log), "format": "arrow"}},
+            COLUMNS,
+            "ts",
+            1_000_000,
+        )
+        for alias, log in logs.items()
+    )
+    spec = FragmentSpec(
+        name=name,
+        namespace="calibration",
+        query=name,
+        node="this",
+        epoch=1,
+        inputs=inputs,
+        operators=tuple(operators),
+        output=Output("noop"),
+        checkpoint=str(folder / name / "checkpoint"),
+        lease=str(folder / name / "lease.json"),
+        state=str(folder / name / "state.json"),
+        trigger_ms=0,
+        max_batches=2,
+    )
+    path = folder / name / "spec.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(spec.to_json())
+    with open(folder / name / "log", "wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "weir_runtime", str(path)],
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        )
+        readings = _watch(process, spec)
+    if process.returncode != 0 or len(readings) < 4:
+        raise OSError(f"{name} ended with {process.returncode}; see {folder / name / 'log'}")
+    total = readings[-1][1]
+    late = [r for r in readings if r[1] >= total / 2]
+    first, last = late[0] if len(late) > 1 else readings[len(readings) // 2], readings[-1]
+    rows = last[1] - first[1]
+    return Saturated(1e6 * (last[2] - first[2]) / rows, rows / (last[0] - first[0]), last[3] / total)
+
+
+def _watch(process: subprocess.Popen[bytes], spec: FragmentSpec) -> list[tuple[float, float, float, float]]:
+    """(time, source rows, CPU seconds, rows out) whenever the rows have grown."""
+    readings: list[tuple[float, float, float, float]] = []
+    while process.poll() is None:
+        time.sleep(LOOK)
+        told = read_json(Path(spec.state)) or {}
+        if told.get("phase") != "running":
+            continue
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/metrics", timeout=1) as answer:
+                seen = parse_metrics(answer.read().decode(), spec.name, 1, time.time())
+        except OSError:
+            continue
+        rows = sum(seen.operators[i.name].rows_in for i in spec.inputs if i.name in seen.operators)
+        last = seen.operators.get(spec.operators[-1].id)
+        if rows and (not readings or rows > readings[-1][1]):
+            readings.append((seen.at, rows, seen.cpu_seconds, last.rows_out if last else 0.0))
+    return readings
