@@ -161,17 +161,12 @@ class JoinBlock:
         return tuple(neighbours)
 
     def join_text(self, a: int, b: int) -> tuple[str, tuple[str, ...]]:
-        """The predicate of the join of A and B with the columns it reads: one equality for each class
-        that meets here, and every other conjunct that can be checked first here."""
+        """The predicate of the join of A and B with the columns it reads: the equalities of each
+        class that meets here, and every other conjunct that can be checked first here."""
         both = a | b
         texts: list[str] = []
         for edges, members in zip(self.classes, self.class_members, strict=True):
-            crossing = sorted(e.text for e in edges if e.mask & a and e.mask & b and not e.mask & ~both)
-            sides = [sorted(c for c, mask in members.items() if mask & side) for side in (a, b)]
-            if crossing:
-                texts.append(crossing[0])
-            elif all(sides):
-                texts.append(f"{sides[0][0]} = {sides[1][0]}")
+            texts += _equalities(edges, members, a, b)
         texts += [
             e.text for e in self.edges if not e.equality and e.mask & a and e.mask & b and not e.mask & ~both
         ]
@@ -220,6 +215,43 @@ def _forest(equalities: Iterable[Edge]) -> list[Edge]:
     return kept
 
 
+def _equalities(edges: tuple[Edge, ...], members: Mapping[str, int], a: int, b: int) -> list[str]:
+    """As many equalities as make one of a class's columns in A and in B, written ones first.
+
+    A set with columns of the class in two inputs has them equal already; within one input two of
+    them may still differ (b.k = c.k AND b.k = c.m). A column whose conditions are all checked inside
+    a set may have been dropped there, so it is not read again.
+    """
+    equal: dict[str, str] = {}
+
+    def root(column: str) -> str:
+        while column in equal:
+            column = equal[column]
+        return column
+
+    sides: list[list[str]] = []
+    for side in (a, b):
+        inside = {mask for mask in members.values() if mask & side}
+        open_ = sorted({c for e in edges if e.mask & ~side for c in e.columns if members[c] & side})
+        if len(inside) > 1:
+            equal.update(dict.fromkeys(open_[1:], open_[0]))
+        sides.append(open_)
+    written = sorted((e for e in edges if e.mask & a and e.mask & b and not e.mask & ~(a | b)), key=_text)
+    pairs = [(*e.columns, e.text) for e in written]
+    pairs += [(left, right, f"{left} = {right}") for left in sides[0] for right in sides[1]]
+    texts = []
+    for left, right, text in pairs:
+        x, y = root(left), root(right)
+        if x != y:
+            equal[x] = y
+            texts.append(text)
+    return texts
+
+
+def _text(edge: Edge) -> str:
+    return edge.text
+
+
 def _halves(mask: int) -> Iterator[tuple[int, int]]:
     """Every split of a set in two, the first half holding the lowest bit."""
     lowest = mask & -mask
@@ -235,10 +267,13 @@ def _halves(mask: int) -> Iterator[tuple[int, int]]:
 _EQUALITY = re.compile(r"([\w`]+\.[\w.`]+) = ([\w`]+\.[\w.`]+)")
 
 
-def block_of(query: Query, root: str, single_reader: frozenset[str]) -> JoinBlock | None:
+def block_of(
+    query: Query, root: str, single_reader: frozenset[str], types: Mapping[str, str] | None = None
+) -> JoinBlock | None:
     """The block whose result is that of operator `root`, or None when no join is in reach.
 
-    Goes down through joins, filters and plain projections that have one reader.
+    `types` by qualified column: an equality of unlike types (BIGINT = DOUBLE) is not transitive, so it
+    belongs to no class. Goes down through joins, filters and plain projections that have one reader.
     """
     operators = {op.id: op for op in query.operators}
     inputs: list[str] = []
@@ -269,7 +304,11 @@ def block_of(query: Query, root: str, single_reader: frozenset[str]) -> JoinBloc
         return None
     beneath = tuple(tuple(sorted(_aliases(query, operators, name))) for name in inputs)
     reads = [(_mask(covers, op.columns) or below, op) for below, op in filters]
-    edges = _edges((op for _, _, op in joins), covers)
+    known = types or {}
+    edges = [
+        replace(e, equality=e.equality and len({known.get(c) for c in e.columns}) == 1)
+        for e in _edges((op for _, _, op in joins), covers)
+    ]
     windows = [
         (covers[w.left].bit_length() - 1, covers[w.right].bit_length() - 1, w)
         for _, _, op in joins

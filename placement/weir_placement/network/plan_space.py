@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -80,6 +81,12 @@ class _Builder:
     recipes: list[tuple[Operator, ...] | _Recipe] = field(default_factory=list)
     aliases: dict[int, str] = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Type by qualified source column."""
+        streams = self.problem.streams
+        return {f"{a}.{c.name}": c.type for a, s in self.query.sources.items() for c in streams[s].columns}
 
     def stream(self, signature: str, flows: tuple[Flow, ...]) -> int:
         """Adds a stream, whose ways follow."""
@@ -171,7 +178,7 @@ def _derive(build: _Builder, name: str, once: frozenset[str]) -> int:
     if name in build.known:
         return build.known[name]
     op = next(o for o in build.query.operators if o.id == name)
-    block = None if build.query.fixed_order else block_of(build.query, name, once)
+    block = None if build.query.fixed_order else block_of(build.query, name, once, build.types)
     if block is not None and len(block.inputs) <= MAX_BLOCK:
         build.known[name] = _block(build, block, name, once)
     else:

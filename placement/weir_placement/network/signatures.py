@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from weir_placement.network.join_block import JoinBlock
 
 
+_ALIAS = re.compile(r"""'[^']*'|"[^"]*"|\b(\w+)\.""")  # not what stands in a string
+
+
 def _digest(parts: Iterable[str]) -> str:
     return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 
 def _renamed(text: str, labels: Mapping[str, str]) -> str:
-    return re.sub(r"\b(\w+)\.", lambda m: labels.get(m[1], m[1]) + ".", text)
+    return _ALIAS.sub(lambda m: labels.get(m[1], m[1]) + "." if m[1] else m[0], text)
 
 
 def _aliases_in(op: Operator) -> list[str]:
