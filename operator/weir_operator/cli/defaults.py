@@ -15,9 +15,9 @@ def print_defaults(paths: Sequence[str], namespace: str) -> int:
         ManifestError: they have errors.
     """
     from weir_operator.manifests.load import load
-    from weir_operator.manifests.objects import DEFAULT_POLICY, DEFAULT_TOPOLOGY
+    from weir_operator.manifests.objects import default_policy, default_topology
 
-    items: list[Any] = [DEFAULT_POLICY, DEFAULT_TOPOLOGY]
+    items: list[Any] = [default_policy(), default_topology()]
     if paths:
         objects = load(paths, namespace).objects
         items = [item for key in objects.documents for item in [objects.get(key)] if key.kind != "Node"]

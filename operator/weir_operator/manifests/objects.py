@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from weir_operator.api.base import Metadata
@@ -58,11 +59,11 @@ class Objects:
 
     def policy(self, name: str) -> PlacementPolicy | None:
         """A policy; `default` is built in."""
-        return self.policies.get(name) or (DEFAULT_POLICY if name == "default" else None)
+        return self.policies.get(name) or (default_policy() if name == "default" else None)
 
     def topology(self, name: str) -> NetworkTopology | None:
         """A topology; `default` is built in."""
-        return self.topologies.get(name) or (DEFAULT_TOPOLOGY if name == "default" else None)
+        return self.topologies.get(name) or (default_topology() if name == "default" else None)
 
     def place(self, finding: Finding) -> Finding:
         """The finding with its file and line, when its object came from a file."""
@@ -70,8 +71,16 @@ class Objects:
         return finding.at(document.file, document.line(finding.path)) if document else finding
 
 
-DEFAULT_POLICY = PlacementPolicy(metadata=Metadata(name="default"))
-DEFAULT_TOPOLOGY = NetworkTopology(metadata=Metadata(name="default"))
+@cache
+def default_policy() -> PlacementPolicy:
+    """The built-in policy; made when it is needed, because its validators take a while to build."""
+    return PlacementPolicy(metadata=Metadata(name="default"))
+
+
+@cache
+def default_topology() -> NetworkTopology:
+    """The built-in topology: nothing is far, no link is narrow."""
+    return NetworkTopology(metadata=Metadata(name="default"))
 
 
 def from_documents(

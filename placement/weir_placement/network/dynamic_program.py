@@ -17,10 +17,13 @@ graph W is O(3^K) and T is O(2^K).
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -86,7 +89,23 @@ class Step:
     inputs: tuple[Step, ...] = ()
 
 
-@njit(cache=True)
+_SMALL = 5_000
+"""Inner steps that plain Python does in less time than it takes to load numba (half a second)."""
+
+
+def _program(steps: int) -> Callable[..., None]:
+    """The program, compiled unless it is small and numba is not there yet; the same loops either way."""
+    return _run if steps < _SMALL and "numba" not in sys.modules else _compiled()
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Callable[..., None]:
+    from numba import njit
+
+    function: Any = njit(cache=True)(_run)
+    return function  # type: ignore[no-any-return]
+
+
 def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
     latency,
     limit,
@@ -169,7 +188,9 @@ def solve(
     """
     shape = present.shape
     table = Table(np.empty(shape), np.empty(shape), np.empty(shape, np.int64), np.empty(shape, np.int64))
-    _run(
+    nodes = shape[1]
+    run = _program(len(ways.inputs) * nodes + ways.streams * nodes * nodes)
+    run(
         latency,
         np.full(latency.shape, np.inf) if limit is None else limit,
         ways.bytes_per_second,
