@@ -30,7 +30,10 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER) -> int:
     from weir_operator.local.store import Store
 
     store = Store(run_folder)
-    table = Table("query", "ready", "reason", "headroom", "fragments", "nodes", "revision", "proposed")
+    table = Table()
+    table.add_column("query", no_wrap=True)
+    for column in ("ready", "headroom", "fragments", "revision", "proposed", "why"):
+        table.add_column(column)
     for placement in store.placements():
         meta, told = placement["metadata"], placement["status"]
         seen = store.status("StreamQuery", meta["namespace"], meta["name"])
@@ -39,12 +42,11 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER) -> int:
         table.add_row(
             f"{meta['namespace']}/{meta['name']}",
             ready.get("status", "Unknown"),
-            f"{ready.get('reason', '')}: {ready.get('message', '')}",
             "-" if headroom is None else f"{headroom:.2f}",
             told.get("ready") or "-",
-            told.get("nodes") or "-",
             str(placement["spec"].get("revision", 0)),
             str((told.get("proposed") or {}).get("revision", "-")),
+            f"{ready.get('reason', '')}: {ready.get('message', '')}; on {told.get('nodes') or 'no node'}",
         )
     Console().print(table)
     return 0
