@@ -52,7 +52,7 @@ kind: Node
 metadata: {{name: n2}}
 status: {{allocatable: {{cpu: "1", memory: 8Gi}}}}
 """
-DEADLINE = 150.0
+DEADLINE = 240.0
 """[s] A condition that has not come by then never comes."""
 
 
