@@ -249,3 +249,6 @@ class Fragment:
                 first = starts[item.spec.name]["at"]["next"] if starts else item.spec.start
                 late = late_rows(Path(self.spec.sidelog) / item.spec.name, first, place["next"])
                 self.metrics.late.labels(**labels).inc(late)
+            if item.spec.kind == "source" and "kafka" in item.spec.source and starts:
+                late = item.log.late(starts[item.spec.name]["at"], place)
+                self.metrics.late.labels(**labels).inc(late)

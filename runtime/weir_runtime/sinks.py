@@ -47,7 +47,7 @@ class ConsoleSink:
 
 
 class KafkaSink:
-    """JSON to a topic, with the row id in the header `weir-row`; at least once for outside readers,
+    """JSON to a topic, the row id as hexadecimal text in the header `weir-row`; at least once for readers,
     who drop an id that they have seen."""
 
     def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]]) -> None:
@@ -69,7 +69,7 @@ class KafkaSink:
         for row, key in zip(rows, table.column(ID).to_pylist(), strict=True):
             value = json.dumps(row, default=str).encode()
             size += len(value)
-            sent.append(self._producer.send(self._topic, value, headers=[("weir-row", key)]))
+            sent.append(self._producer.send(self._topic, value, headers=[("weir-row", key.hex().encode())]))
         self._producer.flush()
         for future in sent:
             future.get(timeout=30)

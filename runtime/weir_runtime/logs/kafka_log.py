@@ -1,0 +1,237 @@
+"""A source's log as a Kafka topic: JSON messages, read again by partition and offset."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+from numpy.typing import NDArray
+from weir_placement.model.fragment import FragmentError
+
+from weir_runtime.logs.file_log import write_batch
+from weir_runtime.logs.lateness import check_times, clock_after, on_time
+from weir_runtime.logs.log import Advance, Log, Place, row_ids
+
+OFFSET_BITS = 48
+"""A row id is the partition and the offset."""
+
+BATCH_ROWS = 5_000
+"""Messages of a partition in what counts as one batch."""
+
+SECRETS = Path("/etc/weir/secrets")
+PATIENCE = 60.0
+"""[s] A topic that is not there yet is waited for this long."""
+
+
+def client_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a client of kafka-python from a source's or a sink's options. User, password and
+    authority come from files of mounted secrets. Raises FragmentError for what is missing."""
+    if not options.get("bootstrapServers"):
+        raise FragmentError("kafka.bootstrapServers: missing; give host:port of the brokers")
+    settings: dict[str, Any] = {"bootstrap_servers": options["bootstrapServers"].split(",")}
+    security = options.get("security")
+    if not security:
+        return settings
+    settings["security_protocol"] = security["protocol"]
+    if security["protocol"].startswith("SASL_"):
+        settings["sasl_mechanism"] = security["mechanism"]
+        settings["sasl_plain_username"] = _secret(security["secretRef"], "username")
+        settings["sasl_plain_password"] = _secret(security["secretRef"], "password")
+    if security.get("caSecretRef"):
+        settings["ssl_cafile"] = str(SECRETS / security["caSecretRef"] / "ca.crt")
+    return settings
+
+
+def _secret(name: str, key: str) -> str:
+    path = SECRETS / name / key
+    if not path.exists():
+        raise FragmentError(f"kafka.security.secretRef: no key {key} in the secret {name}")
+    return path.read_text().rstrip("\n")
+
+
+class KafkaLog(Log):
+    """`place` is {"next": {partition: offset}, "max": {partition: running maximum [us] or null}}.
+
+    Lateness is decided in each partition by itself; the clock is the slowest partition's, so a
+    partition that has no rows holds it. Partitions that are added later are not read.
+
+    Args:
+        options: bootstrapServers, topic, and optionally format (json), startingOffsets, security.
+        schema: the stream's columns, the keys of the JSON objects; times as ISO 8601 in UTC.
+        event_time: one of them, of type timestamp.
+        delay: watermark delay [us].
+        sidelog: folder for late rows; "" for none.
+    """
+
+    def __init__(
+        self, options: dict[str, Any], schema: pa.Schema, event_time: str, delay: int, sidelog: str
+    ) -> None:
+        if "topic" not in options:
+            raise FragmentError("source.kafka.topic: missing; give the topic to read")
+        if options.get("format", "json") != "json":
+            raise FragmentError(f"source.kafka.format: {options['format']!r}; only json is read")
+        self._options = options
+        self._topic: str = options["topic"]
+        self._rows = schema
+        self._event_time = event_time
+        self._delay = delay
+        self._sidelog = sidelog
+        self._open: KafkaConsumer | None = None
+        self.schema = schema.append(pa.field("_id", pa.binary()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Connections stay in their process."""
+        return self.__dict__ | {"_open": None}
+
+    def start(self) -> Place:
+        """The oldest or the newest offsets. Raises TimeoutError when there is no such topic."""
+        deadline = time.monotonic() + PATIENCE
+        while not (numbers := self._consumer().partitions_for_topic(self._topic)):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no topic {self._topic} on {self._options['bootstrapServers']}")
+            time.sleep(0.5)
+        partitions = [TopicPartition(self._topic, number) for number in sorted(numbers)]
+        newest = self._options.get("startingOffsets", "earliest") == "latest"
+        ask = self._consumer().end_offsets if newest else self._consumer().beginning_offsets
+        offsets = ask(partitions)
+        return {
+            "next": {str(p.partition): offsets[p] for p in partitions},
+            "max": {str(p.partition): None for p in partitions},
+        }
+
+    def advance(self, place: Place, clock: int, most: int) -> Advance:
+        """Reads the event times of new messages. A broker that does not answer is nothing new."""
+        try:
+            ends = self._ends(place)
+            following = {key: min(ends[key], at + most * BATCH_ROWS) for key, at in place["next"].items()}
+            maxima = {
+                key: self._maximum(key, place["next"][key], following[key], place["max"][key])
+                for key in following
+            }
+        except KafkaError:
+            return Advance(place, clock, False)
+        now = min(clock_after(maximum, self._delay) for maximum in maxima.values())
+        return Advance({"next": following, "max": maxima}, max(clock, now), False)
+
+    def backlog(self, place: Place) -> int:
+        """Batches that wait."""
+        try:
+            ends = self._ends(place)
+        except KafkaError:
+            return 0
+        return sum(-(-max(0, ends[key] - at) // BATCH_ROWS) for key, at in place["next"].items())
+
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """Rows on time; the others go to the side log, under their partition and the range's first offset."""
+        for key, beyond in end["next"].items():
+            first = start["next"][key]
+            if first == beyond:
+                continue
+            table, offsets = self._table(key, first, beyond)
+            times = self._times(table, key, offsets)
+            keep = on_time(times, start["max"][key], self._delay)
+            table = table.append_column("_id", row_ids(int(key), offsets, OFFSET_BITS))
+            if not keep.all() and self._sidelog:
+                late = table.filter(pa.array(~keep))
+                write_batch(Path(self._sidelog) / f"{int(key):05d}-{first:015d}.arrow", late)
+            yield from table.filter(pa.array(keep)).to_batches()
+
+    def late(self, start: Place, end: Place) -> int:
+        """Late rows between two positions, from the side log."""
+        total = 0
+        for path in Path(self._sidelog).glob("*.arrow") if self._sidelog else ():
+            key, first = str(int(path.stem[:5])), int(path.stem[6:])
+            if start["next"].get(key, 0) <= first < end["next"].get(key, 0):
+                with pa.memory_map(str(path)) as file:
+                    total += pa.ipc.open_file(file).read_all().num_rows
+        return total
+
+    def _consumer(self) -> KafkaConsumer:
+        if self._open is None:
+            self._open = KafkaConsumer(
+                **client_settings(self._options), enable_auto_commit=False, isolation_level="read_committed"
+            )
+        return self._open
+
+    def _ends(self, place: Place) -> dict[str, int]:
+        asked = {key: TopicPartition(self._topic, int(key)) for key in place["next"]}
+        ends = self._consumer().end_offsets(list(asked.values()))
+        return {key: max(place["next"][key], ends[partition]) for key, partition in asked.items()}
+
+    def _messages(self, key: str, first: int, beyond: int) -> tuple[list[bytes], list[int]]:
+        """Values and offsets in [first, beyond); gaps (of transactions) and empty messages are left out."""
+        consumer, partition = self._consumer(), TopicPartition(self._topic, int(key))
+        consumer.assign([partition])
+        consumer.seek(partition, first)
+        values, offsets = [], []
+        deadline = time.monotonic() + PATIENCE
+        while consumer.position(partition) < beyond:
+            for record in consumer.poll(timeout_ms=1000).get(partition, []):
+                if record.offset < beyond and record.value is not None:
+                    values.append(record.value)
+                    offsets.append(record.offset)
+            if offsets and offsets[-1] == beyond - 1:
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"topic {self._topic}, partition {key}: nothing more from {first} on")
+        if first < beyond and not offsets:
+            raise ValueError(
+                f"topic {self._topic}, partition {key}: nothing is left from offset {first} to {beyond}"
+            )
+        return values, offsets
+
+    def _table(self, key: str, first: int, beyond: int) -> tuple[pa.Table, NDArray[np.uint64]]:
+        values, offsets = self._messages(key, first, beyond)
+        return parse(values, self._rows, f"topic {self._topic}, partition {key}"), np.array(
+            offsets, np.uint64
+        )
+
+    def _times(self, table: pa.Table, key: str, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
+        where = f"topic {self._topic}, partition {key}, offsets from {offsets[0]}"
+        column = table.column(self._event_time)
+        if column.null_count:
+            raise ValueError(f"{where}: {column.null_count} rows without {self._event_time}")
+        times = column.cast(pa.int64()).to_numpy()
+        check_times(times, where)
+        return times
+
+    def _maximum(self, key: str, first: int, beyond: int, before: int | None) -> int | None:
+        if first == beyond:
+            return before
+        table, offsets = self._table(key, first, beyond)
+        newest = int(self._times(table, key, offsets).max())
+        return newest if before is None else max(before, newest)
+
+
+def parse(values: list[bytes], schema: pa.Schema, where: str) -> pa.Table:
+    """JSON objects as a table; keys that are not there are null, others are left out. Raises ValueError."""
+    as_text = pa.schema(
+        [pa.field(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in schema]
+    )
+    options = pyarrow.json.ParseOptions(explicit_schema=as_text, unexpected_field_behavior="ignore")
+    lines = b"\n".join(value.replace(b"\n", b" ") for value in values)
+    block = pyarrow.json.ReadOptions(use_threads=False, block_size=max(1 << 20, len(lines) + 1))
+    try:
+        table = pyarrow.json.read_json(pa.BufferReader(lines), read_options=block, parse_options=options)
+        if table.num_rows != len(values):
+            raise ValueError(f"{len(values)} messages hold {table.num_rows} JSON objects")
+        columns = [_typed(table.column(field.name), field.type) for field in schema]
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from error
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Times out of text: UTC, whether it says so (Z, +00:00) or names no zone."""
+    if not pa.types.is_timestamp(kind):
+        return column
+    text = pc.replace_substring_regex(column, r"(Z|\+00:?00)$", "")
+    return text.cast(pa.timestamp("us")).cast(kind)
