@@ -11,7 +11,8 @@ def main(roots: list[str]) -> None:
     blocks = re.split(r"^(?=[a-z0-9])", sys.stdin.read(), flags=re.MULTILINE)[1:]
     by_name = {block.split("==")[0]: block for block in blocks}
     needed_by = {
-        name: re.findall(r"^    # +(?:via )?([a-z0-9.-]+)$", block, re.MULTILINE) for name, block in by_name.items()
+        name: re.findall(r"^    # +(?:via )?([a-z0-9.-]+)$", block, re.MULTILINE)
+        for name, block in by_name.items()
     }
     unknown = set(roots) - set(by_name)
     if unknown:
