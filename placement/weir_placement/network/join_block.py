@@ -233,7 +233,7 @@ def _equalities(edges: tuple[Edge, ...], members: Mapping[str, int], a: int, b: 
     for side in (a, b):
         inside = {mask for mask in members.values() if mask & side}
         open_ = sorted({c for e in edges if e.mask & ~side for c in e.columns if members[c] & side})
-        if len(inside) > 1:
+        if open_ and len(inside) > 1:
             equal.update(dict.fromkeys(open_[1:], open_[0]))
         sides.append(open_)
     written = sorted((e for e in edges if e.mask & a and e.mask & b and not e.mask & ~(a | b)), key=_text)

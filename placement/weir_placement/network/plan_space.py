@@ -18,6 +18,7 @@ import numpy as np
 from weir_placement.cost.flows import source_flow
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
+from weir_placement.model.expressions import conjuncts
 from weir_placement.model.operators import Item, Operator
 from weir_placement.model.problem import Problem, Query
 from weir_placement.network.block_costs import BlockCosts
@@ -332,7 +333,11 @@ def _join(block: JoinBlock, a: int, b: int) -> Operator:
 
 
 def _same_predicates(block: JoinBlock, a: int, b: int, written: Operator) -> bool:
-    return set(block.join_windows(a, b)) == set(written.windows)
+    """Whether a written join checks all that must be checked where A and B meet: also an equality that
+    follows from joins written above it, which then rely on it."""
+    needed = {part.text for part in conjuncts(block.join_text(a, b)[0])}
+    checked = {part.text for part in conjuncts(written.on)}
+    return set(block.join_windows(a, b)) == set(written.windows) and needed <= checked
 
 
 def _selectivity(block: JoinBlock, a: int, b: int, op: Operator) -> float:
