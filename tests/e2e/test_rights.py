@@ -1,0 +1,47 @@
+"""What the API server really grants: to the operator, and to a driver."""
+
+from __future__ import annotations
+
+import pytest
+from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
+from weir_operator.kube.owner import Owner
+from weir_operator.kube.rights import RIGHTS
+
+from tests.e2e.conftest import OPERATOR_NAMESPACE, RELEASE
+from tests.e2e.kubectl import apply, kubectl
+
+EVERYBODYS = ("selfsubject",)  # granted to every account by the cluster itself
+
+
+def granted(account: str, namespace: str) -> dict[tuple[str, str], set[str]]:
+    """`kubectl auth can-i --list`: verbs by resource and resource name."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in kubectl("auth", "can-i", "--list", f"--as={account}", "-n", namespace).splitlines()[1:]:
+        resource, _, rest = line.partition(" ")
+        if not resource or resource.startswith(EVERYBODYS):
+            continue
+        _, names, verbs = (part.split("]")[0].split() for part in rest.split("[")[1:])
+        for name in names or [""]:
+            found.setdefault((resource, name), set()).update(verbs)
+    return found
+
+
+@pytest.mark.usefixtures("operator")
+def test_the_operator_may_what_is_listed_with_a_reason_and_nothing_else() -> None:
+    listed: dict[tuple[str, str], set[str]] = {}
+    for right in RIGHTS:
+        for resource in right.resources:
+            plural, _, part = resource.partition("/")
+            name = f"{plural}.{right.group}" if right.group else plural
+            listed.setdefault((name + (f"/{part}" if part else ""), ""), set()).update(right.verbs)
+    assert granted(f"system:serviceaccount:{OPERATOR_NAMESPACE}:{RELEASE}", OPERATOR_NAMESPACE) == listed
+
+
+def test_a_driver_may_keep_its_own_lease_and_nothing_else(namespace: str) -> None:
+    about = (namespace, "q-f1", f"{namespace}/q", Owner("none", "none"))
+    objects = [build_service_account_spec(*about), build_role_spec(*about), build_role_binding_spec(*about)]
+    for found in objects:
+        del found["metadata"]["ownerReferences"]  # there is no Placement that could own them
+    apply(objects)
+    may = granted(f"system:serviceaccount:{namespace}:q-f1", namespace)
+    assert may == {("leases.coordination.k8s.io", "q-f1"): {"get", "update", "watch"}}
