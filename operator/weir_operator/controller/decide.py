@@ -24,6 +24,7 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
+from weir_operator.controller.definitions import definition_statuses
 from weir_operator.controller.moves import Step, Wanted, next_step, removal
 from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.replan import Round
@@ -401,7 +402,7 @@ def _statuses(work: _Work) -> list[WriteStatus]:
             result += _status(work, name, health, asked.generation, extra)
     for name, fault in work.world.faults.items():
         result += _status(work, name, _fault(work, name, fault), fault.generation, {})
-    return result
+    return result + definition_statuses(work.snapshot, work.world)
 
 
 def _status(

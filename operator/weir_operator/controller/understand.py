@@ -66,6 +66,7 @@ class Understand:
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
             lost=lost,
             leaving=leaving,
+            wrong=_wrong([*findings, *built.findings]),
             created={name: _seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
             statuses={name: o.get("status") or {} for name, o in raw.items()},
         )
@@ -156,6 +157,16 @@ def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, F
         message = f"{before.message}; {finding.message}" if before else finding.message
         faults[name] = Fault(message, missing and (before is None or before.missing), _generation(raw[name]))
     return faults
+
+
+def _wrong(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
+    """What is wrong with each object, all of it in one message."""
+    messages: dict[tuple[str, str, str], list[str]] = {}
+    for finding in findings:
+        if finding.object is not None:
+            key = (finding.object.kind, finding.object.namespace, finding.object.name)
+            messages.setdefault(key, []).append(finding.message)
+    return {key: "; ".join(found) for key, found in messages.items()}
 
 
 def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[frozenset[str], frozenset[str]]:

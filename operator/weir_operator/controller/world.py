@@ -51,4 +51,5 @@ class World:
     lost: frozenset[str] = frozenset()
     leaving: frozenset[str] = frozenset()
     created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]
+    wrong: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
     statuses: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # query -> its present status

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -12,15 +13,16 @@ import (
 )
 
 func main() {
-	var list struct {
-		Items []map[string]any `json:"items"`
+	var list unstructured.UnstructuredList
+	text, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		fail(err)
 	}
-	if err := json.NewDecoder(os.Stdin).Decode(&list); err != nil {
+	if err := list.UnmarshalJSON(text); err != nil {
 		fail(err)
 	}
 	found := map[string][2]string{}
-	for _, item := range list.Items {
-		object := unstructured.Unstructured{Object: item}
+	for _, object := range list.Items {
 		result, err := status.Compute(&object)
 		if err != nil {
 			fail(err)
