@@ -60,7 +60,7 @@ def test_refining_a_query_alone_is_never_worse_than_top_down(seed):
 @pytest.mark.parametrize("name", ["exact-dp", *HIERARCHICAL])
 def test_loads_of_many_queries_stay_within_the_nodes(name):
     """A query more than fits is refused with the node that is short; what is placed fits."""
-    problem = spread(5, queries=10, cpu=0.02, cost=60.0)
+    problem = spread(5, queries=10, cpu=0.012, cost=60.0)
     found = plan(problem, name)
     assert found.plan.queries
     assert found.plan.rejected

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
 from operator import or_
+from types import MappingProxyType
 
 from weir_placement.model.expressions import columns_of, conjunction, conjuncts
 from weir_placement.model.operators import Operator, Window
@@ -92,12 +93,16 @@ class JoinBlock:
         return singles | {mask: self.selectivity(mask) * self.volume(mask) for mask in self.splits}
 
     def selectivity(self, mask: int) -> float:
-        """Of the joins inside `mask`: a spanning forest of each class, in the order written (what
-        was written later is implied by it), and every other conjunct once."""
+        """Of the joins inside `mask`: a spanning forest of each class in the order written, an implied
+        equality at its class's largest selectivity, and every other conjunct once."""
         result = prod(e.selectivity for e in self.edges if not e.equality and e.mask & ~mask == 0)
-        for edges in self.classes:
-            inside = [e for e in edges if e.mask & ~mask == 0]
-            result *= prod(e.selectivity for e in _forest(inside))
+        for edges, members in zip(self.classes, self.class_members, strict=True):
+            forest = _forest([e for e in edges if e.mask & ~mask == 0])
+            joined = (reduce(or_, members.values()) & mask).bit_count()
+            result *= prod(e.selectivity for e in forest)
+            implied = joined - 1 - len(forest)
+            if implied > 0:
+                result *= max(e.selectivity for e in edges) ** implied
         return result
 
     def volume(self, mask: int) -> float:
@@ -268,12 +273,12 @@ _EQUALITY = re.compile(r"([\w`]+\.[\w.`]+) = ([\w`]+\.[\w.`]+)")
 
 
 def block_of(
-    query: Query, root: str, single_reader: frozenset[str], types: Mapping[str, str] | None = None
+    query: Query, root: str, single_reader: frozenset[str], types: Mapping[str, str] = MappingProxyType({})
 ) -> JoinBlock | None:
     """The block whose result is that of operator `root`, or None when no join is in reach.
 
-    `types` by qualified column: an equality of unlike types (BIGINT = DOUBLE) is not transitive, so it
-    belongs to no class. Goes down through joins, filters and plain projections that have one reader.
+    Goes down through joins, filters and plain projections that have one reader. `types` (by qualified
+    column) keep classes exact: an equality of unlike types (BIGINT = DOUBLE) is not transitive.
     """
     operators = {op.id: op for op in query.operators}
     inputs: list[str] = []
@@ -304,11 +309,7 @@ def block_of(
         return None
     beneath = tuple(tuple(sorted(_aliases(query, operators, name))) for name in inputs)
     reads = [(_mask(covers, op.columns) or below, op) for below, op in filters]
-    known = types or {}
-    edges = [
-        replace(e, equality=e.equality and len({known.get(c) for c in e.columns}) == 1)
-        for e in _edges((op for _, _, op in joins), covers)
-    ]
+    edges = _edges((op for _, _, op in joins), covers, types)
     windows = [
         (covers[w.left].bit_length() - 1, covers[w.right].bit_length() - 1, w)
         for _, _, op in joins
@@ -342,7 +343,7 @@ def _mask(covers: Mapping[str, int], columns: Iterable[str]) -> int:
     return reduce(or_, (covers.get(c.split(".")[0], 0) for c in columns), 0)
 
 
-def _edges(joins: Iterable[Operator], covers: Mapping[str, int]) -> list[Edge]:
+def _edges(joins: Iterable[Operator], covers: Mapping[str, int], types: Mapping[str, str]) -> list[Edge]:
     """The conjuncts of the written joins, inner joins first.
 
     A join's selectivity is shared evenly among its conjuncts that earlier joins do not imply; one
@@ -350,7 +351,7 @@ def _edges(joins: Iterable[Operator], covers: Mapping[str, int]) -> list[Edge]:
     """
     edges: list[Edge] = []
     for op in joins:
-        own = [_edge(op, part.text, part.columns, covers) for part in conjuncts(op.on)]
+        own = [_edge(op, text, columns, covers, types) for text, columns in _conjuncts(op.on)]
         own = own or [Edge("", (), (covers[w.left], covers[w.right]), 1.0, op.id, False) for w in op.windows]
         fresh = set(map(id, _forest([e for e in edges + own if e.equality])))
         shares = sum(not e.equality or id(e) in fresh for e in own)
@@ -358,10 +359,20 @@ def _edges(joins: Iterable[Operator], covers: Mapping[str, int]) -> list[Edge]:
     return edges
 
 
-def _edge(op: Operator, text: str, columns: tuple[str, ...], covers: Mapping[str, int]) -> Edge:
+def _conjuncts(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """A canonical condition split at AND, with the columns of each part."""
+    pair = _EQUALITY.fullmatch(text)
+    if pair:  # nearly always: no need to parse
+        return [(text, pair.groups())]
+    return [(part.text, part.columns) for part in conjuncts(text)]
+
+
+def _edge(
+    op: Operator, text: str, columns: tuple[str, ...], covers: Mapping[str, int], types: Mapping[str, str]
+) -> Edge:
     pair = _EQUALITY.fullmatch(text)
     if pair:
         sides = tuple(_mask(covers, [c]) for c in pair.groups())
-        if sides[0] != sides[1]:
+        if sides[0] != sides[1] and types.get(pair[1]) == types.get(pair[2]):
             return Edge(text, pair.groups(), sides, 1.0, op.id, True)
     return Edge(text, columns, tuple(_mask(covers, [c]) for c in columns), 1.0, op.id, False)

@@ -90,11 +90,11 @@ class Ledger:
         if self.bounded_links:
             group = self.network.group[sites]
             free = np.minimum(free, self.network.bandwidth[np.ix_(group, group)])
-            position = {int(n): i for i, n in enumerate(sites)}
-            for (a, b), used in self.link_used.items():
-                if a in position and b in position:
-                    bandwidth = self.network.link_bandwidth(a, b) - used
-                    free[position[a], position[b]] = min(free[position[a], position[b]], bandwidth)
+            for i, a in enumerate(sites.tolist()):
+                for j, b in enumerate(sites.tolist()):
+                    used = self.link_used.get((a, b))
+                    if used:
+                        free[i, j] = min(free[i, j], self.network.link_bandwidth(a, b) - used)
         return np.asarray(free * (1 + TOLERANCE))
 
     def overloads(self, space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[str, int, str]]:
@@ -143,6 +143,12 @@ class Ledger:
             if load > left * (1 + TOLERANCE):
                 which = f"bandwidth of link {name[a].name} -> {name[b].name}"
                 yield "flow", b, f"{which}: {load:.6g} bytes/s on {left:.6g} free"
+
+    def close(self, node: int) -> None:
+        """The node takes no more work and passes on nothing: it is gone."""
+        for free in (self.cpu, self.memory, self.egress, self.ingress):
+            free[node] = -np.inf
+        self.bounded = True
 
     def add(self, space: PlanSpace, root: Step, sink: int) -> None:
         """Counts a plan."""

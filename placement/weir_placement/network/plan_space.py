@@ -160,9 +160,9 @@ def plan_space(problem: Problem, query: Query) -> PlanSpace:
     """
     build = _Builder(problem, query)
     for alias, name in query.sources.items():
-        flows = tuple(
-            source_flow(alias, problem.streams[name], Load.of(point[name])) for point in problem.points()
-        )
+        stream = problem.streams[name]
+        rates = [point.get(name, stream.rate) for point in problem.profile or ({},)]
+        flows = tuple(source_flow(alias, stream, Load.of(rate)) for rate in rates)
         build.known[alias] = build.stream(name, flows)
         build.aliases[build.known[alias]] = alias
     readers: dict[str, int] = {}

@@ -1,0 +1,137 @@
+"""A plan in force that follows single changes: only the queries that a change touches are planned again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from weir_placement.hierarchy.partition import Hierarchy, hierarchy_of
+from weir_placement.model.problem import Problem
+from weir_placement.network.dynamic_program import Ints
+from weir_placement.network.ledger import Ledger, flows, steps
+from weir_placement.network.plan_space import PlanSpace, plan_space
+from weir_placement.network.several import refused
+from weir_placement.network.single import Placement, Refusal, place_query
+from weir_placement.network.sites import named
+
+
+class Live:
+    """Every query placed by the exact program over its sources, its sink and the coordinators over
+    them; where nodes are full, over all members of the clusters on the way.
+
+    What a change touches is found by index: stream -> queries, node -> queries. Attributes:
+        placed: query name -> placement. refused: query name -> why not.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        network = problem.cluster.network
+        # links change in place, so the latencies are this plan's own
+        own = replace(network, latency=np.array(network.latency, float))
+        self.problem = replace(problem, cluster=replace(problem.cluster, network=own))
+        self.hierarchy: Hierarchy = hierarchy_of(
+            self.problem.cluster, problem.tier_label, problem.max_cluster_size
+        )
+        self.ledger = Ledger(self.problem)
+        self.queries = {q.name: q for q in problem.queries}
+        self.placed: dict[str, Placement] = {}
+        self.refused: dict[str, str] = {}
+        self.readers: dict[str, set[str]] = defaultdict(set)
+        self.users: dict[int, set[str]] = defaultdict(set)
+        for query in problem.queries:
+            for stream in query.sources.values():
+                self.readers[stream].add(query.name)
+        self.plan(q.name for q in problem.queries)
+
+    def sites(self, space: PlanSpace, wide: bool) -> Ints:
+        """Sources, sinks, running streams that could be read, and the coordinators over them all; `wide`
+        adds the members of the lowest clusters on the way."""
+        ends = named(self.problem, space)
+        for signature in space.signatures[len(space.aliases) :]:
+            ends.update(self.ledger.advertised.get(signature, ()))
+        found = {n for end in ends for n in self.hierarchy.path(end)}
+        if wide:
+            found |= {m for n in found for m in self.hierarchy.of[0][n].members}
+        return np.array(sorted(found), np.int64)
+
+    def plan(self, names: Iterable[str]) -> None:
+        """Places queries, by priority and then by name."""
+        for name in sorted(names, key=lambda n: (-self.queries[n].priority, n)):
+            self.refused.pop(name, None)
+            found = self._place(name)
+            if isinstance(found, Refusal):
+                self.refused[name] = found.reason
+                continue
+            self.ledger.add(found.space, found.root, found.sink)
+            self.placed[name] = found
+            for node in self._nodes(found):
+                self.users[node].add(name)
+
+    def _place(self, name: str) -> Placement | Refusal:
+        query = self.queries[name]
+        reason = refused(self.problem, query)
+        if reason:
+            return Refusal(reason)
+        space = plan_space(self.problem, query)
+        gone = [n for n in named(self.problem, space) if n not in self.hierarchy.of[0]]
+        if gone:
+            return Refusal(f"node {self.problem.cluster.nodes[gone[0]].name} is gone: query {name} names it")
+        found = place_query(self.ledger, space, self.sites(space, wide=False))
+        if isinstance(found, Refusal):
+            found = place_query(self.ledger, space, self.sites(space, wide=True))
+        return found
+
+    @staticmethod
+    def _nodes(placed: Placement) -> set[int]:
+        return {step.node for step in steps(placed.root)} | ({placed.sink} - {-1})
+
+    def _take_out(self, names: Iterable[str]) -> list[str]:
+        taken = sorted(names)
+        for name in taken:
+            placed = self.placed.pop(name, None)
+            if placed is not None:
+                self.ledger.remove(placed.space, placed.root, placed.sink)
+                for node in self._nodes(placed):
+                    self.users[node].discard(name)
+        return taken
+
+    def change_rate(self, stream: str, rate: float) -> list[str]:
+        """A stream's rate is `rate` [tuples/s] now; its readers are planned again."""
+        taken = self._take_out(self.readers[stream])
+        streams = {**self.problem.streams, stream: replace(self.problem.streams[stream], rate=rate)}
+        self.problem = replace(self.problem, streams=streams)
+        self.ledger.problem = self.problem
+        self.plan(taken)
+        return taken
+
+    def remove_node(self, node: int) -> list[str]:
+        """A node is gone; what ran on it, read from it or was delivered to it is planned again."""
+        taken = self._take_out(set(self.users[node]))
+        self.hierarchy.leave(node)
+        self.ledger.close(node)
+        self.plan(taken)
+        return taken
+
+    def change_link(self, source: int, target: int, latency: float) -> list[str]:
+        """The latency [s] between two nodes' groups has changed; flows over it are planned again."""
+        group = self.problem.cluster.network.group
+        a, b = group[source], group[target]
+        near = [n for n in self.users if self.users[n] and group[n] == a]
+        taken = self._take_out(
+            {
+                name
+                for node in near
+                for name in self.users[node]
+                if any(
+                    group[x] == a and group[y] == b
+                    for (_, x, y), _ in flows(
+                        self.placed[name].space, self.placed[name].root, self.placed[name].sink
+                    )
+                )
+            }
+        )
+        self.problem.cluster.network.latency[a, b] = latency
+        self.plan(taken)
+        return taken
