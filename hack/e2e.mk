@@ -1,7 +1,10 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: cluster cluster-down images e2e e2e-smoke-draft
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke-draft
 REGISTRY ?=
 TAG ?= dev
+
+test-chart: env ## the Helm chart: lint, schemas, rights, alerts (needs go; builds helm and kubeconform once)
+	@$(PY) -m pytest -q -o addopts="--strict-markers -p no:cacheprovider" tests/chart
 
 cluster: ## a real Kubernetes cluster on this machine (kind), with the images loaded
 	@hack/cluster/up
