@@ -56,7 +56,7 @@ class Demo:
     def __post_init__(self) -> None:
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir(parents=True)
-        knobs = Knobs(trigger_ms=500, heap_mb=512)
+        knobs = Knobs(trigger_ms=1000, heap_mb=512)
         options = Options(MANIFESTS, OUT / "run", Path("."), knobs, Path(".weir/calibration.json"))
         self.machine = Machine(options, self._complain)
         self.machine.cluster.on_event(self._event)

@@ -18,6 +18,8 @@ log = logging.getLogger("weir.loop")
 
 WINDOW = 10.0
 """[s] Measurements are differences over at least so long."""
+WARM = 3
+"""Batches of a process that are not measured: they compile and fork more than they compute."""
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Loop:
         found: dict[str, FragmentMetrics] = {}
         for reading in self.readings:
             for name, metrics in reading.items():
-                if metrics.at <= now - WINDOW:
+                if metrics.at <= now - WINDOW and metrics.batches >= WARM:
                     found[name] = metrics
         return found
 

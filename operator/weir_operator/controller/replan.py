@@ -122,6 +122,7 @@ class Round:
             return
         target = policy.drift.min_headroom * (1 + policy.drift.min_gain)
         budget = self._budget(running)
+        problem = replace(problem, pinned={**problem.pinned, **self._held_in_place(running)})
         found = (
             replace_fragments(problem, plan, boundaries, target, policy.drift.min_gain, budget)
             if budget > 0
@@ -184,7 +185,12 @@ class Round:
                 self.records[name] = record
             cool = self.now - float(record.drift.get("lastChange", 0.0)) >= self.group.policy.cooldown
             held.append(low and wanted is not None and self.now - wanted >= drift.hold and cool)
-        return any(held) and all(self.records[n].pinned is None for n in running)
+        return any(held)
+
+    def _held_in_place(self, running: list[str]) -> dict[str, str]:
+        """Operators of queries that were rolled back: drift does not move them."""
+        held = {n: self.records[n].plan for n in running if self.records[n].pinned is not None}
+        return {f"{n}/{op}": node for n, plan in held.items() if plan for op, node in plan.nodes.items()}
 
     def _budget(self, running: list[str]) -> int:
         budget = self.group.policy.move_budget
