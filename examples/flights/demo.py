@@ -203,7 +203,7 @@ class Demo:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="the flights example, from plan to audit")
-    parser.add_argument("--seconds", type=int, default=100, help="length of the replay")
+    parser.add_argument("--seconds", type=int, default=120, help="length of the replay")
     parser.add_argument("--limit", type=float, default=290.0, help="it ends after so many seconds")
     told = parser.parse_args()
     return Demo(told.seconds, told.limit, Console()).run()
