@@ -6,9 +6,9 @@ HACK=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 REPO=$(dirname "$HACK")
 CACHE=${WEIR_CACHE:-$HOME/.cache/weir}
 CLUSTER=${WEIR_CLUSTER:-weir}
-SHARED=$CACHE/shared            # mounted into every node: the ReadWriteMany volume of the cluster under test
-LOGS=$CACHE/logs
-export KUBECONFIG=$CACHE/kubeconfig
+SHARED=$CACHE/shared-$CLUSTER   # mounted into every node: the ReadWriteMany volume of the cluster under test
+LOGS=$CACHE/logs-$CLUSTER
+export KUBECONFIG=$CACHE/kubeconfig-$CLUSTER
 mkdir -p "$CACHE/bin" "$CACHE/stamps" "$SHARED" "$LOGS"
 export PATH=$CACHE/bin:$PATH
 source "$HACK/versions.sh"

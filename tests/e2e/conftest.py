@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.kubectl import CACHE, ENVIRONMENT, REPOSITORY, apply, get, kubectl, run
+from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, apply, get, kubectl, run
 
 RELEASE = "weir"
 OPERATOR_NAMESPACE = "weir-system"
-SHARED = CACHE / "shared"
+SHARED = CACHE / f"shared-{CLUSTER}"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 

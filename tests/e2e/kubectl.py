@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache" / "weir"))
 CLUSTER = os.environ.get("WEIR_CLUSTER", "weir")
 ENVIRONMENT = os.environ | {
-    "KUBECONFIG": str(CACHE / "kubeconfig"),
+    "KUBECONFIG": str(CACHE / f"kubeconfig-{CLUSTER}"),
     "PATH": f"{CACHE}/bin:{os.environ['PATH']}",
 }
 Manifest = dict[str, Any]
