@@ -64,6 +64,9 @@ _add(
     )
 )
 
+_REUSE = {"reuse": "off; on: queries read derived streams that other queries run (004's experiments)"}
+_SIZE = {"maxClusterSize": "the policy's; at most so many nodes in a cluster", **_REUSE}
+
 _add(
     Strategy(
         "exact-dp",
@@ -71,7 +74,7 @@ _add(
         ("network-usage",),
         "optimal for each query where no capacity binds; several queries: a bound",
         "weir_placement.network.exact_dp:exact_dp",
-        {},
+        _REUSE,
     )
 )
 
@@ -88,15 +91,15 @@ for _name, _guarantee, _function, _options in (
         "top-down",
         "cost estimates within 2 sum d_i (Theorem 1)",
         "hierarchy.planners:plan_top_down",
-        {"maxClusterSize": "16"},
+        _SIZE,
     ),
-    ("bottom-up", "none", "hierarchy.planners:plan_bottom_up", {"maxClusterSize": "16"}),
-    ("net-present-cost", "none", "hierarchy.planners:plan_net_present_cost", {"maxClusterSize": "16"}),
+    ("bottom-up", "none", "hierarchy.planners:plan_bottom_up", _SIZE),
+    ("net-present-cost", "none", "hierarchy.planners:plan_net_present_cost", _SIZE),
     (
         "top-down-refined",
         "a bound; no worse than top-down for a query alone",
         "hierarchy.planners:plan_top_down_refined",
-        {"maxClusterSize": "16"},
+        _SIZE,
     ),
 ):
     _add(Strategy(_name, "004", ("network-usage",), _guarantee, f"weir_placement.{_function}", _options))

@@ -14,8 +14,8 @@ from weir_placement.network.exact_dp import exact_dp
 from tests.network.example import cheapest, small_problem
 
 
-def plan(problem: Problem) -> Result:
-    return exact_dp(problem, objective="network-usage", seed=0, time_limit=10.0, options={})
+def plan(problem: Problem, reuse: str = "on") -> Result:
+    return exact_dp(problem, objective="network-usage", seed=0, time_limit=10.0, options={"reuse": reuse})
 
 
 @given(st.integers(0, 10_000))
@@ -119,3 +119,20 @@ def test_the_bound_of_several_queries_is_below_every_plan(seed):
     alone = sum(plan(replace(problem, queries=(q,))).value for q in problem.queries)
     assert found.bound <= found.value * (1 + 1e-12)
     assert found.value <= alone * (1 + 1e-9)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_without_reuse_the_cost_model_agrees_on_several_queries_and_their_loads(seed):
+    problem = small_problem(seed, nodes=6, width=3, queries=5, streams=5, cpu=0.05, cost=40.0)
+    found = plan(problem, reuse="off")
+    evaluation = evaluate(problem, found.plan)
+    assert evaluation.feasible, evaluation.reasons
+    assert evaluation.network_usage == pytest.approx(found.value, rel=1e-9)
+    assert evaluation.headroom is None or evaluation.headroom >= 1 - 1e-9
+    assert found.bound <= found.value * (1 + 1e-12)
+
+
+def test_reuse_is_on_or_off():
+    with pytest.raises(ValueError, match="option reuse is 'yes'; use on or off"):
+        plan(small_problem(1), reuse="yes")

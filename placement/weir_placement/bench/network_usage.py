@@ -108,7 +108,8 @@ def run(problem: Problem, name: str, size: int, optimum: Floats | None) -> Serie
         full = search_space(len(query.sources), len(problem.cluster))
         examined.append(found.extra.get("plansExamined", 0.0) / full)
     seconds = (process_time() - started) / len(problem.queries)
-    all_ = plan(sized, objective="network-usage", seed=1, time_limit=300.0, options={})
+    shared = {"reuse": "on"} if "reuse" in STRATEGIES[name].options else {}
+    all_ = plan(sized, objective="network-usage", seed=1, time_limit=300.0, options=shared)
     best = np.array(values) if optimum is None else optimum
     above = np.array(values) / best - 1.0
     return Series(

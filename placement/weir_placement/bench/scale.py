@@ -174,8 +174,8 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
     text = (
         "Snapshot in memory to placed queries, hierarchy and plan spaces built anew: 1,000 queries over 2 to "
         "4 of 300 streams, limits on CPU, memory, egress, ingress and links; one core. Links are node pairs "
-        "at 1,000 and 10,000 nodes, pairs of 300 zones at 100,000. Re-plans are medians over 30 random single "
-        "changes of a rate, a node that is in use, a link.\n\n"
+        "at 1,000 and 10,000 nodes, pairs of 300 zones at 100,000. Re-plans are medians over 30 random "
+        "single changes of a rate, a node that is in use, a link.\n\n"
         "NEMO (PVLDB 2024) is another workload on another machine: one join query whose sources are a part "
         "of the nodes. Its figures stand beside ours for the order of size only. CPU is what this process "
         "used: the machine was shared with other work, so wall times are longer than they need be.\n\n"

@@ -16,7 +16,7 @@ from weir_placement.model.problem import Objective, Problem
 from weir_placement.network.dynamic_program import Ints, Step
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.several import result
+from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import bounding_sites, named
 
@@ -38,6 +38,7 @@ def hierarchical(
     *,
     seed: int,
     time_limit: float,
+    reuse: bool,
     refine: bool,
     extra: dict[str, Any],
 ) -> Result:
@@ -73,6 +74,7 @@ def hierarchical(
         planner,
         seed=seed,
         time_limit=time_limit,
+        reuse=reuse,
         rounds=1 if refine else 0,
         sites=bounding_sites,
         extra=extra,
@@ -101,6 +103,7 @@ def plan_top_down(
         hierarchy,
         seed=seed,
         time_limit=time_limit,
+        reuse=reuses(options),
         refine=False,
         extra={},
     )
@@ -123,6 +126,7 @@ def plan_top_down_refined(
         hierarchy,
         seed=seed,
         time_limit=time_limit,
+        reuse=reuses(options),
         refine=True,
         extra={},
     )
@@ -145,6 +149,7 @@ def plan_bottom_up(
         hierarchy,
         seed=seed,
         time_limit=time_limit,
+        reuse=reuses(options),
         refine=False,
         extra={},
     )
@@ -169,6 +174,7 @@ def plan_net_present_cost(
         hierarchy,
         seed=seed,
         time_limit=time_limit,
+        reuse=reuses(options),
         refine=False,
         extra={"decisions": said},
     )

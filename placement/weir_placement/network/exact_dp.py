@@ -14,9 +14,9 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.several import result
+from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, place_query
-from weir_placement.network.sites import all_sites
+from weir_placement.network.sites import bounding_sites, exact_sites
 
 
 def exact_dp(
@@ -25,6 +25,15 @@ def exact_dp(
     """Plans every query by the exact program over all nodes."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
-        return place_query(ledger, space, all_sites(problem, space))
+        return place_query(ledger, space, exact_sites(ledger, space))
 
-    return result(problem, "exact-dp", objective, planner, seed=seed, time_limit=time_limit)
+    return result(
+        problem,
+        "exact-dp",
+        objective,
+        planner,
+        seed=seed,
+        time_limit=time_limit,
+        reuse=reuses(options),
+        sites=bounding_sites,
+    )

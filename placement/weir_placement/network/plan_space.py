@@ -45,6 +45,11 @@ class PlanSpace:
     recipes: Recipes
     restricted: bool  # some operator names the nodes where it may run
 
+    def private(self) -> PlanSpace:
+        """The same with streams that no other query shares, but for the sources."""
+        own = (s if t in self.aliases else f"{self.query.name}:{s}" for t, s in enumerate(self.signatures))
+        return replace(self, signatures=tuple(own))
+
     def operators(self, step: Step) -> tuple[tuple[Operator, ...], dict[str, int], dict[str, int]]:
         """A plan tree as operators in topological order, with the node of each operator and alias."""
         result: list[Operator] = []

@@ -13,7 +13,7 @@ from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, latencies, place_query, sinks_of
-from weir_placement.network.sites import all_sites, bounding_sites
+from weir_placement.network.sites import bounding_sites, exact_sites
 
 LARGEST = 5000
 """Nodes up to which coordinates are computed from the whole latency matrix."""
@@ -36,7 +36,7 @@ def plan_then_deploy(
     """The best join order by size alone, then its optimal placement; nothing is reused."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
-        return place_query(ledger, space, all_sites(problem, space), reuse=False, only=smallest_order(space))
+        return place_query(ledger, space, exact_sites(ledger, space), reuse=False, only=smallest_order(space))
 
     return result(
         problem,
@@ -81,7 +81,7 @@ def relaxation(
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
         only = smallest_order(space)
-        start = place_query(ledger, space, all_sites(problem, space), reuse=False, only=only)
+        start = place_query(ledger, space, exact_sites(ledger, space), reuse=False, only=only)
         if isinstance(start, Refusal):
             return start
         sinks = sinks_of(problem, space)

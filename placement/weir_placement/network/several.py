@@ -21,6 +21,18 @@ MAX_ROUNDS = 5
 """Of re-planning every query given the others."""
 
 
+def reuses(options: Mapping[str, str]) -> bool:
+    """Whether queries share derived streams: off unless asked for, as a query's fragments are its own.
+
+    Raises:
+        ValueError: neither on nor off.
+    """
+    value = options.get("reuse", "off")
+    if value not in ("on", "off"):
+        raise ValueError(f"option reuse is {value!r}; use on or off")
+    return value == "on"
+
+
 def refused(problem: Problem, query: Query) -> str:
     """What makes a query impossible before any search; "" if nothing does."""
     index = problem.cluster.index
@@ -37,7 +49,7 @@ def refused(problem: Problem, query: Query) -> str:
 
 
 def plan_all(
-    problem: Problem, planner: Planner, deadline: float, rounds: int = MAX_ROUNDS
+    problem: Problem, planner: Planner, deadline: float, rounds: int = MAX_ROUNDS, reuse: bool = True
 ) -> tuple[Ledger, dict[str, Placement], list[Rejection], dict[str, PlanSpace]]:
     """Queries by priority, then by name; then rounds in which each is taken out and planned again,
     kept only where the whole gets better."""
@@ -48,7 +60,8 @@ def plan_all(
     for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
         reason = refused(problem, query)
         if not reason:
-            space = spaces[query.name] = plan_space(problem, query)
+            space = plan_space(problem, query)
+            space = spaces[query.name] = space if reuse else space.private()
             found = planner(ledger, space)
             if isinstance(found, Placement):
                 ledger.add(space, found.root, found.sink)
@@ -90,13 +103,14 @@ def result(
     *,
     seed: int,
     time_limit: float,
+    reuse: bool = False,
     rounds: int = MAX_ROUNDS,
     sites: Callable[[Problem, PlanSpace], Ints] = all_sites,
     extra: Mapping[str, object] | None = None,
 ) -> Result:
     """Plans every query with `planner` and says how good the whole is known to be."""
     started = perf_counter()
-    ledger, placed, rejected, spaces = plan_all(problem, planner, started + time_limit, rounds)
+    ledger, placed, rejected, spaces = plan_all(problem, planner, started + time_limit, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name]) for name in order), tuple(rejected))
     bound = lower_bound(problem, [spaces[name] for name in order], sites)

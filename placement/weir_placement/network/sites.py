@@ -6,6 +6,7 @@ import numpy as np
 
 from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Ints
+from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 
 
@@ -36,3 +37,22 @@ def bounding_sites(problem: Problem, space: PlanSpace) -> Ints:
         return all_sites(problem, space)
     _, first = np.unique(problem.cluster.network.group, return_index=True)
     return np.array(sorted({*map(int, first), *named(problem, space)}), np.int64)
+
+
+def exact_sites(ledger: Ledger, space: PlanSpace) -> Ints:
+    """Nodes enough for an optimum: every one, or, in a large cluster, those that someone names, those
+    where streams of the query run, and of each group of the network the node with the most free CPU and
+    the one with the most free memory: without capacities the nodes of a group are alike."""
+    problem = ledger.problem
+    if len(problem.cluster) <= BOUNDED:
+        return all_sites(problem, space)
+    group = problem.cluster.network.group
+    found = named(problem, space)
+    for signature in space.signatures:
+        found.update(ledger.advertised.get(signature, ()))
+    takes = np.array([node.schedulable for node in problem.cluster.nodes])
+    for free in (ledger.cpu, ledger.memory):
+        order = np.lexsort((-free, ~takes, group))
+        _, first = np.unique(group[order], return_index=True)
+        found.update(map(int, order[first]))
+    return np.array(sorted(found), np.int64)
