@@ -103,7 +103,7 @@ def saturate(
         lease=str(folder / name / "lease.json"),
         state=str(folder / name / "state.json"),
         trigger_ms=0,
-        max_batches=2,
+        max_batches=8,
     )
     path = folder / name / "spec.json"
     path.parent.mkdir(parents=True, exist_ok=True)

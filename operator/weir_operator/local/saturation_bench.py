@@ -1,7 +1,7 @@
 """Predicted against measured: the rate at which one core is full, for fragments that were not calibrated on.
 
-`python -m weir_operator.local.saturation_bench` writes docs/benchmarks/calibration.md. The prediction is the
-model's headroom of a one-node plan with the calibrated costs; the measurement is the fragment's CPU time.
+`python -m weir_operator.local.saturation_bench [CALIBRATION]` writes docs/benchmarks/calibration.md; it calibrates
+first unless it is given what `weir calibrate` wrote. The prediction is the model's headroom of a one-node plan with the calibrated costs; the measurement is the fragment's CPU time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weir_operator.local.calibrate import AGGREGATE, KEYS, calibrate, join_of
 from weir_operator.local.calibration import Calibration
 from weir_operator.local.saturation import Saturated, saturate, write_log
 
-FILES = 120
+FILES = 64
 RATE = 1000.0
 """[rows/s] of each source in the model (one row a millisecond, as in the log): headroom is a factor on it."""
 BOUND = 0.30
@@ -68,8 +68,11 @@ def predicted(operators: tuple[Operator, ...], found: Calibration) -> float:
 
 def main() -> int:
     """Calibrates, runs the fragments, writes the table; 1 when a prediction is further off than BOUND."""
-    print("calibrating")
-    found = calibrate(print)
+    file = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    found = Calibration.load(file)
+    if not found.costs:
+        print("calibrating")
+        found = calibrate(print)
     lines, worst = [], 0.0
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as name:
         folder = Path(name)
