@@ -1,7 +1,8 @@
 """Predicted against measured: the rate at which one core is full, for fragments that were not calibrated on.
 
-`python -m weir_operator.local.saturation_bench [CALIBRATION]` writes docs/benchmarks/calibration.md; it calibrates
-first unless it is given what `weir calibrate` wrote. The prediction is the model's headroom of a one-node plan with the calibrated costs; the measurement is the fragment's CPU time.
+`python -m weir_operator.local.saturation_bench [CALIBRATION]` writes docs/benchmarks/calibration.md; it
+calibrates first unless it is given what `weir calibrate` wrote. The prediction is the model's CPU load of a
+one-node plan with the calibrated costs; the measurement is the fragment's CPU time.
 """
 
 from __future__ import annotations
