@@ -113,3 +113,13 @@ def test_a_rejected_query_is_counted() -> None:
     plan = report([[0]], 1)
     plan["queries"].append({"name": "default/no", "admitted": False, "operators": [], "reason": "cpu"})
     assert read(plan).title.startswith("1 query, 1 rejected")
+
+
+def test_labels_of_many_flows_between_two_zones_do_not_cover_each_other() -> None:
+    """Eight sources in one zone, one reader in another: the gap between them holds every label."""
+    plan = report([[i, 8] for i in range(8)], 9)
+    plan["flows"] = [flow for flow in plan["flows"] if flow["to"] == "n8"]
+    zones = {f"n{i}": "sources" for i in range(8)} | {"n8": "sink"}
+    labels = [arrow.label for arrow in lay_out(read(plan, zones)).arrows]
+    assert len(labels) == 8
+    assert not [1 for i, box in enumerate(labels) for other in labels[:i] if box.overlaps(other)]

@@ -138,12 +138,13 @@ def _flows(report: Report, binding: str) -> tuple[Flow, ...]:
         if flow["from"] != flow["to"]:
             together.setdefault((flow["from"], flow["to"]), []).append(flow)
     words = binding.split()
+    made = {op["id"] for query in report["queries"] for op in query.get("operators", [])}
     return tuple(
         Flow(
             source,
             target,
             sum(f["bytesPerSecond"] for f in flows),
-            tuple(f["stream"].rsplit("/", 1)[-1] for f in flows),
+            tuple(f["stream"] if f["stream"] in made else f["stream"].rsplit("/", 1)[-1] for f in flows),
             binds="link" in words and source in words and target in words,
         )
         for (source, target), flows in together.items()

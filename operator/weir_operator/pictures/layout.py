@@ -22,6 +22,7 @@ ZONE_GAP = 150.0
 ZONE_PAD = 22.0
 TOP = 74.0
 MAX_OPERATORS = 7
+SHIFTS = (0.0, *(sign * 14.0 * k for k in range(1, 9) for sign in (-1, 1)))  # of a label beside its line
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,16 @@ def bezier(points: tuple[Point, ...], t: float) -> Point:
 def label_lines(flow: Flow) -> list[str]:
     """The rate, then up to two streams' names."""
     names = list(flow.streams[:2]) + ([f"+ {len(flow.streams) - 2} more"] if len(flow.streams) > 2 else [])
-    return [f"{quantity(flow.bytes_per_second)}B/s", *(n if len(n) <= 18 else n[:17] + "…" for n in names)]
+    return [f"{quantity(flow.bytes_per_second)}B/s", *map(_short, names)]
+
+
+def _short(name: str) -> str:
+    """At most 18 letters, of `query/operator` rather the operator's."""
+    if len(name) <= 18:
+        return name
+    query, _, operator = name.rpartition("/")
+    operator = operator if len(operator) <= 13 else operator[:12] + "…"
+    return f"{query[: 16 - len(operator)]}…/{operator}" if query else f"{name[:17]}…"
 
 
 def _label(flow: Flow, points: tuple[Point, ...], taken: list[Box]) -> Box:
@@ -229,9 +239,9 @@ def _label(flow: Flow, points: tuple[Point, ...], taken: list[Box]) -> Box:
     pieces = (len(points) - 1) // 3
     for t in (k / pieces for k in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)):  # on the first piece
         x, y = bezier(points, t)
-        for shift in (0.0, -14.0, 14.0, -28.0, 28.0, -46.0, 46.0):
+        for shift in SHIFTS:
             box = Box(x - width / 2, y - height / 2 + shift, width, height)
-            covered = sum(box.overlaps(other, 1.0) for other in taken)
+            covered = sum(box.overlaps(other, 3.0) for other in taken)
             if covered < fewest:
                 best, fewest = box, covered
             if not covered:
