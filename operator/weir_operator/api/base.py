@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -140,3 +141,14 @@ class Place(Model):
     node: NodeName | None = Field(None, description="Name of one node.")
     zone: LabelValue | None = Field(None, description="Any node of this zone.")
     selector: Selector | None = Field(None, description="Any node with these labels.")
+
+
+def bare(kind: Any) -> Any:
+    """`X` of `Annotated[X, ...]` and of `X | None`."""
+    while True:
+        if get_origin(kind) is Annotated:
+            kind = get_args(kind)[0]
+        elif get_origin(kind) in (Union, UnionType):
+            kind = next(choice for choice in get_args(kind) if choice is not NoneType)
+        else:
+            return kind

@@ -13,6 +13,10 @@ from weir_operator.cli import BAD_INPUT, DIFFERENT
 
 def crds(
     folder: Annotated[Path, typer.Argument(help="Folder to write to.")] = Path("crds"),
+    reference: Annotated[
+        Path | None,
+        typer.Option("--reference", metavar="FILE", help="Renew the field tables in this document instead."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 when the folder differs.")
     ] = False,
@@ -26,7 +30,16 @@ def crds(
       weir crds --check         say which files differ from the models
 
       weir crds - | kubectl apply --server-side -f -
+
+      weir crds --reference docs/manifests.md
     """
+    if reference is not None:
+        from weir_operator.api.reference import with_reference
+
+        text = reference.read_text(encoding="utf-8")
+        if not check:
+            reference.write_text(with_reference(text), encoding="utf-8")
+        return DIFFERENT if check and with_reference(text) != text else 0
     from weir_operator.api.crds import files
 
     texts = dict(files())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 
 from weir_operator.api import base
-from weir_operator.api.base import API_VERSION, Model
+from weir_operator.api.base import API_VERSION, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 
@@ -83,7 +82,7 @@ def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
 
 def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
     """(field path, message) of every rule that `raw` breaks, in all models within `kind`."""
-    kind = _bare(kind)
+    kind = bare(kind)
     if get_origin(kind) is list and isinstance(raw, list):
         for i, item in enumerate(raw):
             yield from _broken_rules(get_args(kind)[0], item, f"{path}[{i}]")
@@ -148,7 +147,7 @@ def _siblings(kind: Any, path: tuple[Any, ...]) -> list[str]:
 
 def _inner(kind: Any, part: Any) -> Any:
     """The type of field, item or value `part` of `kind`; with None only wrappers are taken off."""
-    kind = _bare(kind)
+    kind = bare(kind)
     if part is None:
         return kind
     if get_origin(kind) in (list, dict):
@@ -158,14 +157,3 @@ def _inner(kind: Any, part: Any) -> Any:
             if (field.alias or name) == part:
                 return field.annotation
     return None
-
-
-def _bare(kind: Any) -> Any:
-    """`X` of `Annotated[X, ...]` and of `X | None`."""
-    while True:
-        if get_origin(kind) is Annotated:
-            kind = get_args(kind)[0]
-        elif get_origin(kind) in (Union, UnionType):
-            kind = next(choice for choice in get_args(kind) if choice is not NoneType)
-        else:
-            return kind
