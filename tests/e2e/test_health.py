@@ -35,7 +35,8 @@ def kstatus() -> Path:
 def verdicts(kstatus: Path, *arguments: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """By name: what kstatus says, what the Lua says, and the object."""
     objects = get(*arguments)
-    computed = json.loads(run(str(kstatus), stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})))
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    computed = json.loads(run(str(kstatus), stdin=listed))
     return {
         o["metadata"]["name"]: (
             computed[f"{o['kind']}/{o['metadata'].get('namespace', '')}/{o['metadata']['name']}"][0],
