@@ -53,16 +53,80 @@ def _add(strategy: Strategy) -> None:
     STRATEGIES[strategy.name] = strategy
 
 
-_add(
-    Strategy(
+_MOVES = {"alpha": "0.5 share of physical moves"}
+for _name, _paper, _guarantee, _function, _options in (
+    (
         "auto",
-        "000",
-        ("headroom",),
-        "the best of a portfolio",
-        "weir_placement.search.climb:climb",
-        {},
-    )
-)
+        "beyond 000",
+        "the best of a portfolio with an upper bound; proven when that is reached",
+        "auto:auto",
+        {"iterations": "400 a temperature", "restarts": "8", "steps": "200000 of the proof"},
+    ),
+    (
+        "exact",
+        "beyond 000",
+        "the optimum, proven, if the time limit allows; else the best found with an upper bound",
+        "exact:exact",
+        {"iterations": "2000 a temperature", "restarts": "8", "steps": "1000000, growing"},
+    ),
+    (
+        "exhaustive",
+        "000 section 5.2, 004",
+        "the optimum, proven; network-usage: for each query alone",
+        "exhaustive:exhaustive",
+        {"steps": "1e9 placement steps at most"},
+    ),
+    ("greedy", "000 section 5.1.1", "a local optimum", "greedy:greedy", {"iterations": "1000"}),
+    (
+        "tabu",
+        "000 section 5.1.2",
+        "none",
+        "tabu:tabu",
+        {"iterations": "1000", "list": "1000 moves"},
+    ),
+    (
+        "reactive-tabu",
+        "000 section 5.1.3",
+        "none",
+        "reactive_tabu:reactive_tabu",
+        {
+            "iterations": "1000",
+            "list": "1 configuration at first",
+            "cycle": "50 iterations at most",
+            "increase": "1.1",
+            "decrease": "0.9",
+        },
+    ),
+    (
+        "annealing",
+        "000 section 5.1.4",
+        "none",
+        "annealing:annealing",
+        {
+            "temperatures": "4",
+            "iterations": "400 a temperature",
+            **_MOVES,
+            "hot": "0.3 relative change of headroom",
+            "cold": "0.01",
+        },
+    ),
+    (
+        "two-phase",
+        "000 section 5.4",
+        "the best placement of one logical plan",
+        "two_phase:two_phase",
+        {
+            "algorithm": "4: 0 greedy, 1 tabu, 2 reactive tabu, 3 annealing, 4 exhaustive",
+            "steps": "1e9",
+        },
+    ),
+    ("random", "000 section 6.1", "none", "random_placement:random_placement", {}),
+):
+    _objectives: tuple[Objective, ...] = ("headroom",)
+    if _name == "exhaustive":
+        _objectives = ("headroom", "network-usage")
+    _add(Strategy(_name, _paper, _objectives, _guarantee, f"weir_placement.search.{_function}", _options))
+
 
 _REUSE = {"reuse": "off; on: queries read derived streams that other queries run (004's experiments)"}
 _SIZE = {"maxClusterSize": "the policy's; at most so many nodes in a cluster", **_REUSE}
@@ -86,7 +150,6 @@ for _name, _guarantee, _function, _options in (
         {},
     ),
     ("relaxation", "none: a comparator", "network.plan_then_deploy:relaxation", {}),
-    ("exhaustive", "optimal for each query alone; small problems", "network.exhaustive:exhaustive", {}),
     (
         "top-down",
         "cost estimates within 2 sum d_i (Theorem 1)",

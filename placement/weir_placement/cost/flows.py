@@ -45,6 +45,11 @@ def readers(query: Query) -> dict[str, list[Operator]]:
     return result
 
 
+def output(query: Query) -> str:
+    """What is delivered: the last operator, or the source of a query that has none."""
+    return query.operators[-1].id if query.operators else next(iter(query.sources))
+
+
 @dataclass(frozen=True, slots=True)
 class Hop:
     """A stream read by something on a node; `exchange`: it is written and read between fragments."""
@@ -66,9 +71,10 @@ def hops(plan: QueryPlan) -> list[Hop]:
         for op in consumers:
             target = plan.nodes[op.id]
             result.append(Hop(producer, source, target, op.id, not is_source and (ends or target != source)))
-    if plan.query.operators and plan.sink:
-        last = plan.query.operators[-1].id
-        result.append(Hop(last, plan.nodes[last], plan.sink, "", False))
+    if plan.sink:
+        last = output(plan.query)
+        source = plan.origins[last] if last in plan.query.sources else plan.nodes[last]
+        result.append(Hop(last, source, plan.sink, "", False))
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weir_placement.cost.flows import hops
+from weir_placement.cost.flows import hops, output
 from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
@@ -22,7 +22,4 @@ def longest_path(problem: Problem, plan: QueryPlan) -> float:
         incoming[op.id] = [arrival[producer] + delay for producer, delay in by_consumer[op.id]]
         node = cluster.nodes[cluster.index[plan.nodes[op.id]]]
         arrival[op.id] = max(incoming[op.id]) + op.cost / (REFERENCE_CORE * node.speed)
-    if not plan.query.operators:
-        return 0.0
-    last = plan.query.operators[-1].id
-    return arrival[last] + sum(delay for _, delay in by_consumer.get("", []))
+    return arrival[output(plan.query)] + sum(delay for _, delay in by_consumer.get("", []))

@@ -1,0 +1,10 @@
+"""Upper bounds: no plan, logical or physical, can have a greater headroom."""
+
+from __future__ import annotations
+
+from weir_placement.search.encode import HUGE, Encoding
+
+
+def upper_bound(encoding: Encoding) -> float:
+    """1e300 when nothing is known."""
+    return HUGE

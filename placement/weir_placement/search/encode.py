@@ -1,0 +1,438 @@
+"""A problem as the two arrays of `kernel.layout`, and a configuration in them as a plan."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+from weir_placement.cost.allowed import allowed_nodes
+from weir_placement.cost.flows import flows_of, scaled
+from weir_placement.cost.rules import Flow
+from weir_placement.model.cluster import REFERENCE_CORE
+from weir_placement.model.operators import Operator
+from weir_placement.model.plan import Plan, QueryPlan, Rejection
+from weir_placement.model.problem import Problem, Query
+from weir_placement.search.compiled import searches
+from weir_placement.search.kernel import layout
+
+HUGE = 1e300
+KIND = {
+    "filter": layout.FILTER,
+    "project": layout.PROJECT,
+    "join": layout.JOIN,
+    "aggregate": layout.AGGREGATE,
+    "union": layout.UNION,
+}
+MASK_BITS = 62
+VISITED_SIZE = 1 << 14
+PATH_SIZE = 4096
+
+
+@dataclass
+class Item:
+    """A source alias, an operator or a sink of query number `query`."""
+
+    query: int
+    kind: int
+    name: str
+    children: list[int] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+    op: Operator | None = None
+    flows: list[Flow] = field(default_factory=list)  # of each point
+
+
+def aliases(op: Operator) -> set[str]:
+    """The source aliases that an operator's columns name."""
+    return {column.split(".", 1)[0] for column in op.columns} | {
+        side for window in op.windows for side in (window.left, window.right)
+    }
+
+
+def limited(value: float) -> float:
+    """Compiled code has no infinity: anything from 1e300 on is none."""
+    return min(value, HUGE)
+
+
+class Encoding:
+    """The arrays of a search over some queries of a problem; `run` calls the compiled code on them."""
+
+    def __init__(self, problem: Problem, queries: Sequence[Query], *, seed: int, visited: int = VISITED_SIZE):
+        self.problem, self.queries = problem, list(queries)
+        self.items: list[Item] = []
+        self.sinks: list[int] = []
+        self.index: list[dict[str, int]] = []
+        points = [scaled(point) for point in problem.points()]
+        for q, query in enumerate(self.queries):
+            self._add_query(q, query, [flows_of(query, problem.streams, rates) for rates in points])
+        self.scenarios = self._scenarios(len(points))
+        self._fill(seed, len(points), visited)
+
+    def _add_query(self, q: int, query: Query, flows: list[dict[str, Flow]]) -> None:
+        nodes = self.problem.cluster.index
+        known: dict[str, int] = {}
+        for alias, stream in query.sources.items():
+            known[alias] = len(self.items)
+            origins = [nodes[n] for n in self.problem.streams[stream].origins if n in nodes]
+            self.items.append(Item(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows]))
+        for op in query.operators:
+            candidates = [nodes[n] for n in allowed_nodes(self.problem, query, op)]
+            known[op.id] = len(self.items)
+            children = [known[name] for name in op.inputs]
+            item = Item(q, KIND[op.kind], op.id, children, candidates, op, [f[op.id] for f in flows])
+            self.items.append(item)
+        last = known[query.operators[-1].id] if query.operators else known[next(iter(query.sources))]
+        self.sinks.append(len(self.items))
+        delivery = [nodes[n] for n in query.deliver_to if n in nodes]
+        self.items.append(Item(q, layout.SINK, "", [last], delivery))
+        self.index.append(known)
+
+    def _scenarios(self, points: int) -> list[tuple[int, float]]:
+        """(point, upper x) of each piece: an aggregate's input does not depend on the plan, so neither
+        does the x where it reaches its limit."""
+        scenarios = []
+        for k in range(points):
+            starts = {s for item in self.items if item.flows for s in item.flows[k].rate.starts if s > 0}
+            scenarios += [(k, until) for until in (*sorted(starts), HUGE)]
+        return scenarios
+
+    def _capped(self, item: Item, k: int, until: float) -> bool:
+        """Whether an aggregate is at its limit on the piece that ends at `until`."""
+        if item.op is None or item.op.kind != "aggregate":
+            return False
+        x = until / 2 if until >= HUGE else until * (1 - 1e-9)
+        if until >= HUGE:
+            x = 2 * max(item.flows[k].rate.starts) + 1.0
+            below = [u for p, u in self.scenarios if p == k and u < HUGE]
+            x = max([x, *(2 * u for u in below)])
+        child = self.items[item.children[0]].flows[k].rate
+        return child(x) * item.op.window / item.op.slide >= item.op.groups / item.op.slide
+
+    def _fill(self, seed: int, points: int, visited: int) -> None:
+        problem, items = self.problem, self.items
+        n_items, n_nodes = len(items), len(problem.cluster)
+        reads = [0] * n_items
+        for item in items:
+            for c in item.children:
+                reads[c] += 1
+        groups: dict[object, list[int]] = defaultdict(list)
+        for i, item in enumerate(items):
+            stream = self.queries[item.query].sources[item.name] if item.kind == layout.SOURCE else i
+            groups[stream].append(i)
+        degree = 1 + max(
+            (len(piece) - 1 for item in items for f in item.flows for piece in f.rate.pieces), default=1
+        )
+        words = max(1, -(-max((len(self._columns(q)) for q in range(len(self.queries))), default=1) // 63))
+        dims = {
+            "items": n_items,
+            "nodes": n_nodes,
+            "scenarios": len(self.scenarios),
+            "degree": max(degree, 2),
+            "uses": max([1, *reads]),
+            "queries": len(self.queries),
+            "words": words,
+            "points": points,
+            "flags": self._flags(),
+            "slots": sum(len(item.children) for item in items),
+            "choices": sum(len(item.candidates) for item in items),
+            "groups": len(groups),
+            "tabu_size": n_items * (n_nodes + n_items),
+            "visited_size": visited,
+            "path_size": PATH_SIZE,
+        }
+        self.dims = dims
+        self._allocate(dims)
+        self._fill_structure(reads, list(groups.values()))
+        self._fill_masks(words)
+        self._fill_costs()
+        self._fill_cluster()
+        self.write("random", [seed * 2654435761 % (1 << 62) + 1, 0])
+
+    def _allocate(self, dims: dict[str, int]) -> None:
+        self.at: dict[str, int] = {}
+        self.length: dict[str, int] = {}
+        head = layout.HEAD + len(layout.DIMENSIONS) + len(layout.INTS) + len(layout.FLOATS)
+        offsets = []
+        for fields, offset in ((layout.INTS, head), (layout.FLOATS, 0)):
+            for name, expression in fields:
+                key = name if fields is layout.INTS else name + "_"
+                self.at[key], self.length[key] = offset, layout.size(expression, dims)
+                offsets.append(offset)
+                offset += self.length[key]
+            if fields is layout.INTS:
+                self.ints = array("q", bytes(8 * (offset + 1)))
+            else:
+                self.floats = array("d", bytes(8 * (offset + 1)))
+        header = [self.floats.buffer_info()[0], *(dims[d] for d in layout.DIMENSIONS), *offsets]
+        self.ints[: len(header)] = array("q", header)
+
+    def write(self, name: str, values: Sequence[float], start: int = 0) -> None:
+        """Writes a field (a float field ends in an underscore)."""
+        target = self.floats if name.endswith("_") else self.ints
+        typecode = "d" if name.endswith("_") else "q"
+        at = self.at[name] + start
+        target[at : at + len(values)] = array(typecode, values)  # type: ignore[arg-type]
+
+    def read(self, name: str) -> list[Any]:
+        """Reads a field."""
+        source = self.floats if name.endswith("_") else self.ints
+        return source[self.at[name] : self.at[name] + self.length[name]].tolist()
+
+    def _fill_structure(self, reads: list[int], groups: list[list[int]]) -> None:
+        items = self.items
+        force = {(p.query, p.operator): p.node for p in self.problem.in_force}
+        nodes = self.problem.cluster.index
+        first, choice_first, group_first = [0], [0], [0]
+        for item in items:
+            first.append(first[-1] + len(item.children))
+            choice_first.append(choice_first[-1] + len(item.candidates))
+        for group in groups:
+            group_first.append(group_first[-1] + len(group))
+        self.write("kind", [item.kind for item in items])
+        self.write("first", first)
+        self.write("child", [c for item in items for c in item.children])
+        self.write("choice_first", choice_first)
+        self.write("choice", [n for item in items for n in item.candidates])
+        self.write("group_first", group_first)
+        self.write("group_item", [i for group in groups for i in group])
+        group_of = {i: g for g, group in enumerate(groups) for i in group}
+        self.write("group", [group_of[i] for i in range(len(items))])
+        self.write("query", [item.query for item in items])
+        self.write("sink", self.sinks)
+        self.write("node", [item.candidates[0] if item.candidates else -1 for item in items])
+        names = [self.queries[item.query].name for item in items]
+        self.write(
+            "force",
+            [nodes.get(force.get((q, item.name), ""), -2) for q, item in zip(names, items, strict=True)],
+        )
+        self.write("free", [self._free(item, reads[i]) for i, item in enumerate(items)])
+        self.write("point", [k for k, _ in self.scenarios])
+        self.write(
+            "capped",
+            [int(self._capped(item, k, until)) for k, until in self.scenarios for item in items],
+        )
+        self.write("until_", [until for _, until in self.scenarios])
+
+    def _free(self, item: Item, reads: int) -> int:
+        """An operator may change places if it has one reader and Table 6 knows its kind."""
+        query = self.queries[item.query]
+        if item.op is None or query.fixed_order or reads != 1:
+            return 0
+        if item.op.kind == "filter":
+            return int(bool(item.op.columns))
+        if item.op.kind == "project":
+            return int(all(i.name == i.expression for i in item.op.items))
+        return int(item.op.kind == "join" and bool(item.op.columns or item.op.windows))
+
+    def _columns(self, q: int) -> dict[str, int]:
+        """A number for each column that the query's filters and projections name."""
+        names: dict[str, int] = {}
+        for op in self.queries[q].operators:
+            if op.kind in ("filter", "project"):
+                for name in (*op.columns, *(i.name for i in op.items)):
+                    names.setdefault(name, len(names))
+        return names
+
+    def _fill_masks(self, words: int) -> None:
+        own, sets, joins, above = ([0] * len(self.items) for _ in range(4))
+        columns = [0] * (len(self.items) * words)
+        numbers = [self._columns(q) for q in range(len(self.queries))]
+        bits = [
+            {alias: 1 << k for k, alias in enumerate(query.sources) if len(query.sources) <= MASK_BITS}
+            for query in self.queries
+        ]
+        joined = [0] * len(self.queries)
+        for i, item in enumerate(self.items):
+            bit = bits[item.query]
+            for c in item.children:
+                sets[i] |= sets[c]
+                joins[i] |= joins[c]
+            if item.kind == layout.SOURCE:
+                sets[i] = bit.get(item.name, 0)
+            if item.op is None:
+                continue
+            own[i] = sum(bit.get(a, 0) for a in aliases(item.op))
+            above[i] = joins[i] if item.kind == layout.FILTER else 0
+            if item.kind == layout.JOIN and joined[item.query] < MASK_BITS:
+                above[i] = 1 << joined[item.query]
+                joined[item.query] += 1
+                joins[i] |= above[i]
+            if item.kind in (layout.FILTER, layout.PROJECT):
+                kept = item.op.columns if item.kind == layout.FILTER else [c.name for c in item.op.items]
+                for name in kept:
+                    k = numbers[item.query][name]
+                    columns[i * words + k // 63] |= 1 << (k % 63)
+        for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):
+            self.write(name, values)
+        self.write("columns", columns)
+
+    def _fill_costs(self) -> None:
+        rows = [self._costs(item) for item in self.items]
+        names = [
+            "cost_",
+            "cost_pair_",
+            "cost_out_",
+            "selectivity_",
+            "pairs_",
+            "kept_",
+            "row_overhead_",
+            "memory_",
+            "limit_",
+            "fixed_width_",
+        ]
+        for name, column in zip(names, zip(*rows, strict=True), strict=True):
+            self.write(name, [limited(v) for v in column])
+        self.write(
+            "source_rate_",
+            [
+                item.flows[k].rate(1.0) if item.kind == layout.SOURCE else 0.0
+                for k, _ in self.scenarios
+                for item in self.items
+            ],
+        )
+        self.write("max_latency_", [limited(q.max_latency) for q in self.queries])
+        o = self.problem.overheads
+        self.write("overheads_", [o.fragment_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency])
+
+    def _costs(self, item: Item) -> tuple[float, ...]:
+        """cost, cost_pair, cost_out, selectivity, pairs, kept, row_overhead, memory, limit, fixed width."""
+        op = item.op
+        if op is None:
+            width = item.flows[0].width if item.kind == layout.SOURCE else -1.0
+            return (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, width)
+        if op.kind == "join":
+            pairs = 2.0 * op.half_width
+            kept = min((w.reach for w in op.windows), default=0.0) + op.delay
+            selectivity = max(pairs * op.selectivity, 1e-200)
+            return (
+                op.cost,
+                op.cost_pair,
+                op.cost_out,
+                selectivity,
+                pairs,
+                kept,
+                op.row_overhead,
+                2 * op.memory,
+                0.0,
+                -1.0,
+            )
+        if op.kind == "aggregate":
+            share = op.window / op.slide
+            limit, memory = op.groups / op.slide, op.memory * op.groups * share
+            return (op.cost, 0.0, 0.0, share, 0.0, 0.0, 0.0, memory, limit, item.flows[0].width)
+        selectivity = op.selectivity if op.kind == "filter" else 1.0
+        width = item.flows[0].width if op.kind == "project" else -1.0
+        return (op.cost, 0.0, 0.0, selectivity, 0.0, 0.0, 0.0, op.memory, 0.0, width)
+
+    def _flags(self) -> int:
+        cluster, o = self.problem.cluster, self.problem.overheads
+        network = any(n.egress < inf or n.ingress < inf for n in cluster.nodes)
+        network = network or bool((cluster.network.bandwidth < HUGE).any())
+        overhead = o.fragment_cpu or o.fragment_memory or o.exchange_cost
+        late = any(q.max_latency < inf for q in self.queries)
+        return (
+            (layout.NETWORK if network else 0)
+            | (layout.OVERHEAD if overhead else 0)
+            | (layout.LATENCY if late else 0)
+        )
+
+    def _fill_cluster(self) -> None:
+        cluster = self.problem.cluster
+        nodes = cluster.nodes
+        self.write("cpu_", [limited(n.cpu_capacity) for n in nodes])
+        self.write("memory_of_", [limited(n.memory) for n in nodes])
+        self.write("egress_", [limited(n.egress) for n in nodes])
+        self.write("ingress_", [limited(n.ingress) for n in nodes])
+        self.write("core_", [REFERENCE_CORE * n.speed for n in nodes])
+        if self.dims["flags"] & (layout.NETWORK | layout.LATENCY) or len(nodes) < 200:
+            self.write("latency_", cluster.network.latency_matrix.ravel().tolist())
+            bandwidth = cluster.network.bandwidth_matrix.clip(max=HUGE)
+            self.write("bandwidth_", bandwidth.ravel().tolist())
+        kinds: dict[object, int] = {}
+        plain = not self.dims["flags"] & (layout.NETWORK | layout.LATENCY)
+        served = defaultdict(list)
+        for i, item in enumerate(self.items):
+            for n in item.candidates:
+                served[n].append(i)
+        self.write(
+            "twin",
+            [
+                kinds.setdefault((n.cpu_capacity, n.memory, n.speed, tuple(served[k])) if plain else k, k)
+                for k, n in enumerate(nodes)
+            ],
+        )
+
+    def run(self, command: int, *numbers: int, reals: Sequence[float] = ()) -> float:
+        """Calls the compiled code: up to three integers, four reals."""
+        integers = (*numbers, 0, 0, 0)[:3]
+        floats = (*reals, 0.0, 0.0, 0.0, 0.0)[:4]
+        search: Callable[..., float] = searches()
+        return search(self.ints.buffer_info()[0], command, *integers, *floats)
+
+    @property
+    def evaluations(self) -> int:
+        """Configurations evaluated so far."""
+        return self.ints[self.at["out"]]
+
+    def counter(self, k: int) -> int:
+        """Word k of `out`, as the searches use it."""
+        return self.ints[self.at["out"] + k]
+
+    def reset(self) -> None:
+        """The plan as written, every item on its first candidate."""
+        self.write("child", [c for item in self.items for c in item.children])
+        self.write("node", [item.candidates[0] if item.candidates else -1 for item in self.items])
+
+    def configuration(self) -> tuple[list[int], list[int]]:
+        """The present configuration, for `put`."""
+        return self.read("node"), self.read("child")
+
+    def best(self) -> tuple[list[int], list[int]]:
+        """The configuration that the last search saved, for `put`."""
+        return self.read("best_node"), self.read("best_child")
+
+    def put(self, configuration: tuple[list[int], list[int]]) -> None:
+        """Makes a configuration the present one, and the best one."""
+        for suffix in ("", "best_"):
+            self.write(f"{suffix}node", configuration[0])
+            self.write(f"{suffix}child", configuration[1])
+
+    def recall(self) -> None:
+        """Makes the best configuration the present one."""
+        self.write("node", self.read("best_node"))
+        self.write("child", self.read("best_child"))
+
+    def plan(self, rejected: Sequence[Rejection] = ()) -> Plan:
+        """The present configuration as a plan."""
+        node, child, first = self.read("node"), self.read("child"), self.read("first")
+        names = [n.name for n in self.problem.cluster.nodes]
+        placed = []
+        for q, query in enumerate(self.queries):
+            order: list[int] = []
+            self._post_order(self.sinks[q], child, first, order, set())
+            inputs = {i: tuple(self.items[c].name for c in child[first[i] : first[i + 1]]) for i in order}
+            operators = tuple(_reread(self.items[i].op, inputs[i]) for i in order)
+            nodes = {self.items[i].name: names[node[i]] for i in order}
+            origins = {a: names[node[self.index[q][a]]] for a in query.sources}
+            sink = names[node[self.sinks[q]]] if node[self.sinks[q]] >= 0 else ""
+            placed.append(QueryPlan(replace(query, operators=operators), nodes, origins, sink))
+        return Plan(tuple(placed), tuple(rejected))
+
+    def _post_order(
+        self, i: int, child: list[int], first: list[int], order: list[int], seen: set[int]
+    ) -> None:
+        if i in seen:
+            return
+        seen.add(i)
+        for c in child[first[i] : first[i + 1]]:
+            self._post_order(c, child, first, order, seen)
+        if self.items[i].op is not None:
+            order.append(i)
+
+
+def _reread(op: Operator | None, inputs: tuple[str, ...]) -> Operator:
+    assert op is not None
+    return op if op.inputs == inputs else replace(op, inputs=inputs)

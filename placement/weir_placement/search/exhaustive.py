@@ -1,0 +1,40 @@
+"""Every plan (section 5.2 of 000): all logical plans that moves reach, the best placement of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Objective, Problem
+from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.session import Found, best_of, plan_with
+
+DEFAULTS = {"steps": 1e9}
+"""A budget of placement steps; when it is used up, the result is the best found and not proven."""
+
+
+def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+    """Proves the optimum, or gives up at the budget or when its table of logical plans is full."""
+    value = encoding.run(code.EXHAUST, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
+    complete = encoding.counter(5) == 0
+    extra: dict[str, object] = {"logicalPlans": encoding.counter(7)}
+    return Found(best_of(encoding, value), value if complete else HUGE, complete, extra)
+
+
+def exhaustive(
+    problem: Problem,
+    *,
+    objective: Objective,
+    seed: int,
+    time_limit: float,
+    options: Mapping[str, str],
+) -> Result:
+    """Plans a problem by looking at every plan, for either objective."""
+    if objective == "network-usage":
+        from weir_placement.network import exhaustive as usage
+
+        return usage.exhaustive(
+            problem, objective=objective, seed=seed, time_limit=time_limit, options=options
+        )
+    return plan_with("exhaustive", search, DEFAULTS, problem, objective, seed, time_limit, options)

@@ -1,0 +1,3 @@
+"""Numbers of the commands of `entry.run`."""
+
+EVALUATE, SCATTER, ANNEAL, CLIMB, TABU, REACTIVE, EXHAUST, PLACE, COUNT, POLISH = range(10)

@@ -1,0 +1,121 @@
+"""Memory layout of a search: named fields in one int64 and one float64 array.
+
+The compiled code gets a pointer to the first. The integer array begins with the dimensions and the
+offsets of every field. Item i is a source alias, an operator or a sink; scenario s is one piece of
+one point of the profile. Fields marked * change during a search.
+"""
+
+from __future__ import annotations
+
+SOURCE, FILTER, PROJECT, JOIN, AGGREGATE, UNION, SINK = range(7)
+
+FLOAT_BASE, HEAD = 0, 1
+"""Word 0 of the integer array is the address of the float array; dimensions and offsets follow."""
+
+DIMENSIONS = (
+    "items",
+    "nodes",
+    "scenarios",
+    "degree",
+    "uses",
+    "queries",
+    "words",
+    "points",
+    "flags",
+    "slots",
+    "choices",
+    "groups",
+    "tabu_size",
+    "visited_size",
+    "path_size",
+)
+NETWORK, OVERHEAD, LATENCY = 1, 2, 4
+"""Bits of `flags`: some egress, ingress or link is limited; exchanges or fragments cost something;
+some latency is limited."""
+
+INTS: tuple[tuple[str, str], ...] = (
+    ("kind", "items"),
+    ("first", "items+1"),  # slots of item i: first[i] .. first[i + 1]
+    ("child", "slots"),  # * the item that a slot reads
+    ("readers", "items"),  # how many slots read item i: a search never changes it
+    ("reader", "items*uses"),  # * those items
+    ("node", "items"),  # * -1: a result that is delivered nowhere
+    ("choice_first", "items+1"),
+    ("choice", "choices"),  # candidate nodes
+    ("head", "nodes"),  # * lists of the items on each node
+    ("following", "items"),  # *
+    ("previous", "items"),  # *
+    ("group_first", "groups+1"),
+    ("group_item", "items"),  # items of one stream: sources of the same name
+    ("group", "items"),
+    ("free", "items"),  # 1: may change places with a neighbour
+    ("set", "items"),  # * bit mask of the aliases below
+    ("own", "items"),  # aliases that a predicate names
+    ("joins", "items"),  # * bit mask of the joins below, itself included
+    ("above", "items"),  # joins that a filter was written above
+    ("columns", "items*words"),  # that a filter reads, a projection keeps
+    ("query", "items"),
+    ("sink", "queries"),
+    ("force", "items"),  # node in force, -2: new
+    ("capped", "scenarios*items"),  # aggregates at their limit in this scenario
+    ("point", "scenarios"),
+    ("low", "items"),  # * range of powers of x in a rate
+    ("high", "items"),  # *
+    ("stamp", "nodes"),
+    ("touched", "nodes+1"),
+    ("stack", "items*4+8"),
+    ("best_node", "items"),
+    ("best_child", "slots"),
+    ("random", "2"),
+    ("tabu", "tabu_size"),
+    ("visited", "visited_size"),
+    ("path", "path_size"),  # moves from the written plan to the present one
+    ("order", "items"),  # of placement in an exact search
+    ("tried", "items"),
+    ("twin", "nodes"),  # equal numbers: nodes that can be exchanged
+    ("out", "32"),
+)
+FLOATS: tuple[tuple[str, str], ...] = (
+    ("cost", "items"),
+    ("cost_pair", "items"),
+    ("cost_out", "items"),
+    ("selectivity", "items"),  # of a join with 2 w in it
+    ("pairs", "items"),  # 2 w of a join
+    ("kept", "items"),  # seconds that a join keeps rows
+    ("row_overhead", "items"),
+    ("memory", "items"),  # what does not depend on rates
+    ("limit", "items"),  # an aggregate's largest output
+    ("source_rate", "scenarios*items"),
+    ("fixed_width", "items"),  # of sources, projections and aggregates; -1: that of the inputs
+    ("width", "items"),  # *
+    ("rate", "scenarios*items*degree"),  # *
+    ("cpu", "nodes"),
+    ("memory_of", "nodes"),
+    ("egress", "nodes"),
+    ("ingress", "nodes"),
+    ("core", "nodes"),
+    ("latency", "nodes*nodes"),
+    ("bandwidth", "nodes*nodes"),
+    ("until", "scenarios"),
+    ("max_latency", "queries"),
+    ("overheads", "4"),
+    ("root", "nodes"),  # * the largest x that a node's constraints allow
+    ("old_root", "nodes+1"),
+    ("scratch", "degree*8+nodes*degree"),
+    ("arrival", "items"),
+    ("need", "items*2*points"),
+    ("left", "nodes*2*points"),
+    ("rest", "items*2*points+2*points"),
+    ("result", "32"),
+)
+
+
+def size(expression: str, dims: dict[str, int]) -> int:
+    """The length of a field: sums of products of dimensions and numbers."""
+    total = 0
+    for term in expression.split("+"):
+        product = 1
+        for factor in term.split("*"):
+            product *= int(factor) if factor.isdigit() else dims[factor]
+        total += product
+    return total

@@ -1,0 +1,293 @@
+"""Local searches over the moves: random, greedy, tabu, reactive tabu, annealing (section 5.1 of 000)."""
+
+from __future__ import annotations
+
+import math
+
+from weir_placement.search.kernel.evaluator import INFINITE, rebuild
+from weir_placement.search.kernel.jit import State, jit
+from weir_placement.search.kernel.layout import SOURCE
+from weir_placement.search.kernel.moves import (
+    configuration,
+    draw,
+    move_to,
+    rotate,
+    rotate_back,
+    save,
+    side,
+    take_back,
+    uniform,
+)
+
+EQUAL = 1e-9
+
+
+@jit
+def greater(a: float, b: float) -> bool:
+    """a > b by more than rounding."""
+    return a > b + EQUAL * abs(b)
+
+
+@jit
+def scatter(st: State) -> None:
+    """A random candidate node for every item; call `rebuild` after it."""
+    for i in range(st.items):
+        n = st.choice_first[i + 1] - st.choice_first[i]
+        if n > 0:
+            st.node[i] = st.choice[st.choice_first[i] + draw(st, n)]
+
+
+@jit
+def step_random(st: State, alpha: float) -> None:
+    """One random move, physical with probability alpha; kept whatever it gives."""
+    for _ in range(50):
+        i = draw(st, st.items)
+        if uniform(st) < alpha:
+            n = st.choice_first[i + 1] - st.choice_first[i]
+            if n > 1:
+                to = st.choice[st.choice_first[i] + draw(st, n)]
+                if to != st.node[i]:
+                    move_to(st, i, to)
+                    return
+        elif st.kind[i] != SOURCE:
+            j = draw(st, st.first[i + 1] - st.first[i])
+            k = side(st, i, j)
+            if k >= 0:
+                rotate(st, i, j, k)
+                return
+
+
+@jit
+def anneal(
+    st: State, temperatures: int, iterations: int, alpha: float, hot: float, cold: float, goal: float
+) -> float:
+    """Simulated annealing from the present configuration; the best value, whose configuration is saved.
+
+    A worse configuration is accepted with probability exp(d / T), d the relative change of the value;
+    T falls geometrically from `hot` to `cold`. It stops early at `goal`, which no plan can exceed.
+    Counts its evaluations in out[0].
+    """
+    current = rebuild(st)
+    best = current
+    save(st)
+    for level in range(temperatures):
+        share = level / (temperatures - 1.0) if temperatures > 1 else 0.0
+        t = hot * (cold / hot) ** share
+        for _ in range(iterations):
+            i = draw(st, st.items)
+            physical = uniform(st) < alpha
+            b = j = k = old = -1
+            if physical:
+                n = st.choice_first[i + 1] - st.choice_first[i]
+                if n < 2:
+                    continue
+                old = st.node[i]
+                to = st.choice[st.choice_first[i] + draw(st, n)]
+                if to == old:
+                    continue
+                v = move_to(st, i, to)
+            else:
+                if st.kind[i] == SOURCE or not st.free[i]:
+                    continue
+                j = draw(st, st.first[i + 1] - st.first[i])
+                k = side(st, i, j)
+                if k < 0:
+                    continue
+                b = st.child[st.first[i] + j]
+                v = rotate(st, i, j, k)
+            st.out[0] += 1
+            d = (v - current) / max(abs(current), 1e-300)
+            if v >= current or uniform(st) < math.exp(d / t):
+                current = v
+                if greater(v, best):
+                    best = v
+                    save(st)
+                    if best >= goal:
+                        return best
+            elif physical:
+                take_back(st, i, old)
+            else:
+                rotate_back(st, i, j, k, b)
+    return best
+
+
+@jit
+def _key(st: State, physical: bool, i: int, x: int) -> int:
+    """Index of a move in the tabu table: an item to a node, or a pair that changes places."""
+    if physical:
+        return i * st.nodes + x
+    return st.items * st.nodes + i * st.items + x
+
+
+@jit
+def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float, length: float) -> float:
+    """Looks at the whole neighbourhood; the best admissible move goes to out[1..4]. -inf if there is none.
+
+    mode 0: all; 1: moves in the tabu list are out (unless better than the best); 2: configurations
+    visited in the last `length` iterations are out. what: 1 physical, 2 logical moves, 3 both.
+    """
+    chosen = -INFINITE
+    ties = 0
+    for i in range(st.items):
+        if what & 1 and st.choice_first[i + 1] - st.choice_first[i] > 1:
+            old = st.node[i]
+            for a in range(st.choice_first[i], st.choice_first[i + 1]):
+                to = st.choice[a]
+                if to == old:
+                    continue
+                v = move_to(st, i, to)
+                st.out[0] += 1
+                ok = v > chosen or (v == chosen and draw(st, ties + 2) == 0)
+                if ok and mode == 1:
+                    ok = st.tabu[_key(st, True, i, to)] < iteration or greater(v, best)
+                if ok and mode == 2:
+                    ok = not _recent(st, iteration, length)
+                take_back(st, i, old)
+                if ok:
+                    ties = ties + 1 if v == chosen else 0
+                    chosen = v
+                    st.out[1], st.out[2], st.out[3], st.out[4] = 1, i, to, old
+        if what & 2 and st.kind[i] != SOURCE and st.free[i]:
+            for j in range(st.first[i + 1] - st.first[i]):
+                k = side(st, i, j)
+                if k < 0:
+                    continue
+                b = st.child[st.first[i] + j]
+                v = rotate(st, i, j, k)
+                st.out[0] += 1
+                ok = v > chosen or (v == chosen and draw(st, ties + 2) == 0)
+                if ok and mode == 1:
+                    ok = st.tabu[_key(st, False, i, b)] < iteration or greater(v, best)
+                if ok and mode == 2:
+                    ok = not _recent(st, iteration, length)
+                rotate_back(st, i, j, k, b)
+                if ok:
+                    ties = ties + 1 if v == chosen else 0
+                    chosen = v
+                    st.out[1], st.out[2], st.out[3], st.out[4] = 2, i, j, k
+    return chosen
+
+
+@jit
+def _do(st: State) -> None:
+    """The move in out[1..4]."""
+    if st.out[1] == 1:
+        move_to(st, st.out[2], st.out[3])
+    else:
+        rotate(st, st.out[2], st.out[3], st.out[4])
+
+
+@jit
+def climb(st: State, iterations: int, what: int) -> float:
+    """Greedy: the best neighbour until none is better."""
+    current = rebuild(st)
+    for iteration in range(iterations):
+        v = _best_neighbour(st, iteration, 0, what, current, 0.0)
+        if not greater(v, current):
+            break
+        _do(st)
+        current = v
+    save(st)
+    return current
+
+
+@jit
+def tabu(st: State, iterations: int, length: int, what: int, goal: float) -> float:
+    """Tabu search: the best move that is not the undoing of one of the last `length`."""
+    for k in range(st.items * (st.nodes + st.items)):
+        st.tabu[k] = -1
+    best = rebuild(st)
+    save(st)
+    for iteration in range(iterations):
+        v = _best_neighbour(st, iteration, 1, what, best, 0.0)
+        if v <= -INFINITE:
+            break
+        if st.out[1] == 1:
+            st.tabu[_key(st, True, st.out[2], st.out[4])] = iteration + length
+        else:
+            b = st.child[st.first[st.out[2]] + st.out[3]]
+            st.tabu[_key(st, False, b, st.out[2])] = iteration + length
+        _do(st)
+        if greater(v, best):
+            best = v
+            save(st)
+            if best >= goal:
+                break
+    return best
+
+
+@jit
+def _slot(st: State, h: int) -> int:
+    """Where the table of visited configurations has hash h, or where it would go; entries are
+    (hash, last iteration, repetitions)."""
+    n = st.visited_size // 3
+    k = h % n
+    while st.visited[3 * k] != 0 and st.visited[3 * k] != h:
+        k = (k + 1) % n
+    return 3 * k
+
+
+@jit
+def _recent(st: State, iteration: int, length: float) -> bool:
+    h = configuration(st) | 1
+    k = _slot(st, h)
+    return st.visited[k] == h and iteration - st.visited[k + 1] <= length
+
+
+@jit
+def reactive_tabu(
+    st: State, iterations: int, length: float, cycle: int, more: float, less: float, what: int, goal: float
+) -> float:
+    """Reactive tabu search (section 5.1.3; Battiti and Tecchiolli 1994).
+
+    Configurations, not moves, are tabu. The list grows by `more` at each repetition of a configuration
+    (of cycles up to `cycle` long), shrinks by `less` when it has not changed for longer than the moving
+    average of cycles, and also when every move is tabu. Too many repetitions start an escape: a random
+    walk whose length follows that average.
+    """
+    for k in range(st.visited_size):
+        st.visited[k] = 0
+    best = rebuild(st)
+    save(st)
+    average = 0.0
+    changed = 0
+    often = 0
+    for iteration in range(iterations):
+        h = configuration(st) | 1
+        k = _slot(st, h)
+        if st.visited[k] == h:
+            gap = iteration - st.visited[k + 1]
+            st.visited[k + 1] = iteration
+            st.visited[k + 2] += 1
+            if st.visited[k + 2] > 3:
+                often += 1
+            if gap <= cycle:
+                average = 0.1 * gap + 0.9 * average
+                length = length * more + 1.0
+                changed = iteration
+        else:
+            st.visited[k] = h
+            st.visited[k + 1] = iteration
+            st.visited[k + 2] = 1
+        if iteration - changed > average:
+            length = max(1.0, length * less)
+            changed = iteration
+        if often > 3:
+            often = 0
+            for _ in range(1 + int((1.0 + uniform(st)) * max(average, 1.0))):
+                step_random(st, 0.5 if what == 3 else (1.0 if what == 1 else 0.0))
+            v = rebuild(st)
+        else:
+            v = _best_neighbour(st, iteration, 2, what, best, length)
+            if v <= -INFINITE:
+                length = max(1.0, length * less)
+                step_random(st, 0.5 if what == 3 else (1.0 if what == 1 else 0.0))
+                v = rebuild(st)
+            else:
+                _do(st)
+        if greater(v, best):
+            best = v
+            save(st)
+            if best >= goal:
+                break
+    return best

@@ -1,0 +1,208 @@
+"""One-step moves (section 5.3 of 000): an operator to another node, or an operator with its child.
+
+Every logical move is one rotation: the child's child takes the operator's place, the operator goes
+below its child. It is its own inverse, with the two operators' roles exchanged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weir_placement.search.kernel.evaluator import derive, node_root, place, value
+from weir_placement.search.kernel.jit import State, jit
+from weir_placement.search.kernel.layout import FILTER, JOIN, NETWORK, OVERHEAD, PROJECT
+
+
+@jit
+def draw(st: State, n: int) -> int:
+    """A number of 0 .. n - 1 (splitmix64)."""
+    z = np.uint64(st.random[0]) + np.uint64(0x9E3779B97F4A7C15)
+    st.random[0] = np.int64(z)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.int64((z >> np.uint64(33)) % np.uint64(n))
+
+
+@jit
+def uniform(st: State) -> float:
+    """A number of [0, 1)."""
+    return draw(st, 1 << 30) / float(1 << 30)
+
+
+@jit
+def begin(st: State) -> None:
+    """Starts a move: no node is touched yet."""
+    st.touched[0] = 0
+
+
+@jit
+def touch(st: State, n: int) -> None:
+    """Node n changes: remember its root."""
+    if n < 0:
+        return
+    k = st.touched[0]
+    for j in range(k):
+        if st.touched[1 + j] == n:
+            return
+    st.touched[1 + k] = n
+    st.old_root_[k] = st.root_[n]
+    st.touched[0] = k + 1
+
+
+@jit
+def touch_around(st: State, i: int) -> None:
+    """The nodes of item i, of what it reads and of what reads it (these only if flows cost anything)."""
+    touch(st, st.node[i])
+    if st.flags & (NETWORK | OVERHEAD):
+        for slot in range(st.first[i], st.first[i + 1]):
+            touch(st, st.node[st.child[slot]])
+        for u in range(st.readers[i]):
+            touch(st, st.node[st.reader[i * st.uses + u]])
+
+
+@jit
+def finish(st: State) -> float:
+    """Recomputes the touched nodes; the value of the configuration."""
+    for j in range(st.touched[0]):
+        n = st.touched[1 + j]
+        st.root_[n] = node_root(st, n)
+    return value(st)
+
+
+@jit
+def restore_roots(st: State) -> None:
+    """Takes a move's touched roots back."""
+    for j in range(st.touched[0]):
+        st.root_[st.touched[1 + j]] = st.old_root_[j]
+
+
+@jit
+def move_to(st: State, i: int, n: int) -> float:
+    """A physical move; the new value."""
+    begin(st)
+    touch_around(st, i)
+    touch(st, n)
+    place(st, i, n)
+    return finish(st)
+
+
+@jit
+def take_back(st: State, i: int, n: int) -> None:
+    """Undoes the last `move_to`: item i was on node n."""
+    place(st, i, n)
+    restore_roots(st)
+
+
+@jit
+def _replace_reader(st: State, c: int, old: int, new: int) -> None:
+    for u in range(st.readers[c]):
+        if st.reader[c * st.uses + u] == old:
+            st.reader[c * st.uses + u] = new
+            return
+
+
+@jit
+def turn(st: State, t: int, j: int, k: int) -> None:
+    """The rotation: b, child j of t, rises above t; c, child k of b, becomes t's child j.
+
+    Links, rates and masks; not the roots.
+    """
+    at = st.first[t] + j
+    b = st.child[at]
+    below = st.first[b] + k
+    c = st.child[below]
+    p = st.reader[t * st.uses]
+    for slot in range(st.first[p], st.first[p + 1]):
+        if st.child[slot] == t:
+            st.child[slot] = b
+    st.child[at] = c
+    st.child[below] = t
+    st.reader[b * st.uses] = p
+    st.reader[t * st.uses] = b
+    _replace_reader(st, c, b, t)
+    derive(st, t)
+    derive(st, b)
+
+
+@jit
+def side(st: State, t: int, j: int) -> int:
+    """Which child of its child j the operator t may descend to (Table 6), -1 if it may not."""
+    b = st.child[st.first[t] + j]
+    if not (st.free[t] and st.free[b]) or st.query[t] != st.query[b]:
+        return -1
+    top, bottom = st.kind[t], st.kind[b]
+    if bottom == FILTER:
+        if top == FILTER:
+            return 0
+        if top == PROJECT:
+            for w in range(st.words):
+                if st.columns[b * st.words + w] & ~st.columns[t * st.words + w]:
+                    return -1
+            return 0
+        if top == JOIN and (st.joins[t] & ~st.above[b]) == 0:
+            return 0  # back up, but only above joins that it was written above
+        return -1
+    if bottom == PROJECT:
+        return 0 if top == FILTER else -1
+    if bottom == JOIN and top in (FILTER, JOIN):
+        needed = st.own[t] & st.set[b]
+        if needed != 0:
+            for k in range(2):
+                if needed & ~st.set[st.child[st.first[b] + k]] == 0:
+                    return k
+    return -1
+
+
+@jit
+def rotate(st: State, t: int, j: int, k: int) -> float:
+    """A logical move; the new value."""
+    begin(st)
+    b = st.child[st.first[t] + j]
+    touch_around(st, t)
+    touch_around(st, b)
+    turn(st, t, j, k)
+    return finish(st)
+
+
+@jit
+def rotate_back(st: State, t: int, j: int, k: int, b: int) -> None:
+    """Undoes the last `rotate`, which raised b above t."""
+    turn(st, b, k, j)
+    restore_roots(st)
+
+
+@jit
+def save(st: State) -> None:
+    """Keeps the configuration as the best one."""
+    for i in range(st.items):
+        st.best_node[i] = st.node[i]
+    for slot in range(st.slots):
+        st.best_child[slot] = st.child[slot]
+
+
+@jit
+def configuration(st: State) -> int:
+    """A hash of the whole configuration."""
+    h = np.uint64(0x243F6A8885A308D3)
+    for i in range(st.items):
+        h = (h ^ np.uint64(st.node[i] + 2)) * np.uint64(0x100000001B3)
+        h ^= h >> np.uint64(29)
+    for slot in range(st.slots):
+        h = (h ^ np.uint64(st.child[slot] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(32)
+    return np.int64(h >> np.uint64(1))
+
+
+@jit
+def logical(st: State) -> int:
+    """A hash of the logical plan only: left and right of a join do not matter."""
+    h = np.uint64(0x13198A2E03707344)
+    total = np.uint64(0)
+    for i in range(st.items):
+        for slot in range(st.first[i], st.first[i + 1]):
+            h = np.uint64(i * 1000003 + st.child[slot] + 7) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(31)
+            h *= np.uint64(0xBF58476D1CE4E5B9)
+            total += h ^ (h >> np.uint64(29))
+    return np.int64(total >> np.uint64(1))

@@ -1,0 +1,31 @@
+"""A random placement of the written plan, for comparison (section 6.1 of 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Objective, Problem
+from weir_placement.search.encode import Encoding
+from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.session import Found, best_of, plan_with
+
+DEFAULTS: dict[str, float] = {}
+"""It has no options."""
+
+
+def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+    """One random configuration."""
+    return Found(best_of(encoding, encoding.run(code.SCATTER), polished=False))
+
+
+def random_placement(
+    problem: Problem,
+    *,
+    objective: Objective,
+    seed: int,
+    time_limit: float,
+    options: Mapping[str, str],
+) -> Result:
+    """Plans a problem by chance."""
+    return plan_with("random", search, DEFAULTS, problem, objective, seed, time_limit, options)

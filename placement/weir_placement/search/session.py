@@ -1,0 +1,131 @@
+"""What every strategy of this folder shares: options, admission, ties, the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from weir_placement.cost.evaluation import Evaluation, evaluate
+from weir_placement.model.plan import Plan, Rejection, Result
+from weir_placement.model.problem import Objective, Problem, Query
+from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.space import impossible
+
+BOTH, PHYSICAL, LOGICAL = 3, 1, 2
+"""Which moves a search makes."""
+
+
+@dataclass
+class Found:
+    """What a search leaves in its encoding: the best configuration is the present one."""
+
+    value: float
+    bound: float = HUGE
+    proven: bool = False
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+Search = Callable[[Encoding, Mapping[str, float], float], Found]
+"""Searches an encoding with options until a deadline (`perf_counter`)."""
+
+
+def read_options(defaults: Mapping[str, float], given: Mapping[str, str]) -> dict[str, float]:
+    """The options with their defaults.
+
+    Raises:
+        ValueError: an option that the strategy does not have, or a value that is no number.
+    """
+    values = dict(defaults)
+    for name, text in given.items():
+        if name not in defaults:
+            known = ", ".join(f"{k}={v:g}" for k, v in defaults.items()) or "none"
+            raise ValueError(f"--set {name}={text}: no such option; this strategy has {known}")
+        try:
+            values[name] = float(text)
+        except ValueError:
+            raise ValueError(f"--set {name}={text}: a number is needed, as {defaults[name]:g}") from None
+    return values
+
+
+def plan_with(
+    name: str,
+    search: Search,
+    defaults: Mapping[str, float],
+    problem: Problem,
+    objective: Objective,
+    seed: int,
+    time_limit: float,
+    options: Mapping[str, str],
+) -> Result:
+    """Plans all queries together; if that is infeasible, admits them one by one by priority."""
+    started = perf_counter()
+    if objective != "headroom":
+        raise ValueError(f"strategy {name} plans for headroom, not {objective}")
+    values = read_options(defaults, options)
+    deadline = started + time_limit
+    rejected = [Rejection(q.name, r) for q in problem.queries if (r := impossible(problem, q))]
+    refused = {r.query for r in rejected}
+    candidates = sorted(
+        (q for q in problem.queries if q.name not in refused), key=lambda q: (-q.priority, q.name)
+    )
+    outcome = _try(problem, candidates, search, values, seed, deadline)
+    if not outcome.evaluation.feasible:
+        accepted: list[Query] = []
+        for query in candidates:
+            attempt = _try(problem, [*accepted, query], search, values, seed, deadline)
+            if attempt.evaluation.feasible:
+                accepted.append(query)
+                outcome = attempt
+            else:
+                rejected.append(Rejection(query.name, "; ".join(attempt.evaluation.reasons)))
+        if not accepted:
+            outcome = _try(problem, [], search, values, seed, deadline)
+    found = outcome.found
+    value = outcome.evaluation.headroom
+    return Result(
+        plan=Plan(outcome.plan.queries, tuple(rejected)),
+        strategy=name,
+        objective=objective,
+        value=value,
+        bound=None if value is None or found.bound >= HUGE else max(found.bound, value),
+        proven=found.proven or (value is None and bool(outcome.plan.queries)),
+        evaluations=outcome.evaluations,
+        seconds=perf_counter() - started,
+        seed=seed,
+        extra=found.extra,
+    )
+
+
+@dataclass
+class _Outcome:
+    found: Found
+    plan: Plan
+    evaluation: Evaluation
+    evaluations: int
+
+
+def _try(
+    problem: Problem,
+    queries: list[Query],
+    search: Search,
+    options: Mapping[str, float],
+    seed: int,
+    deadline: float,
+) -> _Outcome:
+    if not queries:
+        return _Outcome(Found(HUGE), Plan(()), evaluate(problem, Plan(())), 0)
+    encoding = Encoding(problem, queries, seed=seed)
+    found = search(encoding, options, deadline)
+    plan = encoding.plan()
+    return _Outcome(found, plan, evaluate(problem, plan), encoding.evaluations)
+
+
+def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
+    """Makes the best configuration the present one, and breaks ties among equals by small moves."""
+    encoding.recall()
+    if polished and value < HUGE * 2:
+        value = encoding.run(code.POLISH, 20)
+        encoding.recall()
+    return value

@@ -1,0 +1,72 @@
+"""Two phases (section 5.4 of 000): the logical plan on its own, then its placement.
+
+In the first phase there is no placement: a logical plan is judged as if on a single machine, with all
+capacity together, as figure 5 does. What is chosen there the second phase cannot change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import accumulate, pairwise
+
+from weir_placement.model.plan import Result
+from weir_placement.model.problem import Objective, Problem
+from weir_placement.search import annealing, greedy, reactive_tabu, tabu
+from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.session import LOGICAL, PHYSICAL, Found, best_of, plan_with
+
+ALGORITHMS: tuple[tuple[Callable[..., Found], Mapping[str, float]], ...] = (
+    (greedy.search, greedy.DEFAULTS),
+    (tabu.search, tabu.DEFAULTS),
+    (reactive_tabu.search, reactive_tabu.DEFAULTS),
+    (annealing.search, annealing.DEFAULTS),
+)
+DEFAULTS = {"algorithm": 4.0, "steps": 1e9}
+"""algorithm: 0 greedy, 1 tabu, 2 reactive tabu, 3 annealing, 4 exhaustive."""
+
+
+def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+    """Both phases with the chosen algorithm."""
+    which = int(options["algorithm"])
+    fields = ("cpu_", "memory_of_", "choice_first", "choice")
+    real = {name: encoding.read(name) for name in fields}
+    _single_machine(encoding)
+    if which < len(ALGORITHMS):
+        run, parameters = ALGORITHMS[which]
+        run(encoding, parameters, deadline, LOGICAL)
+    else:
+        encoding.run(code.EXHAUST, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
+        encoding.recall()
+    for name, values in real.items():
+        encoding.write(name, values)
+    first, choice = encoding.read("choice_first"), encoding.read("choice")
+    encoding.write("node", [choice[a] if a < b else -1 for a, b in pairwise(first)])
+    if which < len(ALGORITHMS):
+        return run(encoding, parameters, deadline, PHYSICAL)
+    value = encoding.run(code.PLACE, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
+    return Found(best_of(encoding, value, polished=False))
+
+
+def _single_machine(encoding: Encoding) -> None:
+    """Everything on node 0, which has the capacity of all."""
+    for name in ("cpu_", "memory_of_"):
+        values = encoding.read(name)
+        encoding.write(name, [min(sum(values), HUGE), *values[1:]])
+    first = encoding.read("choice_first")
+    counts = [min(b - a, 1) for a, b in pairwise(first)]
+    encoding.write("choice_first", [0, *accumulate(counts)])
+    encoding.write("choice", [0] * sum(counts))
+    encoding.write("node", [0 if count else -1 for count in counts])
+
+
+def two_phase(
+    problem: Problem,
+    *,
+    objective: Objective,
+    seed: int,
+    time_limit: float,
+    options: Mapping[str, str],
+) -> Result:
+    """Plans a problem in two phases."""
+    return plan_with("two-phase", search, DEFAULTS, problem, objective, seed, time_limit, options)
