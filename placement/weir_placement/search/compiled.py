@@ -74,8 +74,18 @@ def _compile() -> bytes:
     function.compile(signature)
     result = function.overloads[signature]
     text = result.library.get_llvm_str().replace(result.fndesc.llvm_func_name, _SYMBOL)
-    module = llvm.parse_assembly(text)
-    return bytes(_machine().emit_object(module))
+    return bytes(_machine().emit_object(_alone(llvm.parse_assembly(text))))
+
+
+def _alone(module: Any) -> Any:
+    """The module with nothing but what `run` needs: wrappers for Python would want numba's symbols."""
+    for function in module.functions:
+        if not function.is_declaration and function.name != _SYMBOL:
+            function.linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(_machine(), llvm.create_pipeline_tuning_options()))
+    return module
 
 
 def object_code() -> bytes:
