@@ -53,6 +53,20 @@ def _add(strategy: Strategy) -> None:
     STRATEGIES[strategy.name] = strategy
 
 
+_REUSE = {"reuse": "off; on: queries read derived streams that other queries run (004's experiments)"}
+_SIZE = {"maxClusterSize": "the policy's; at most so many nodes in a cluster", **_REUSE}
+
+_add(
+    Strategy(
+        "exact-dp",
+        "004",
+        ("network-usage",),
+        "optimal for each query where no capacity binds; several queries: a bound",
+        "weir_placement.network.exact_dp:exact_dp",
+        _REUSE,
+    )
+)
+
 _MOVES = {"alpha": "0.5 share of physical moves"}
 for _name, _paper, _guarantee, _function, _options in (
     (
@@ -127,20 +141,6 @@ for _name, _paper, _guarantee, _function, _options in (
         _objectives = ("headroom", "network-usage")
     _add(Strategy(_name, _paper, _objectives, _guarantee, f"weir_placement.search.{_function}", _options))
 
-
-_REUSE = {"reuse": "off; on: queries read derived streams that other queries run (004's experiments)"}
-_SIZE = {"maxClusterSize": "the policy's; at most so many nodes in a cluster", **_REUSE}
-
-_add(
-    Strategy(
-        "exact-dp",
-        "004",
-        ("network-usage",),
-        "optimal for each query where no capacity binds; several queries: a bound",
-        "weir_placement.network.exact_dp:exact_dp",
-        _REUSE,
-    )
-)
 
 for _name, _guarantee, _function, _options in (
     (
