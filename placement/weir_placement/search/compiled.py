@@ -35,14 +35,21 @@ def folder() -> Path:
         return Path(tempfile.gettempdir()) / f"weir-{os.getuid()}"
 
 
+def _processor() -> str:
+    """A level of the architecture rather than the very processor: an image serves many machines."""
+    if llvm.get_process_triple().startswith("x86_64"):
+        return "x86-64-v3" if llvm.get_host_cpu_features().get("avx2") else "x86-64"
+    return "generic"
+
+
 def _key() -> str:
     sources = sorted((Path(__file__).parent / "kernel").glob("*.py"))
     digest = hashlib.sha256()
     for part in (
         version("numba"),
         llvm.llvm_version_info,
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
+        llvm.get_process_triple(),
+        _processor(),
         *(path.read_text() for path in sources),
     ):
         digest.update(repr(part).encode())
@@ -52,8 +59,7 @@ def _key() -> str:
 def _machine() -> Any:
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=_processor(),
         opt=3,
         reloc="default",
         codemodel="jitdefault",
