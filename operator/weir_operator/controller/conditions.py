@@ -51,22 +51,20 @@ def conditions(
     return made
 
 
-def worth_writing(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether anything but a number that moved by less than a tenth is different."""
+def worth_writing(old: Mapping[str, Any], new: Mapping[str, Any], numbers: bool = True) -> bool:
+    """Whether anything differs; of measured numbers (floats) only by more than a tenth, or not at all
+    without `numbers`: they are written at most once in a while."""
     if set(old) != set(new):
         return True
-    return any(_differs(old[key], new[key]) for key in new)
+    return any(_differs(old[key], new[key], numbers) for key in new)
 
 
-def _differs(old: Any, new: Any) -> bool:
-    if isinstance(old, float | int) and isinstance(new, float | int) and not isinstance(new, bool):
-        return (
-            abs(new - old) > 0.1 * abs(old)
-            if isinstance(old, float) or isinstance(new, float)
-            else old != new
-        )
+def _differs(old: Any, new: Any, numbers: bool) -> bool:
+    if isinstance(old, float) or isinstance(new, float):
+        both = isinstance(old, float | int) and isinstance(new, float | int)
+        return numbers and abs(new - old) > 0.1 * abs(old) if both else True
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return worth_writing(old, new)
+        return worth_writing(old, new, numbers)
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) != len(new) or any(_differs(a, b) for a, b in zip(old, new, strict=True))
+        return len(old) != len(new) or any(_differs(a, b, numbers) for a, b in zip(old, new, strict=True))
     return bool(old != new)

@@ -52,7 +52,7 @@ class Machine:
             Scrape(self.cluster.processes),
             Sweep(root),
             understand,
-            Settings(layout, period=options.period, standby=options.standby),
+            Settings(layout, period=options.period, status_period=options.period, standby=options.standby),
             time.time,
         )
 

@@ -1,0 +1,124 @@
+"""From plans in force to actions: fragments, the next step of each, what is wanted no more, budgets."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from weir_placement.fragments import cut
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_operator.controller.decision import Action, Protect
+from weir_operator.controller.moves import Step, Wanted, next_step, removal
+from weir_operator.controller.work import Work, specs_of
+from weir_operator.controller.world import Asked
+
+
+def cut_all(work: Work) -> None:
+    """Fragments of every plan in force, into `work.specs`."""
+    for group in work.world.groups:
+        for name, asked in group.queries.items():
+            record = work.records[name]
+            if record.plan is not None and not asked.suspended and record.source == asked.source:
+                work.specs[name] = cut(
+                    record.plan, group.problem.streams, asked.ends, work.settings.layout, record.boundaries
+                )
+
+
+def _build(spec: FragmentSpec, policy: str) -> str:
+    """Hash of what a process is told beside node and epoch: another one means another process."""
+    told = replace(spec, node="", epoch=0, lease="", state="", output=replace(spec.output, consumers=()))
+    return hashlib.sha256(f"{told.to_json()} {policy}".encode()).hexdigest()[:12]
+
+
+def step_all(work: Work) -> None:
+    """Fragments that moves are under way for go first, so that the limit holds for new ones."""
+    wanted: dict[str, Wanted] = {}
+    for group in work.world.groups:
+        for name in group.queries:
+            for spec in specs_of(work, name):
+                wanted[spec.name] = Wanted(spec, _build(spec, group.name), name, group.name)
+    under_way = 0
+    order = sorted(wanted, key=lambda f: (not _moves_now(work, f), f))
+    for fragment in order:
+        want, seen = wanted[fragment], work.processes.get(fragment, [])
+        lease = work.snapshot.leases.get(fragment)
+        forced = any(p.node in work.world.lost | work.world.leaving for p in seen)
+        may = forced or under_way < work.settings.concurrent_moves
+        step = next_step(want, seen, lease, work.settings.layout, may, work.settings.standby)
+        under_way += step.phase == "moving"
+        work.steps[fragment] = step
+    _remove_unwanted(work, wanted)
+
+
+def _moves_now(work: Work, fragment: str) -> bool:
+    return len({p.epoch for p in work.processes.get(fragment, [])}) > 1
+
+
+def _remove_unwanted(work: Work, wanted: Mapping[str, Wanted]) -> None:
+    """Fragments of edited, suspended and deleted queries. Those of an edited query stay until all of the
+    new plan run; those of one that has become faulty stay as they are."""
+    owners = _owners(work)
+    for fragment in sorted(set(work.processes) | set(work.snapshot.leases)):
+        if fragment in wanted:
+            continue
+        query = owners.get(fragment, "")
+        if query in work.world.faults:
+            continue
+        asked = _asked(work, query)
+        news = [work.steps[s.name] for s in specs_of(work, query)]
+        if asked and not asked.suspended and (query in work.refused or any(_young(s) for s in news)):
+            continue
+        suspended = asked is not None and asked.suspended
+        work.steps[fragment] = removal(fragment, query, work.processes.get(fragment, []), not suspended)
+
+
+def _young(step: Step) -> bool:
+    return step.phase in ("waiting", "starting")
+
+
+def _owners(work: Work) -> dict[str, str]:
+    """Fragment -> query, also for fragments of plans that are no more: the Placements' history knows them."""
+    owners = {}
+    for name, record in work.records.items():
+        for entry in record.status.get("owned") or []:
+            owners[entry] = name
+    return owners
+
+
+def _asked(work: Work, query: str) -> Asked | None:
+    return next((g.queries[query] for g in work.world.groups if query in g.queries), None)
+
+
+def actions(work: Work) -> list[Action]:
+    """Steps in order: what is wanted first, then what goes, then budgets."""
+    actions: list[Action] = []
+    for fragment in sorted(work.steps, key=lambda f: (work.steps[f].phase in ("stopping", "gone"), f)):
+        actions += work.steps[fragment].actions
+    return actions + list(_protection(work))
+
+
+def _protection(work: Work) -> list[Protect]:
+    """A budget for each fragment that runs; none once the time that a drain may be held up is over."""
+    result: list[Protect] = []
+    wanted: dict[str, str] = {}
+    for group in work.world.groups:
+        for name in group.queries:
+            for spec in specs_of(work, name):
+                held = work.snapshot.budget_since.get(spec.name)
+                over = held is not None and work.snapshot.now - held > group.policy.drain_timeout
+                stuck = spec.node in work.world.leaving and work.steps[spec.name].phase == "running"
+                if (
+                    work.steps[spec.name].phase in ("running", "moving", "starting")
+                    and not over
+                    and not stuck
+                ):
+                    wanted[spec.name] = name
+    for fragment, query in sorted(wanted.items()):
+        if fragment not in work.snapshot.protected:
+            result.append(Protect(fragment, query, True))
+    owners = _owners(work)
+    for fragment in sorted(work.snapshot.protected - set(wanted)):
+        result.append(Protect(fragment, owners.get(fragment, ""), False))
+    return result

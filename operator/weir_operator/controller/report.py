@@ -1,0 +1,162 @@
+"""What a round says: statuses of queries, what runs in their Placements, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.controller.conditions import Health, conditions, worth_writing
+from weir_operator.controller.decision import Event, WriteStatus
+from weir_operator.controller.definitions import definition_statuses
+from weir_operator.controller.record import Record
+from weir_operator.controller.work import Work, specs_of
+from weir_operator.controller.world import Asked, Fault
+
+
+def fragments(work: Work, query: str) -> list[Mapping[str, Any]]:
+    """The fragments of a Placement's spec."""
+    return [
+        {
+            "name": spec.name,
+            "node": spec.node,
+            "hash": spec.name.rsplit("-", 1)[-1],
+            "operators": [op.id for op in spec.operators],
+        }
+        for spec in specs_of(work, query)
+    ]
+
+
+def with_running(work: Work, record: Record) -> Record:
+    """What really runs, in the Placement's status."""
+    running = []
+    for spec in specs_of(work, record.query):
+        owner = work.steps[spec.name].owner
+        running.append(
+            {
+                "name": spec.name,
+                "node": owner.node if owner else "",
+                "epoch": owner.epoch if owner else 0,
+                "state": owner.state if owner else work.steps[spec.name].phase,
+                "message": owner.message[:1000] if owner else "",
+            }
+        )
+    names = [spec.name for spec in specs_of(work, record.query)]
+    alive = set(work.processes) | set(work.snapshot.leases)
+    owned = sorted(set(names) | {f for f in record.status.get("owned") or [] if f in alive})
+    good = sum(entry["state"] in ("running", "finished") for entry in running)
+    return record.with_status(
+        running=running,
+        owned=owned or None,
+        ready=f"{good}/{len(running)}" if running else None,
+        nodes=", ".join(sorted({spec.node for spec in specs_of(work, record.query)})) or None,
+        revision=record.revision or None,
+        headroom=_finite(work.numbers.get(record.query, {}).get("headroom")),
+    )
+
+
+def numbers(work: Work) -> bool:
+    """Whether it is time to write numbers that changed: in the first round of each period, so that it needs
+    no memory of the last time."""
+    return work.snapshot.now % work.settings.status_period < work.settings.period
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or value in (float("inf"), float("-inf")) else round(value, 4)
+
+
+def assess(work: Work) -> None:
+    """Events of processes that are not where they were told to be, or have failed."""
+    for group in work.world.groups:
+        for name in group.queries:
+            for spec in specs_of(work, name):
+                owner = work.steps[spec.name].owner
+                if owner and owner.node and owner.wanted_node and owner.node != owner.wanted_node:
+                    text = f"{spec.name} runs on {owner.node}, not on {owner.wanted_node}"
+                    work.events.append(Event(name, "OffItsPin", text, warning=True))
+                if owner and owner.state == "failed":
+                    again = f"start {owner.restarts + 2}"
+                    text = f"{spec.name} failed and is started again ({again}): {owner.message}"
+                    work.events.append(Event(name, "FragmentFailed", text, warning=True))
+
+
+def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
+    record = work.records[name]
+    if asked.suspended:
+        return Health(True, False, False, False, "Suspended", "suspended: nothing runs, checkpoints stay")
+    if name in work.refused:
+        runs = record.plan is not None
+        return Health(runs, False, True, False, "Rejected", work.refused[name])
+    specs = specs_of(work, name)
+    if not specs:
+        reason = "Proposed" if record.status.get("proposed") else "Planning"
+        return Health(False, True, False, False, reason, f"no plan in force yet (mode {mode})")
+    steps = {s.name: work.steps[s.name] for s in specs}
+    moving = sorted(f for f, s in steps.items() if s.phase == "moving")
+    serving = [
+        s.name
+        for s in specs
+        if (o := steps[s.name].owner)
+        and o.state in ("running", "finished")
+        and o.node == (o.wanted_node or o.node)
+    ]
+    if len(serving) == len(specs):
+        text = f"{len(specs)} fragments run on {len({s.node for s in specs})} nodes"
+        if moving:
+            return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
+        return Health(True, False, False, False, "Running", text)
+    late = sorted(set(steps) - set(serving))
+    text = "; ".join(f"{f} is {steps[f].owner.state if steps[f].owner else steps[f].phase}" for f in late)  # type: ignore[union-attr]
+    was_ready = any(
+        c["type"] == "Ready" and c["status"] == "True"
+        for c in work.world.statuses.get(name, {}).get("conditions", [])  # type: ignore[attr-defined]
+    )
+    if moving and was_ready and set(late) <= set(moving):
+        return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
+    return Health(False, True, False, bool(moving), "FragmentsNotReady", text)
+
+
+def _fault(work: Work, name: str, fault: Fault) -> Health:
+    age = work.snapshot.now - work.world.created.get(name, work.snapshot.now)
+    waits = fault.missing and age < work.settings.reference_grace
+    reason = "ReferenceNotFound" if fault.missing else "Invalid"
+    return Health(False, waits, not waits, False, reason, fault.message)
+
+
+def statuses(work: Work) -> list[WriteStatus]:
+    """Every status that says something new."""
+    result = []
+    for group in work.world.groups:
+        for name, asked in group.queries.items():
+            health = _health(work, name, asked, group.policy.mode)
+            specs = specs_of(work, name)
+            numbers = work.numbers.get(name, {})
+            extra = {
+                "headroom": _finite(numbers.get("headroom")),
+                "binding": numbers.get("binding") or None,
+                "fragments": len(specs) or None,
+                "readyFragments": sum(work.steps[s.name].phase in ("running", "finished") for s in specs)
+                if specs
+                else None,
+                "nodes": ", ".join(sorted({s.node for s in specs})) or None,
+                "revision": work.records[name].revision or None,
+            }
+            result += _status(work, name, health, asked.generation, extra)
+    for name, fault in work.world.faults.items():
+        result += _status(work, name, _fault(work, name, fault), fault.generation, {})
+    return result + definition_statuses(work.snapshot, work.world)
+
+
+def _status(
+    work: Work, name: str, health: Health, generation: int, extra: Mapping[str, Any]
+) -> list[WriteStatus]:
+    present: Mapping[str, Any] = work.world.statuses.get(name, {})
+    made = conditions(health, generation, work.snapshot.now, present.get("conditions") or [])
+    status = {
+        "observedGeneration": generation,
+        "conditions": made,
+        **{k: v for k, v in extra.items() if v is not None},
+    }
+    if not worth_writing(present, status, numbers(work)):
+        return []
+    namespace, short = name.split("/", 1)
+    return [WriteStatus("StreamQuery", namespace, short, status)]

@@ -1,0 +1,36 @@
+"""What one round of the loop collects on its way from snapshot to decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_operator.controller.decision import Event
+from weir_operator.controller.moves import Step
+from weir_operator.controller.record import Record
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Process, Snapshot
+from weir_operator.controller.world import World
+
+
+@dataclass
+class Work:
+    """What one round collects."""
+
+    snapshot: Snapshot
+    world: World
+    settings: Settings
+    records: dict[str, Record]
+    processes: dict[str, list[Process]]
+    specs: dict[str, tuple[FragmentSpec, ...]] = field(default_factory=dict)  # by query
+    steps: dict[str, Step] = field(default_factory=dict)  # by fragment
+    events: list[Event] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
+
+
+def specs_of(work: Work, query: str) -> tuple[FragmentSpec, ...]:
+    """The fragments of a query's plan in force; none when nothing of it shall run."""
+    return work.specs.get(query, ())

@@ -1,0 +1,53 @@
+"""Conditions as kstatus reads them, and when a status is worth a write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from weir_operator.controller.conditions import Health, conditions, worth_writing
+
+READY = Health(True, False, False, False, "Running", "2 fragments run on 2 nodes")
+STALLED = Health(False, False, True, False, "Rejected", "memory of node n1")
+
+
+def test_a_transition_time_stays_while_the_status_stays() -> None:
+    first = conditions(READY, 1, 1000.0, [])
+    second = conditions(READY, 2, 2000.0, first)
+    assert [c["lastTransitionTime"] for c in first] == [c["lastTransitionTime"] for c in second]
+    assert {c["observedGeneration"] for c in second} == {2}
+    third = conditions(STALLED, 2, 3000.0, second)
+    changed = {
+        c["type"]
+        for c, old in zip(third, second, strict=True)
+        if c["lastTransitionTime"] != old["lastTransitionTime"]
+    }
+    assert changed == {"Ready", "Stalled"}
+
+
+def test_the_reason_is_on_ready_and_on_whatever_holds() -> None:
+    made = {c["type"]: c for c in conditions(STALLED, 1, 0.0, [])}
+    assert made["Ready"]["message"] == made["Stalled"]["message"] == "memory of node n1"
+    assert made["Reconciling"]["message"] == ""
+
+
+def test_a_number_is_written_when_it_moved_by_a_tenth_and_only_when_numbers_are_due() -> None:
+    assert not worth_writing({"headroom": 2.0}, {"headroom": 2.1})
+    assert worth_writing({"headroom": 2.0}, {"headroom": 2.3})
+    assert not worth_writing({"headroom": 2.0}, {"headroom": 9.0}, numbers=False)
+    assert worth_writing({"fragments": 2}, {"fragments": 3}, numbers=False)
+    assert worth_writing({}, {"headroom": 2.0}, numbers=False)
+
+
+leaves = st.one_of(
+    st.text(max_size=3), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)
+)
+trees = st.dictionaries(
+    st.text(max_size=2), st.recursive(leaves, lambda t: st.lists(t, max_size=3), max_leaves=6), max_size=4
+)
+
+
+@given(trees)
+def test_the_same_status_is_never_written_again(status: dict[str, Any]) -> None:
+    assert not worth_writing(status, status)
