@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
 from weir_placement.model.operators import Item, Operator
-from weir_placement.network.plan_space import plan_space
+from weir_placement.network.plan_space import plan_space, rescaled
 
 from tests.network.example import small_problem
 
@@ -70,3 +70,20 @@ def test_filters_and_projections_go_down_as_far_as_they_can():
     assert both
     assert all(recipe[0].kind == "join" for recipe in both)
     assert space.recipes[space.ways.ways - 1][-1].id == "p"
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 10.0))
+@settings(max_examples=10, deadline=None)
+def test_new_rates_carried_through_are_those_of_a_space_built_anew(seed, factor):
+    problem = rich(seed)
+    query = problem.queries[0]
+    alias, name = next(iter(query.sources.items()))
+    streams = {
+        **problem.streams,
+        name: replace(problem.streams[name], rate=problem.streams[name].rate * factor),
+    }
+    anew = plan_space(replace(problem, streams=streams), query)
+    scaled = rescaled(plan_space(problem, query), {alias: factor})
+    assert scaled.signatures == anew.signatures
+    for field in ("bytes_per_second", "cpu", "memory"):
+        assert getattr(scaled.ways, field) == pytest.approx(getattr(anew.ways, field))

@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
     "evaluate": "weir_operator.cli.plan:evaluate",
     "strategies": "weir_operator.cli.strategies:strategies",
     "run": "weir_operator.cli.run:run",
+    "bench": "weir_operator.cli.bench:bench",
     "calibrate": "weir_operator.cli.calibrate:calibrate",
     "status": "weir_operator.cli.state:status",
     "explain": "weir_operator.cli.state:explain",

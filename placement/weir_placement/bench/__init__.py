@@ -1,1 +1,11 @@
 """The papers' experiments: each writes a table (Markdown and CSV) and a plot for docs/benchmarks/."""
+
+from __future__ import annotations
+
+BENCHES: dict[str, str] = {
+    "iflow-64": "weir_placement.bench.network_usage:iflow_64",
+    "planetlab": "weir_placement.bench.network_usage:planetlab",
+    "cluster-size": "weir_placement.bench.network_usage:cluster_size",
+    "scale": "weir_placement.bench.scale:scale",
+}
+"""Name -> "module:function"; a function takes the folder that the page is written to."""

@@ -7,6 +7,8 @@ for all of them would take a hundred times as long. A test holds these figures a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
 
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import Flow
@@ -15,6 +17,18 @@ from weir_placement.network.join_block import JoinBlock
 
 Sides = Sequence[Flow]
 """The flow of one side of a join, at each point of the profile."""
+
+
+class Formula(NamedTuple):
+    """Loads of a way over input rates r1, r2 [tuples/s]: CPU `left r1 + right r2 + pairs r1 r2` [CPU-us/s],
+    memory `stored_left r1 + stored_right r2 + fixed` [bytes]."""
+
+    left: float
+    right: float
+    pairs: float
+    stored_left: float
+    stored_right: float
+    fixed: float
 
 
 class BlockCosts:
@@ -45,33 +59,25 @@ class BlockCosts:
             result.append(Flow(Load.of(first.rate(1.0) * second.rate(1.0) * factor), columns, width))
         return tuple(result)
 
-    def loads(
-        self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Operator | None
-    ) -> tuple[float, float]:
-        """CPU [CPU-us/s] and memory [bytes] of joining A and B, the largest over the points."""
+    def loads(self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Operator | None) -> Formula:
+        """The loads of joining A and B, residual filters and projection among them."""
         like = self.block.like(a, b)
-        crossing = [(w, reach) for pair, w, reach in self.windows if pair & a and pair & b]
-        half = min((w for w, _ in crossing), default=0.0)
-        kept = min((reach for _, reach in crossing), default=0.0) + self.block.delay
-        factor = self._factor(mask, a, b)
-        residual = self.block.residual(a, b)
-        cpu = memory = 0.0
-        for one, two in zip(left, right, strict=True):
-            first, second = one.rate(1.0), two.rate(1.0)
-            out = first * second * factor
-            used = (
-                like.cost * (first + second)
-                + like.cost_pair * 2.0 * half * first * second
-                + like.cost_out * out
-            )
-            held = first * (one.width + like.row_overhead) + second * (two.width + like.row_overhead)
-            held = kept * held + 2.0 * like.memory
-            for op in residual:
-                used += op.cost * out
-                held += op.memory
-                out *= op.selectivity
-            if pruned is not None:
-                used += pruned.cost * out
-                held += pruned.memory
-            cpu, memory = max(cpu, used), max(memory, held)
-        return cpu, memory
+        half = kept = inf
+        for pair, width, reach in self.windows:
+            if pair & a and pair & b:
+                half, kept = min(half, width), min(kept, reach)
+        if half == inf:
+            half = kept = 0.0
+        kept += self.block.delay
+        out = self._factor(mask, a, b)
+        pairs = like.cost_pair * 2.0 * half + like.cost_out * out
+        fixed = 2.0 * like.memory
+        for op in self.block.residual(a, b):
+            pairs += op.cost * out
+            fixed += op.memory
+            out *= op.selectivity
+        if pruned is not None:
+            pairs += pruned.cost * out
+            fixed += pruned.memory
+        stored = [kept * (side[0].width + like.row_overhead) for side in (left, right)]
+        return Formula(like.cost, like.cost, pairs, stored[0], stored[1], fixed)

@@ -21,8 +21,8 @@ from weir_placement.cost.rules import RULES, Flow, apply
 from weir_placement.model.expressions import conjuncts
 from weir_placement.model.operators import Item, Operator
 from weir_placement.model.problem import Problem, Query
-from weir_placement.network.block_costs import BlockCosts
-from weir_placement.network.dynamic_program import Step, Ways
+from weir_placement.network.block_costs import BlockCosts, Formula
+from weir_placement.network.dynamic_program import Floats, Ints, Step, Ways
 from weir_placement.network.join_block import JoinBlock, block_of
 from weir_placement.network.signatures import BlockSigner, operator_signature
 
@@ -44,6 +44,7 @@ class PlanSpace:
     aliases: Mapping[int, str]
     recipes: Recipes
     restricted: bool  # some operator names the nodes where it may run
+    scaling: Scaling | None  # None: rates do not multiply through
 
     def private(self) -> PlanSpace:
         """The same with streams that no other query shares, but for the sources."""
@@ -82,8 +83,8 @@ class _Builder:
     flows: list[tuple[Flow, ...]] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
     inputs: list[tuple[int, ...]] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    memory: list[float] = field(default_factory=list)
+    formulas: list[Formula] = field(default_factory=list)
+    given: dict[int, tuple[float, float]] = field(default_factory=dict)  # way -> loads that no formula gives
     recipes: list[tuple[Operator, ...] | _Recipe] = field(default_factory=list)
     aliases: dict[int, str] = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
@@ -101,31 +102,10 @@ class _Builder:
         self.start.append(len(self.inputs))
         return len(self.flows) - 1
 
-    def way(self, inputs: tuple[int, ...], recipe: tuple[Operator, ...]) -> tuple[Flow, ...]:
-        """Adds a way to the newest stream; the load is the largest over the profile's points."""
-        cpu, memory, result = [], [], []
-        for point in range(len(self.flows[inputs[0]])):
-            flows = [self.flows[i][point] for i in inputs]
-            used = held = 0.0
-            for op in recipe:
-                out = apply(op, flows)
-                used += RULES[op.kind].cpu(op, flows, out.rate)(1.0)
-                held += RULES[op.kind].memory(op, flows)(1.0)
-                flows = [out]
-            cpu.append(used)
-            memory.append(held)
-            result.append(flows[0])
+    def way(self, inputs: tuple[int, ...], recipe: tuple[Operator, ...] | _Recipe, formula: Formula) -> None:
+        """Adds a way to the newest stream."""
         self.inputs.append(inputs)
-        self.cpu.append(max(cpu))
-        self.memory.append(max(memory))
-        self.recipes.append(recipe)
-        return tuple(result)
-
-    def lazy_way(self, inputs: tuple[int, ...], recipe: _Recipe, cpu: float, memory: float) -> None:
-        """Adds a way of a block to the newest stream."""
-        self.inputs.append(inputs)
-        self.cpu.append(cpu)
-        self.memory.append(memory)
+        self.formulas.append(formula)
         self.recipes.append(recipe)
 
     def single(self, inputs: tuple[int, ...], op: Operator) -> int:
@@ -133,28 +113,76 @@ class _Builder:
         flows = tuple(apply(op, f) for f in zip(*(self.flows[i] for i in inputs), strict=True))
         aliases = tuple(self.query.sources)
         added = self.stream(operator_signature(op, [self.signatures[i] for i in inputs], aliases), flows)
-        self.way(inputs, (op,))
+        if op.kind in ("filter", "project"):
+            self.way(inputs, (op,), Formula(op.cost, 0.0, 0.0, 0.0, 0.0, op.memory))
+            return added
+        points = list(zip(*(self.flows[i] for i in inputs), strict=True))
+        rule = RULES[op.kind]
+        cpu = max(rule.cpu(op, f, out.rate)(1.0) for f, out in zip(points, flows, strict=True))
+        self.given[len(self.inputs)] = cpu, max(rule.memory(op, f)(1.0) for f in points)
+        self.way(inputs, (op,), Formula(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         return added
 
     def finish(self) -> PlanSpace:
         """The arrays."""
+        rates = np.array([[f.rate(1.0) for f in flows] for flows in self.flows]).T
+        widths = np.array([flows[0].width for flows in self.flows])
+        input_start = np.array([0, *accumulate(map(len, self.inputs))], np.int64)
+        inputs = np.array([i for ins in self.inputs for i in ins], np.int64)
+        formulas = np.array(self.formulas, float).reshape(-1, len(Formula._fields))
+        cpu, memory = _loads(formulas, input_start, inputs, rates)
+        for way, (used, held) in self.given.items():
+            cpu[way], memory[way] = used, held
+        start = np.array([*self.start, len(self.inputs)], np.int64)
         return PlanSpace(
             self.query,
-            Ways(
-                bytes_per_second=np.array(
-                    [sum(f.rate(1.0) * f.width for f in flows) / len(flows) for flows in self.flows]
-                ),
-                start=np.array([*self.start, len(self.inputs)], np.int64),
-                input_start=np.array([0, *accumulate(map(len, self.inputs))], np.int64),
-                inputs=np.array([i for ins in self.inputs for i in ins], np.int64),
-                cpu=np.array(self.cpu, float),
-                memory=np.array(self.memory, float),
-            ),
+            Ways(rates.mean(axis=0) * widths, start, input_start, inputs, cpu, memory),
             tuple(self.signatures),
             self.aliases,
             Recipes(self.recipes),
             any(op.nodes for op in self.query.operators),
+            None if self.given else Scaling(formulas, rates, widths),
         )
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What new source rates need: formulas, shape (W, 6); rates, shape (points, T); widths, shape (T,)."""
+
+    formulas: Floats
+    rates: Floats
+    widths: Floats
+
+
+def _loads(formulas: Floats, input_start: Ints, inputs: Ints, rates: Floats) -> tuple[Floats, Floats]:
+    """CPU and memory of each way, shape (W,), the largest over the points."""
+    first = rates[:, inputs[input_start[:-1]]]
+    second = rates[:, inputs[input_start[1:] - 1]]
+    left, right, pairs, stored_left, stored_right, fixed = formulas.T
+    cpu = left * first + right * second + pairs * first * second
+    memory = stored_left * first + stored_right * second + fixed
+    return cpu.max(axis=0), memory.max(axis=0)
+
+
+def rescaled(space: PlanSpace, factors: Mapping[str, float]) -> PlanSpace | None:
+    """The space after the rates of source aliases changed by factors, at every point of the profile:
+    each derived rate changes by the product over its sources. None where operators (aggregates) do
+    not scale so: build it anew.
+    """
+    if space.scaling is None:
+        return None
+    ways, old = space.ways, space.scaling
+    factor = np.ones(ways.streams)
+    for t in range(ways.streams):
+        if t in space.aliases:
+            factor[t] = factors.get(space.aliases[t], 1.0)
+        else:
+            factor[t] = factor[ways.inputs_of(int(ways.start[t]))].prod()
+    scaling = replace(old, rates=old.rates * factor)
+    cpu, memory = _loads(old.formulas, ways.input_start, ways.inputs, scaling.rates)
+    bytes_per_second = scaling.rates.mean(axis=0) * old.widths
+    scaled = replace(ways, bytes_per_second=bytes_per_second, cpu=cpu, memory=memory)
+    return replace(space, ways=scaled, scaling=scaling)
 
 
 def plan_space(problem: Problem, query: Query) -> PlanSpace:
@@ -217,8 +245,8 @@ def _block(build: _Builder, block: JoinBlock, root: str, once: frozenset[str]) -
                 pruned = _pruning(build, block, mask, columns, output)
                 kept = None if pruned is None else [item.name for item in pruned.items]
                 build.stream(signer.sign(mask, kept), costs.flows(mask, a, b, left, right, pruned))
-            cpu, memory = costs.loads(mask, a, b, left, right, pruned)
-            build.lazy_way((streams[a], streams[b]), _Recipe(block, a, b, pruned), cpu, memory)
+            formula = costs.loads(mask, a, b, left, right, pruned)
+            build.way((streams[a], streams[b]), _Recipe(block, a, b, pruned), formula)
     return streams[block.full]
 
 
