@@ -89,13 +89,16 @@ class Step:
     inputs: tuple[Step, ...] = ()
 
 
-_SMALL = 5_000
-"""Inner steps that plain Python does in less time than it takes to load numba (half a second)."""
+_SMALL = 50_000
+"""Inner steps, of all programs so far, that plain Python does in less time than numba takes to load."""
+
+_done = [0]
 
 
 def _program(steps: int) -> Callable[..., None]:
-    """The program, compiled unless it is small and numba is not there yet; the same loops either way."""
-    return _run if steps < _SMALL and "numba" not in sys.modules else _compiled()
+    """The program, compiled once it pays; the same loops either way."""
+    _done[0] += steps
+    return _run if _done[0] < _SMALL and "numba" not in sys.modules else _compiled()
 
 
 @lru_cache(maxsize=1)

@@ -75,11 +75,11 @@ class Ledger:
         self.bounded = self.bounded_links or bool(
             np.isfinite(self.egress).any() or np.isfinite(self.ingress).any()
         )
-        self.link_used: dict[tuple[int, int], float] = defaultdict(float)
+        self.link_used: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         self.operators: dict[tuple[str, int], int] = defaultdict(int)
         self.flows: dict[FlowKey, int] = defaultdict(int)
         self.advertised: dict[str, dict[int, Derivation]] = {}
-        self.arrivals: dict[str, dict[int, int]] = {}
+        self.arrivals: dict[str, dict[int, list[int]]] = {}
         self.usage = 0.0
 
     def limit(self, sites: np.ndarray) -> Floats | None:
@@ -90,11 +90,12 @@ class Ledger:
         if self.bounded_links:
             group = self.network.group[sites]
             free = np.minimum(free, self.network.bandwidth[np.ix_(group, group)])
-            for i, a in enumerate(sites.tolist()):
-                for j, b in enumerate(sites.tolist()):
-                    used = self.link_used.get((a, b))
-                    if used:
-                        free[i, j] = min(free[i, j], self.network.link_bandwidth(a, b) - used)
+            position = {n: i for i, n in enumerate(sites.tolist())}
+            for a, i in position.items():
+                for b, used in self.link_used.get(a, {}).items():
+                    if b in position:
+                        left = self.network.link_bandwidth(a, b) - used
+                        free[i, position[b]] = min(free[i, position[b]], left)
         return np.asarray(free * (1 + TOLERANCE))
 
     def overloads(self, space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[str, int, str]]:
@@ -139,7 +140,7 @@ class Ledger:
                     text = f"{which} of node {name[node].name}: {load:.6g} bytes/s on {free[node]:.6g} free"
                     yield "flow", node, text
         for (a, b), load in link.items():
-            left = self.network.link_bandwidth(a, b) - self.link_used.get((a, b), 0.0)
+            left = self.network.link_bandwidth(a, b) - self.link_used.get(a, {}).get(b, 0.0)
             if load > left * (1 + TOLERANCE):
                 which = f"bandwidth of link {name[a].name} -> {name[b].name}"
                 yield "flow", b, f"{which}: {load:.6g} bytes/s on {left:.6g} free"
@@ -188,13 +189,12 @@ class Ledger:
         self.usage += by * rate * self.network.link_latency(a, b)
         self.egress[a] -= by * rate
         self.ingress[b] -= by * rate
-        self.link_used[a, b] += by * rate
+        self.link_used[a][b] += by * rate
+        arrivals = self.arrivals.setdefault(signature, {}).setdefault(b, [])
         if by > 0:
-            self.arrivals.setdefault(signature, {})[b] = a
-        else:
-            del self.flows[flow]
-            if self.arrivals[signature].get(b) == a:
-                del self.arrivals[signature][b]
-                others = [(s, x, y) for s, x, y in self.flows if s == signature and y == b]
-                for _, x, y in others:
-                    self.arrivals[signature][y] = x
+            arrivals.append(a)
+            return
+        del self.flows[flow]
+        arrivals.remove(a)
+        if not arrivals:
+            del self.arrivals[signature][b]

@@ -65,9 +65,13 @@ def presence(ledger: Ledger, space: PlanSpace, sites: Ints, reuse: bool = True) 
             for node, running in ledger.advertised.get(signature, {}).items():
                 if node in position and translate(space, stream, running) is not None:
                     present[stream, position[node]] = 0.0
-            for node, origin in ledger.arrivals.get(signature, {}).items():
-                if node in position and origin in position and present[stream, position[origin]] == 0.0:
-                    shared[stream, position[node]] = position[origin]
+            for node, origins in ledger.arrivals.get(signature, {}).items():
+                if node not in position:
+                    continue
+                for origin in origins:
+                    if origin in position and present[stream, position[origin]] == 0.0:
+                        shared[stream, position[node]] = position[origin]
+                        break
     return present, shared
 
 
