@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from weir_placement.model.fragment import FragmentSpec
 
@@ -60,7 +60,7 @@ class Fragment:
         signal.signal(signal.SIGTERM, lambda *_: self.terminate.set())
         self.status.say(port=serve(self.status, self.metrics.registry, self.spec.port))
         try:
-            return self._run()
+            return self.execute()
         except Stopped:
             self.status.say(phase="stopped")
             return 0
@@ -71,12 +71,16 @@ class Fragment:
             self.status.say(phase="failed", error=f"{type(error).__name__}: {error}")
             raise
 
-    def _run(self) -> int:
+    def execute(self, spark: SparkSession | None = None) -> int:
+        """Runs to the end, in a session of its own unless given one; the exit code.
+
+        Raises Fenced, FragmentError, Stopped (SIGTERM before it ran), RuntimeError (the query failed).
+        """
         spec = self.spec
         if spec.output.kind == "exchange" and (Path(spec.output.uri) / END).exists():
             self.status.say(phase="finished")
             return 0
-        spark = start_session(spec.cores, spec.heap_mb, f"{spec.name}-e{spec.epoch}")
+        spark = spark or start_session(spec.cores, spec.heap_mb, f"{spec.name}-e{spec.epoch}")
         spark.dataSource.register(WeirSource)
         inputs = self._open_inputs()
         name = plan_hash(spec, inputs)
@@ -180,7 +184,9 @@ class Fragment:
                     query.stop()
                     raise Fenced(f"the lease says {self.lease.read()}")
             if self._final_batch is not None and checkpoint.committed() >= self._final_batch:
-                return self._finish(query, sink, self._final_batch)
+                query.stop()
+                self._report(query, inputs, sink, checkpoint, batch)
+                return self._finish(sink, self._final_batch)
             if now - reported >= 0.5:
                 reported = now
                 batch = self._report(query, inputs, sink, checkpoint, batch)
@@ -206,9 +212,8 @@ class Fragment:
         self.status.say(phase="stopped" if self.terminate.is_set() else "released")
         return 0
 
-    def _finish(self, query: StreamingQuery, sink: Sink, batch: int) -> int:
+    def _finish(self, sink: Sink, batch: int) -> int:
         reach("before-end")
-        query.stop()
         if isinstance(sink, ExchangeWriter):
             sink.end(batch + 1, self._fence)
         reach("after-end")
@@ -231,6 +236,7 @@ class Fragment:
         batch = checkpoint.committed()
         if batch == before:
             return batch
+        reach("after-commit")
         self.status.say(batch=batch)
         self._report_inputs(inputs, checkpoint, before, batch)
         if isinstance(sink, ExchangeWriter):

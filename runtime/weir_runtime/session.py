@@ -39,7 +39,7 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.maintenanceInterval": "30s",
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.numRecentProgressUpdates": "100",
     "spark.sql.streaming.pollingDelay": "20ms",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.codegen.cache.maxEntries": "1000",
