@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from weir_placement.model.fragment import FragmentSpec
 
-from weir_runtime.cpu import tree_cpu_seconds
+from weir_runtime.cpu import CpuMeter
 
 SPAN = 60.0
 """[s] over which selectivity and cost are averaged."""
@@ -25,6 +25,7 @@ class Metrics:
         self._spec = spec
         self._labels = {"query": f"{spec.namespace}/{spec.query}", "fragment": spec.name}
         self._seen = -1
+        self._cpu = CpuMeter(os.getpid())
         self._window: deque[tuple[float, float, dict[str, tuple[int, int]]]] = deque()
         counter, gauge = self._counter, self._gauge
         self.rows_in = counter("weir_rows_in", "Rows into an operator", "operator")
@@ -65,7 +66,7 @@ class Metrics:
 
     def measure_cpu(self) -> float:
         """CPU seconds of this process, the JVM and the workers."""
-        seconds = tree_cpu_seconds(os.getpid())
+        seconds = self._cpu.seconds()
         self.cpu_seconds.labels(**self._labels).set(seconds)
         return seconds
 

@@ -11,20 +11,28 @@ from conftest import Run
 from pyspark.sql import SparkSession
 from queries import check, cut, verdict
 from support import ORIGIN, append_batch, files_output, fragment, sink_rows, source, write_log
+from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Aggregation, Item, Operator, Window
 from weir_runtime.inputs import open_input
+from weir_runtime.lease import FileLease
+from weir_runtime.logs.exchange_log import batch_metadata
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.plan import plan_hash
 from weir_runtime.process import Fragment
 from weir_runtime.source import Control, WeirStreamReader
 
 SECOND = 1_000_000
+KEYS = ["window.start", "k", "n", "s"]
 COUNT = Aggregation("n", "count", None)
 
 
 def steps(count: int, step: int = SECOND, k: int = 1) -> list[tuple[int, int, int]]:
     """Rows of one key, `step` us apart."""
     return [(k, i, (i + 1) * step) for i in range(count)]
+
+
+def renamed(alias: str) -> tuple[Item, ...]:
+    return tuple(Item(new, f"{alias}.{old}") for new, old in (("a.k", "k"), ("a.v", "v"), ("a.t", "ts")))
 
 
 def count_by_second(above: str, time: str, seconds: float = 1.0) -> Operator:
@@ -44,7 +52,7 @@ def test_a_join_feeds_a_join_and_an_aggregate_in_one_fragment(run: Run, tmp_path
         windows=(Window("a", "c", -2 * SECOND, SECOND), Window("b", "c", -SECOND, SECOND)),
     )  # fmt: skip
     found = check(
-        run, tmp_path, sources, [j1, j2, count_by_second("j2", "a.ts")], ["window.start", "k", "n", "s"],
+        run, tmp_path, sources, [j1, j2, count_by_second("j2", "a.ts")], KEYS,
         max_batches=1,
     )  # fmt: skip
     assert found.rows > 3
@@ -56,7 +64,7 @@ def test_the_same_over_two_exchanges(run: Run, tmp_path: Path) -> None:
     sources = [source(a, write_log(tmp_path / a, log)) for a, log in zip("ab", logs, strict=True)]
     j = Operator("j", "join", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -3 * SECOND, 0),))
     check(
-        run, tmp_path, sources, [j, count_by_second("j", "a.ts")], ["window.start", "k", "n", "s"], ends=["j"],
+        run, tmp_path, sources, [j, count_by_second("j", "a.ts")], KEYS, ends=["j"],
         max_batches=1,
     )  # fmt: skip
 
@@ -68,13 +76,13 @@ def test_the_slow_branch_of_a_union_loses_nothing(run: Run, tmp_path: Path) -> N
     slow = write_log(tmp_path / "b", [[row] for row in steps(8, SECOND, k=2)])
     sources = [source("a", fast), source("b", slow)]
     project = [
-        Operator(f"p{x}", "project", (x,), items=(Item("a.k", f"{x}.k"), Item("a.v", f"{x}.v"), Item("a.t", f"{x}.ts")))
+        Operator(f"p{x}", "project", (x,), items=renamed(x))
         for x in "ab"
     ]  # fmt: skip
     union = Operator("u", "union", ("pa", "pb"))
     found = check(
         run, tmp_path, sources, [*project, union, count_by_second("u", "a.t", 2.0)],
-        ["window.start", "k", "n", "s"], ends=["u"], max_batches=1,
+        KEYS, ends=["u"], max_batches=1,
     )  # fmt: skip
     assert found.rows == 8 + 5
 
@@ -111,7 +119,7 @@ def test_lateness_does_not_depend_on_the_batches(run: Run, tmp_path: Path) -> No
             root,
             [item],
             [count_by_second("a", "a.ts", 5.0)],
-            ["window.start", "k", "n", "s"],
+            KEYS,
             max_batches=1,
         )
         outputs.append(sink_rows(root / "out"))
@@ -141,7 +149,7 @@ def test_order_is_by_number_and_never_by_modification_time(run: Run, tmp_path: P
         tmp_path,
         [source("a", log)],
         [count_by_second("a", "a.ts")],
-        ["window.start", "k", "n", "s"],
+        KEYS,
         max_batches=2,
     )
 
@@ -193,7 +201,8 @@ def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Pa
     log = write_log(tmp_path / "a", [steps(5)], end=False)
     specs = cut(
         tmp_path, [source("a", log)],
-        [count_by_second("a", "a.ts"), Operator("f", "filter", ("g",), predicate="n > 0")], ["k", "n"], ends=["g"],
+        [count_by_second("a", "a.ts"), Operator("f", "filter", ("g",), predicate="n > 0")],
+        ["k", "n"], ends=["g"],
     )  # fmt: skip
     for spec in specs:
         idle = Idle(spec, tmp_path / "out")
@@ -205,24 +214,16 @@ def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Pa
 class Idle(Fragment):
     """Stops, gracefully, when four windows are published."""
 
-    def __init__(self, spec, folder: Path) -> None:
-        from weir_runtime.lease import FileLease
-
+    def __init__(self, spec: FragmentSpec, folder: Path) -> None:
         super().__init__(spec, FileLease(spec.lease))
         self._folder = folder
 
     def _must_go(self) -> bool:
         exchange = Path(self.spec.output.uri)
-        rows = sum(int(metadata(path).get("rows", 0)) for path in exchange.glob("0*.arrow"))
+        rows = sum(int(batch_metadata(path)["rows"]) for path in exchange.glob("0*.arrow"))
         if rows >= 4 or (self.spec.output.kind == "files" and len(sink_rows(self._folder)) >= 4):
             self.terminate.set()
         return super()._must_go()
-
-
-def metadata(path: Path) -> dict[str, str]:
-    from weir_runtime.logs.exchange_log import batch_metadata
-
-    return batch_metadata(path)
 
 
 def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
@@ -235,7 +236,7 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
     sources = [source("a", a), source("b", b)]
     j = Operator("j", "join", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -SECOND, SECOND),))
     operators = [j, count_by_second("j", "a.ts")]
-    [spec] = cut(tmp_path, sources, operators, ["window.start", "k", "n", "s"])
+    [spec] = cut(tmp_path, sources, operators, KEYS)
 
     class Briefly(Fragment):
         def _must_go(self) -> bool:
@@ -243,13 +244,11 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
                 self.terminate.set()
             return super()._must_go()
 
-    from weir_runtime.lease import FileLease
-
     assert Briefly(spec, FileLease(spec.lease)).execute(spark) == 0
     append_batch(b, 1, [(1, 9, 5 * SECOND), (1, 9, 60 * SECOND)])
     (b / "END").touch()
     run(spec)
-    found = verdict(tmp_path, sources, operators, ["window.start", "k", "n", "s"])
+    found = verdict(tmp_path, sources, operators, KEYS)
     assert found.good, found
 
 

@@ -1,0 +1,99 @@
+"""Who may publish."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from weir_runtime.lease import FileLease, LeaseRecord, holder_is_gone, holder_name, owns
+
+ALIVE = holder_name()
+OTHER_HOST = "elsewhere:1:2"
+
+
+@pytest.fixture
+def lease(tmp_path: Path) -> FileLease:
+    return FileLease(tmp_path / "lease.json")
+
+
+def dead_holder() -> str:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = holder_name(process.pid)
+    process.communicate()
+    return name
+
+
+def test_the_first_one_takes_it(lease: FileLease) -> None:
+    assert lease.acquire(1, ALIVE, 10)
+    assert owns(lease.read(), 1, ALIVE)
+
+
+def test_a_held_lease_is_not_taken(lease: FileLease) -> None:
+    assert lease.acquire(1, OTHER_HOST, 10)
+    assert not lease.acquire(1, ALIVE, 10)
+    lease.hand_over(2)
+    assert not lease.acquire(2, ALIVE, 10), "handed over, but not released"
+
+
+def test_a_released_lease_goes_to_the_invited_epoch_only(lease: FileLease) -> None:
+    lease.acquire(1, OTHER_HOST, 10)
+    lease.hand_over(2)
+    assert lease.release(1, OTHER_HOST)
+    assert not lease.acquire(3, ALIVE, 10)
+    assert not lease.acquire(1, ALIVE, 10)
+    assert lease.acquire(2, ALIVE, 10)
+    record = lease.read()
+    assert record is not None
+    assert (record.epoch, record.handover, record.released) == (2, None, False)
+
+
+def test_the_process_of_a_dead_holder_is_followed_at_once(lease: FileLease) -> None:
+    gone = dead_holder()
+    assert holder_is_gone(gone)
+    lease.acquire(1, gone, 3600)
+    assert lease.acquire(1, ALIVE, 10)
+
+
+def test_a_later_process_of_the_same_number_is_not_the_holder() -> None:
+    host, pid, start = ALIVE.rsplit(":", 2)
+    assert holder_is_gone(f"{host}:{pid}:{int(start) - 1}")
+    assert not holder_is_gone(ALIVE)
+    assert not holder_is_gone(OTHER_HOST), "of another host nothing is known"
+
+
+def test_an_unrenewed_lease_expires_on_the_watchers_clock(lease: FileLease) -> None:
+    """Whatever the holder's clock says: its `renewed` may lie in the future."""
+    lease.acquire(1, OTHER_HOST, 0.05)
+    assert not lease.acquire(1, ALIVE, 10), "seen for the first time"
+    limit = time.monotonic() + 10
+    while not lease.acquire(1, ALIVE, 10):
+        assert time.monotonic() < limit
+    assert owns(lease.read(), 1, ALIVE)
+
+
+def test_a_renewed_lease_does_not_expire(lease: FileLease) -> None:
+    watcher = FileLease(lease._path)
+    lease.acquire(1, OTHER_HOST, 0.05)
+    for _ in range(8):
+        assert not watcher.acquire(1, ALIVE, 10)
+        assert lease.renew(1, OTHER_HOST)
+    assert owns(lease.read(), 1, OTHER_HOST)
+
+
+def test_the_fence() -> None:
+    record = LeaseRecord(2, "x:1:1", 0.0, 10.0)
+    assert owns(record, 2, "x:1:1")
+    assert not owns(record, 1, "x:1:1")
+    assert not owns(record, 2, "y:1:1")
+    assert not owns(None, 2, "x:1:1")
+
+
+def test_handing_over_an_unheld_lease_lets_only_that_epoch_begin(lease: FileLease) -> None:
+    lease.hand_over(5)
+    assert not lease.acquire(4, ALIVE, 10)
+    assert lease.acquire(5, ALIVE, 10)
+    assert os.path.exists(lease._path)

@@ -1,0 +1,35 @@
+"""Random small queries over random logs against one batch query on another engine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from hypothesis import HealthCheck, given, settings
+from queries import check
+from random_queries import Case, cases
+from support import source, write_log
+
+RUNS = 6
+"""In `make test`; `make soak` runs 50."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("random")
+
+
+@settings(
+    max_examples=RUNS,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(case=cases())
+def test_any_query_gives_the_rows_of_the_batch_query(run: Run, folder: Path, case: Case) -> None:
+    """Out-of-order rows, ties, idle streams, rows late at the source, any cut into fragments."""
+    shutil.rmtree(folder)
+    sources = [source(a, write_log(folder / a, log), delay=case.delay) for a, log in case.logs.items()]
+    check(run, folder, sources, case.operators, case.columns, case.ends, max_batches=case.most)
