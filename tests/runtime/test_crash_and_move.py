@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import signal
-import threading
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
 from queries import verdict
+from replayer import COLUMNS, COUNT, Replayer, rows
 from support import append_batch, files_output, fragment, launch, sink_rows, source, state, wait_for
-from weir_placement.model.operators import Aggregation, Item, Operator
 from weir_runtime.faults import POINTS, VARIABLE
 from weir_runtime.lease import FileLease
 
-SECOND = 1_000_000
-COLUMNS = ["window.start", "k", "n"]
-COUNT = Operator(
-    "g",
-    "aggregate",
-    ("a",),
-    items=(Item("k", "a.k"),),
-    time="a.ts",
-    window=1.0,
-    slide=1.0,
-    aggregations=(Aggregation("n", "count", None),),
-)
 AT_THE_END = ("before-end", "after-end")
 IN_A_MOVE = ("before-release",)
-
-
-def rows(number: int) -> list[tuple[int, int, int]]:
-    """Two seconds of rows."""
-    return [(i % 3, i, number * 2 * SECOND + i * 100_000) for i in range(1, 21)]
 
 
 def test_killed_at_every_point(tmp_path: Path) -> None:
@@ -53,22 +35,6 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
     assert state(spec)["phase"] == "finished"
     found = verdict(tmp_path, [item], [COUNT], COLUMNS)
     assert found.good, f"{found} {found.examples}"
-
-
-class Replayer(threading.Thread):
-    """Appends a batch as soon as the sink has moved on, until it is told to end."""
-
-    def __init__(self, log: Path) -> None:
-        super().__init__(daemon=True)
-        self.log = log
-        self.number = 0
-        self.finish = threading.Event()
-
-    def run(self) -> None:
-        while not self.finish.wait(0.1):
-            append_batch(self.log, self.number, rows(self.number))
-            self.number += 1
-        (self.log / "END").touch()
 
 
 def test_move_with_a_standby_and_fencing(tmp_path: Path) -> None:

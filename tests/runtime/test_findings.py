@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from pyspark.sql import SparkSession
 from queries import check, cut, verdict
+from sessions import Run
 from support import ORIGIN, append_batch, files_output, fragment, sink_rows, source, write_log
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Aggregation, Item, Operator, Window

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from fragment_cases import Case, cases
 from hypothesis import HealthCheck, given, settings
 from queries import check
-from random_queries import Case, cases
+from sessions import Run
 from support import source, write_log
 
 RUNS = 6

@@ -1,0 +1,43 @@
+"""A log that grows while a fragment reads it, and the count that is kept of it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from support import append_batch
+from weir_placement.model.operators import Aggregation, Item, Operator
+
+COLUMNS = ["window.start", "k", "n"]
+COUNT = Operator(
+    "g",
+    "aggregate",
+    ("a",),
+    items=(Item("k", "a.k"),),
+    time="a.ts",
+    window=1.0,
+    slide=1.0,
+    aggregations=(Aggregation("n", "count", None),),
+)
+
+
+def rows(number: int) -> list[tuple[int, int, int]]:
+    """Two seconds of event time."""
+    return [(i % 3, i, number * 2_000_000 + i * 100_000) for i in range(1, 21)]
+
+
+class Replayer(threading.Thread):
+    """Appends a batch every 100 ms until it is told to finish."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(daemon=True)
+        self.log = log
+        self.number = 0
+        self.finish = threading.Event()
+
+    def run(self) -> None:
+        """Writes the end when finished."""
+        while not self.finish.wait(0.1):
+            append_batch(self.log, self.number, rows(self.number))
+            self.number += 1
+        (self.log / "END").touch()
