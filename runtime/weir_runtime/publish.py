@@ -55,7 +55,6 @@ class ExchangeWriter:
         self._epoch = epoch
         self._consumers = consumers
         self._keep = keep
-        self._lowest = 0
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def describe(self, description: dict[str, object]) -> None:
@@ -93,7 +92,7 @@ class ExchangeWriter:
         slowest = min(position["next"] for position in positions if position is not None)
         deleted = 0
         horizon = None
-        for number in range(slowest - 1, self._lowest - 1, -1):
+        for number in range(slowest - 1, -1, -1):
             path = self._folder / batch_name(number, "arrow")
             if not path.exists():
                 break

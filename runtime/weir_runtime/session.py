@@ -120,7 +120,9 @@ def _start_gateway(heap_mb: int) -> tuple[int, str]:
     command = [java(), "-cp", f"{home}/jars/*", f"-Xmx{heap_mb}m", *JVM_OPTIONS]
     command += ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
     environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info), "SPARK_CONNECT_MODE": "0"}
-    environment.setdefault("SPARK_HOME", str(home))
+    # With SPARK_HOME, Spark puts its pyspark.zip first on the workers' path: without cached bytecode,
+    # every worker would compile what it imports (1.0 s of CPU instead of 0.3 s).
+    environment.pop("SPARK_HOME", None)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, preexec_fn=_die_with_parent)
     try:
         while not info.exists():
