@@ -1,5 +1,5 @@
 """Fixtures of the tests of the runtime."""
 
-from sessions import run, spark
+from tests.runtime.sessions import run, spark
 
 __all__ = ["run", "spark"]

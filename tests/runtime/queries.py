@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from support import files_output, fragment
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.operators import Operator
 from weir_runtime.audit import Verdict, audit
+
+from tests.runtime.support import files_output, fragment
 
 
 def cut(

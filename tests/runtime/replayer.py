@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from support import append_batch
 from weir_placement.model.operators import Aggregation, Item, Operator
+
+from tests.runtime.support import append_batch
 
 COLUMNS = ["window.start", "k", "n"]
 COUNT = Operator(

@@ -7,11 +7,21 @@ import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
-from queries import verdict
-from replayer import COLUMNS, COUNT, Replayer, rows
-from support import append_batch, files_output, fragment, launch, sink_rows, source, state, wait_for
 from weir_runtime.faults import POINTS, VARIABLE
 from weir_runtime.lease import FileLease
+
+from tests.runtime.queries import verdict
+from tests.runtime.replayer import COLUMNS, COUNT, Replayer, rows
+from tests.runtime.support import (
+    append_batch,
+    files_output,
+    fragment,
+    launch,
+    sink_rows,
+    source,
+    state,
+    wait_for,
+)
 
 AT_THE_END = ("before-end", "after-end")
 IN_A_MOVE = ("before-release",)

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from queries import check, cut, verdict
-from sessions import Run
-from support import ORIGIN, append_batch, files_output, fragment, sink_rows, source, write_log
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Aggregation, Item, Operator, Window
 from weir_runtime.inputs import open_input
@@ -20,6 +17,10 @@ from weir_runtime.logs.file_log import FileLog
 from weir_runtime.plan import plan_hash
 from weir_runtime.process import Fragment
 from weir_runtime.source import Control, WeirStreamReader
+
+from tests.runtime.queries import check, cut, verdict
+from tests.runtime.sessions import Run
+from tests.runtime.support import ORIGIN, append_batch, files_output, fragment, sink_rows, source, write_log
 
 SECOND = 1_000_000
 KEYS = ["window.start", "k", "n", "s"]

@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fragment_cases import Case, cases
 from hypothesis import HealthCheck, given, settings
-from queries import check
-from sessions import Run
-from support import source, write_log
+
+from tests.runtime.fragment_cases import Case, cases
+from tests.runtime.queries import check
+from tests.runtime.sessions import Run
+from tests.runtime.support import source, write_log
 
 RUNS = 6
 """In `make test`; `make soak` runs 50."""

@@ -13,14 +13,24 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from fragment_cases import Case, cases
 from hypothesis import HealthCheck, given, settings
-from queries import check, verdict
-from replayer import COLUMNS, COUNT, Replayer
-from sessions import Run
-from support import files_output, fragment, launch, sink_rows, source, state, wait_for, write_log
 from weir_placement.model.fragment import FragmentSpec
 from weir_runtime.lease import FileLease
+
+from tests.runtime.fragment_cases import Case, cases
+from tests.runtime.queries import check, verdict
+from tests.runtime.replayer import COLUMNS, COUNT, Replayer
+from tests.runtime.sessions import Run
+from tests.runtime.support import (
+    files_output,
+    fragment,
+    launch,
+    sink_rows,
+    source,
+    state,
+    wait_for,
+    write_log,
+)
 
 MOVES = 20
 KILLS = 20
