@@ -73,6 +73,18 @@ def test_pictures(capsysbinary, kind, start):
     assert capsysbinary.readouterr().out.startswith(start)
 
 
+def test_a_picture_of_the_hierarchy(capsysbinary):
+    assert main(["plan", "-f", str(FLIGHTS), "-o", "svg", "--hierarchy"]) == 0
+    assert b"clusters of at most 16" in capsysbinary.readouterr().out
+
+
+def test_a_strategy_that_refuses_a_value_is_bad_input(capsys):
+    options = ("--strategy", "top-down", "--set", "maxClusterSize=1")
+    code, _, err = run(capsys, "plan", "-f", FLIGHTS, *options)
+    assert code == 2
+    assert "maxClusterSize is 1" in err
+
+
 def test_a_plan_scores_the_same_when_it_is_read_back(capsys, tmp_path):
     _, out, _ = run(capsys, "plan", "-f", FLIGHTS, "-o", "json")
     (tmp_path / "plan.json").write_text(out)

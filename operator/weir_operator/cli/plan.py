@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,9 @@ from weir_operator.cli.inputs import (
     TimeLimit,
     pairs,
 )
+
+if TYPE_CHECKING:
+    from weir_placement.model.problem import Problem
 
 
 class Format(StrEnum):
@@ -45,6 +48,10 @@ def plan(
     seed: Seed = None,
     time_limit: TimeLimit = None,
     output: Output = Format.table,
+    hierarchy: Annotated[
+        bool,
+        typer.Option("--hierarchy", help="Pictures show the hierarchy of partitions and the flows over it."),
+    ] = False,
     namespace: Namespace = "default",
 ) -> int:
     """Plan manifests: nodes, streams, queries in; operators on nodes out. Needs no cluster and no Spark.
@@ -70,7 +77,11 @@ def plan(
         return 2
     report = merged(planned)
     zones = {node.name: node.zone for node in planned[0].problem.cluster.nodes}
-    write(report, output, zones)
+    if hierarchy and output in (Format.svg, Format.png, Format.html):
+        sys.stdout.buffer.write(_hierarchy(report, planned[0].problem, output))
+        sys.stdout.buffer.flush()
+    else:
+        write(report, output, zones)
     return DIFFERENT if any(not query["admitted"] for query in report["queries"]) else 0
 
 
@@ -100,6 +111,16 @@ def evaluate(
     zones = {node.name: node.zone for node in planned.problem.cluster.nodes}
     write(planned.report, output, zones)
     return DIFFERENT if planned.report.get("infeasible") else 0
+
+
+def _hierarchy(report: dict[str, Any], problem: Problem, output: Format) -> bytes:
+    from weir_placement.hierarchy.partition import hierarchy_of
+
+    from weir_operator.pictures.hierarchy import hierarchy_picture
+
+    found = hierarchy_of(problem.cluster, problem.tier_label, problem.max_cluster_size)
+    names = [node.name for node in problem.cluster.nodes]
+    return hierarchy_picture(report, found, names, output.value)  # type: ignore[arg-type]
 
 
 def write(report: dict[str, Any], output: Format, zones: dict[str, str]) -> None:

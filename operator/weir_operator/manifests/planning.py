@@ -66,13 +66,16 @@ def plan_round(made: Round, choice: Choice, problem: Problem | None = None) -> P
             given = bool(choice.options and option in choice.options)
             path = "--set" if given else f"spec.strategy.parameters.{option}"
             raise _refused(key, path, f"no option {option}", right, given)
-    result = strategy.load()(
-        problem,
-        objective=cast(Objective, objective),
-        seed=spec.strategy.seed if choice.seed is None else choice.seed,
-        time_limit=spec.strategy.time_limit if choice.time_limit is None else choice.time_limit,
-        options=options,
-    )
+    try:
+        result = strategy.load()(
+            problem,
+            objective=cast(Objective, objective),
+            seed=spec.strategy.seed if choice.seed is None else choice.seed,
+            time_limit=spec.strategy.time_limit if choice.time_limit is None else choice.time_limit,
+            options=options,
+        )
+    except ValueError as error:  # how a strategy refuses an option's value or a node without its tier's label
+        raise _refused(key, "spec.strategy", f"{name}: {error}", "", None) from error
     return Planned(made, problem, result, report(problem, result))
 
 

@@ -6,7 +6,7 @@ import html
 import io
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -35,13 +35,19 @@ QUERIES = ("#dbeafe", "#fde8cf", "#dff3e4", "#f2e1f7", "#fdf3c4", "#e3e8ef", "#f
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def picture(
-    report: Report, kind: Literal["svg", "png", "html"], zones: Mapping[str, str] | None = None
-) -> bytes:
+Kind: TypeAlias = Literal["svg", "png", "html"]
+
+
+def picture(report: Report, kind: Kind, zones: Mapping[str, str] | None = None) -> bytes:
     """The plan as a picture; `zones` maps node name -> zone."""
     content = read(report, zones)
     scene = lay_out(content)
     figure, titles = _figure(content, scene)
+    return rendered(figure, titles, content, kind)
+
+
+def rendered(figure: Figure, titles: Mapping[str, str], content: Content, kind: Kind) -> bytes:
+    """A figure as a file; `titles` are hover texts by shape id."""
     buffer = io.BytesIO()
     if kind == "png":
         FigureCanvasAgg(figure).print_png(buffer)
