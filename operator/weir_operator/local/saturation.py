@@ -36,7 +36,8 @@ ROW_GAP = 1_000
 
 @dataclass(frozen=True)
 class Saturated:
-    """What one run gave: over the second half of the rows, when start-up and compilation are past.
+    """What one run gave after its first quarter, when start-up and compilation are past: a line through
+    the readings of CPU time over rows.
 
     `cpu_per_row` [CPU-us per source row]; `rows_per_core` [rows/s]: the rate that fills one core;
     `wall_rate` [rows/s]: what came in this run; `out_per_row`: output rows per source row.
@@ -103,7 +104,7 @@ def saturate(
         lease=str(folder / name / "lease.json"),
         state=str(folder / name / "state.json"),
         trigger_ms=0,
-        max_batches=8,
+        max_batches=4,
     )
     path = folder / name / "spec.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,10 +121,12 @@ def saturate(
     if process.returncode != 0 or len(readings) < 4:
         raise OSError(f"{name} ended with {process.returncode}; see {folder / name / 'log'}")
     total = readings[-1][1]
-    late = [r for r in readings if r[1] >= total / 2]
-    first, last = late[0] if len(late) > 1 else readings[len(readings) // 2], readings[-1]
-    rows = last[1] - first[1]
-    return Saturated(1e6 * (last[2] - first[2]) / rows, rows / (last[0] - first[0]), last[3] / total)
+    warm = np.array([r for r in readings if r[1] >= total / 4])
+    if len(warm) < 4:
+        raise OSError(f"{name}: too few readings ({len(warm)}) after start-up; give it more rows")
+    cpu_per_row = float(np.polyfit(warm[:, 1], warm[:, 2], 1)[0])
+    rows = warm[-1, 1] - warm[0, 1]
+    return Saturated(1e6 * cpu_per_row, rows / (warm[-1, 0] - warm[0, 0]), warm[-1, 3] / total)
 
 
 def _watch(process: subprocess.Popen[bytes], spec: FragmentSpec) -> list[tuple[float, float, float, float]]:

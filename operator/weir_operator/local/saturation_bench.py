@@ -24,7 +24,7 @@ from weir_operator.local.calibrate import AGGREGATE, KEYS, calibrate, join_of
 from weir_operator.local.calibration import Calibration
 from weir_operator.local.saturation import Saturated, saturate, write_log
 
-FILES = 64
+FILES = 128
 RATE = 1000.0
 """[rows/s] of each source in the model (one row a millisecond, as in the log): headroom is a factor on it."""
 BOUND = 0.30
@@ -112,7 +112,7 @@ HEAD = """# Predicted against measured saturation
 
 `python -m weir_operator.local.saturation_bench`: each kind of operator is calibrated alone, then fragments
 of several operators run on one core over a full log. The model's rate is where it sees the core full; the
-measured one is 1,000,000 over the CPU-microseconds a row of the second half of the run. The last rate is
+measured one is 1,000,000 over the CPU-microseconds a row once it is warm. The last rate is
 what came on the wall clock: less when others share the core.
 
 | fragment | model [rows/s a core] | measured [rows/s a core] | in this run [rows/s] | model off by |

@@ -52,7 +52,7 @@ def root(polynomial: Polynomial, capacity: float) -> float:
             load += power * x
             slope += i * power
         step = (load - free) / slope if slope > 0 else 0.0
-        if step <= x * 1e-16:
+        if step <= x * 2e-16:  # less than half a last place may not change x at all: it would never end
             return x
         x -= step
 
