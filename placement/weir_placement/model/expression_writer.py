@@ -118,8 +118,10 @@ class Writer(CallWriter):
             return "STRING"
         if len(known) < 2:
             return ""
+        sides = [(node.this, known[0], known[1]), (node.expression, known[1], known[0])]
+        exact = [_literal_type(side, kind) if "DECIMAL" in other else kind for side, kind, other in sides]
         try:
-            return types.arithmetic(operator, *known)
+            return types.arithmetic(operator, *exact)
         except ValueError as error:
             hint = "; write timestamps' distance as unix_micros(a) - unix_micros(b)"
             self.refuse(node, str(error) + (hint if "TIMESTAMP" in known else ""))
@@ -210,6 +212,17 @@ def quoted(text: str) -> str:
     if "\\" in text or quote in text:
         raise ValueError(f"{text!r} cannot be written as a string")
     return f"{quote}{text}{quote}"
+
+
+def _literal_type(node: Node, kind: str) -> str:
+    """Beside a decimal Spark takes a whole number that is written out for a decimal of its digits."""
+    if type(node).__name__ == "Paren":
+        return _literal_type(node.this, kind)
+    if type(node).__name__ == "Neg":
+        return _literal_type(node.this, kind)
+    if type(node).__name__ != "Literal" or kind not in types.INTEGERS:
+        return kind
+    return f"DECIMAL({len(str(int(node.name)))},0)"
 
 
 def interval_micros(node: Node) -> int | None:

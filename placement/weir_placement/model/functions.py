@@ -112,7 +112,6 @@ NAMED: dict[str, Function] = {
     "isnotnull": Function("isnotnull", "", "A", "BOOLEAN"),
     "weekday": Function("weekday", "", "M", "INT"),
     "timestamp_micros": Function("timestamp_micros", "", "I", "TIMESTAMP"),
-    "timestamp_millis": Function("timestamp_millis", "", "I", "TIMESTAMP"),
 }
 
 EXTRACT = {
@@ -169,6 +168,7 @@ WHY_REFUSED: dict[str, str] = {
     "Interval": "an interval must be added to or taken from a timestamp, in units from "
     "MICROSECOND to WEEK (a month has no fixed length)",
     "StrToUnix": "unix_timestamp is not supported; use unix_seconds(timestamp)",
+    "timestamp_millis": "fails on large numbers; write timestamp_micros(x * 1000)",
     "Dot": "functions of catalogs or packages are not supported",
     "Escape": "LIKE with ESCAPE is not supported",
     "Bracket": "arrays and maps are not supported",

@@ -132,6 +132,8 @@ def arithmetic(operator: str, a: str, b: str) -> str:
     for name in (a, b):
         if name != "NULL" and family(name) != "number":
             raise ValueError(f"{operator} needs numbers, not {name}")
+        if operator == "div" and name not in (*INTEGERS, "NULL"):
+            raise ValueError(f"div needs whole numbers, not {name}; write floor(a / b)")
     if "NULL" in (a, b):
         return arithmetic(operator, b if a == "NULL" else a, "INT") if a != b else "DOUBLE"
     if operator == "div":
