@@ -123,7 +123,7 @@ class PodTemplate(Model):
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     service_account_name: Name | None = Field(
-        None, description="Account of the pods; weir-runtime without it."
+        None, description="Account of the pods; each fragment has its own without it."
     )
     priority_class_name: Name | None = Field(None, description="As in a pod.")
     runtime_class_name: Name | None = Field(None, description="As in a pod.")

@@ -49,7 +49,7 @@ class KubernetesCluster:
         self._api = api
         self._settings = settings
         self._clock = clock
-        self._sweeper = Sweeper(api, settings)
+        self._sweeper = Sweeper(api, settings, clock)
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}

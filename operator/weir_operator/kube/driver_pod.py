@@ -185,7 +185,7 @@ def _probe(path: str, period: int, failures: int) -> dict[str, Any]:
     return {
         "httpGet": {"path": path, "port": names.RUNTIME_PORT},
         "periodSeconds": period,
-        "timeoutSeconds": 2,
+        "timeoutSeconds": 5,
         "failureThreshold": failures,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weir_operator.kube import names
@@ -11,9 +11,11 @@ from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_CONTAINER, RESTRICTED_POD, Template
 from weir_operator.kube.settings import Settings
 from weir_operator.kube.template import template_of
+from weir_operator.kube.times import seconds
 
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"
+PENDING_SECONDS = 60.0  # a sweep that cannot begin must not keep fragments from starting
 
 
 def build_sweep_pod_spec(namespace: str, keep: frozenset[str], template: Template) -> dict[str, Any]:
@@ -62,8 +64,9 @@ class Sweeper:
     not be on the sweep's list.
     """
 
-    def __init__(self, api: Api, settings: Settings) -> None:
+    def __init__(self, api: Api, settings: Settings, clock: Callable[[], float]) -> None:
         self._api = api
+        self._clock = clock
         self._settings = settings
         self._known: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
@@ -80,7 +83,7 @@ class Sweeper:
         self._known = dict(present)
         running = {pod["metadata"]["namespace"] for pod in sweeps}
         for pod in sweeps:
-            if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
                 self._clear(pod)
         for namespace in sorted(self._due - ending - running):
             self._sweep(namespace, present.get(namespace, frozenset()))
@@ -104,9 +107,15 @@ class Sweeper:
                 raise
         self._due.discard(namespace)
 
+    def _stuck(self, pod: Mapping[str, Any]) -> bool:
+        age = self._clock() - seconds(pod["metadata"]["creationTimestamp"])
+        return bool(pod["status"]["phase"] == "Pending" and age > PENDING_SECONDS)
+
     def _clear(self, pod: Mapping[str, Any]) -> None:
-        meta = pod["metadata"]
-        if pod["status"]["phase"] == "Failed":
-            log.warning("the sweep in %s failed: %s", meta["namespace"], pod["status"].get("message", ""))
-            self._due.add(meta["namespace"])
+        """The pod goes; after a failure the next fragment that goes from the namespace brings another."""
+        meta, phase = pod["metadata"], pod["status"]["phase"]
+        if phase != "Succeeded":
+            log.warning(
+                "files of queries that are gone stay in %s: the sweep is %s", meta["namespace"], phase
+            )
         self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])

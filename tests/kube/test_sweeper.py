@@ -1,0 +1,107 @@
+"""When files are swept: after a fragment has gone, once, and never while one might be starting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.settings import Settings
+from weir_operator.kube.sweeper import PENDING_SECONDS, Sweeper
+
+NOBODY: frozenset[str] = frozenset()
+F1, F2 = frozenset({"f1"}), frozenset({"f1", "f2"})
+AT = "2026-01-01T00:00:00Z"
+NOW = 1767225600.0
+
+
+class Claims:
+    """The part of the API that a sweep uses."""
+
+    def __init__(self, *namespaces: str) -> None:
+        self.namespaces = namespaces
+        self.made: list[dict[str, Any]] = []
+        self.deleted: list[str] = []
+        self.refuses = False
+
+    def list(self, kind: str, namespace: str, fields: str) -> Iterator[dict[str, Any]]:
+        assert (kind, fields) == ("PersistentVolumeClaim", "metadata.name=weir-exchange")
+        yield from ({"metadata": {"namespace": name}} for name in self.namespaces)
+
+    def create(self, manifest: dict[str, Any]) -> bool:
+        if self.refuses:
+            raise ApiError(403, "the namespace is being terminated")
+        self.made.append(manifest)
+        return True
+
+    def delete(self, kind: str, namespace: str, name: str, uid: str) -> bool:
+        self.deleted.append(namespace)
+        return True
+
+    def kept(self) -> dict[str, list[str]]:
+        """Fragments to keep, by namespace, of every sweep that was made."""
+        return {m["metadata"]["namespace"]: m["spec"]["containers"][0]["args"][5:] for m in self.made}
+
+
+def sweeper(api: Claims, now: float = NOW) -> Sweeper:
+    return Sweeper(cast(Api, api), Settings(), lambda: now)
+
+
+def pod(namespace: str, phase: str) -> dict[str, Any]:
+    meta = {"namespace": namespace, "name": "weir-sweep", "uid": "u", "creationTimestamp": AT}
+    return {"metadata": meta, "status": {"phase": phase}}
+
+
+def test_a_fragment_that_goes_brings_a_sweep_that_keeps_the_others() -> None:
+    api = Claims()
+    found = sweeper(api)
+    found.observe({"a": F2}, NOBODY, [])
+    assert api.made == []
+    found.observe({"a": F1}, NOBODY, [])
+    assert api.kept() == {"a": ["f1"]}
+    assert found.busy == {"a"}
+    found.observe({"a": F1}, NOBODY, [])
+    assert len(api.made) == 1
+
+
+def test_it_waits_for_drivers_that_are_ending() -> None:
+    api = Claims()
+    found = sweeper(api)
+    found.observe({"a": F1}, NOBODY, [])
+    found.observe({}, frozenset({"a"}), [])
+    assert api.made == []
+    found.observe({}, NOBODY, [])
+    assert api.kept() == {"a": []}
+
+
+def test_what_a_restart_forgot_is_found_by_the_claims_without_a_query() -> None:
+    api = Claims("a", "b")
+    sweeper(api).observe({"b": F1}, NOBODY, [])
+    assert api.kept() == {"a": []}
+
+
+def test_a_sweep_that_ended_is_cleared_away_and_one_that_works_is_left() -> None:
+    api = Claims()
+    found = sweeper(api)
+    found.observe({}, NOBODY, [pod("a", "Succeeded"), pod("b", "Running"), pod("c", "Pending")])
+    assert api.deleted == ["a"]
+    assert found.busy == {"a", "b", "c"}
+    found.observe({}, NOBODY, [])
+    assert found.busy == NOBODY
+
+
+def test_a_sweep_that_cannot_begin_does_not_block_the_namespace() -> None:
+    api = Claims()
+    sweeper(api, NOW + PENDING_SECONDS + 1).observe({}, NOBODY, [pod("a", "Pending"), pod("b", "Running")])
+    assert api.deleted == ["a"]
+
+
+def test_a_namespace_that_ends_needs_no_sweep() -> None:
+    api = Claims()
+    found = sweeper(api)
+    found.observe({"a": F1}, NOBODY, [])
+    api.refuses = True
+    found.observe({}, NOBODY, [])
+    api.refuses = False
+    found.observe({}, NOBODY, [])
+    assert api.made == []
