@@ -8,19 +8,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Aggregation, Item, Operator, Window
 from weir_runtime.inputs import open_input
-from weir_runtime.lease import FileLease
-from weir_runtime.logs.exchange_log import batch_metadata
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.plan import plan_hash
-from weir_runtime.process import Fragment
 from weir_runtime.source import Control, WeirStreamReader
 
-from tests.runtime.queries import check, cut, verdict
+from tests.runtime.queries import check
 from tests.runtime.sessions import Run
-from tests.runtime.support import ORIGIN, append_batch, files_output, fragment, sink_rows, source, write_log
+from tests.runtime.support import ORIGIN, files_output, fragment, sink_rows, source, write_log
 
 SECOND = 1_000_000
 KEYS = ["window.start", "k", "n", "s"]
@@ -195,62 +191,6 @@ def test_another_plan_never_opens_a_checkpoint(tmp_path: Path) -> None:
     assert hashes[0] != hashes[1]
     measured = replace(specs[0], operators=(replace(total, cost=7.0, selectivity=0.1),), epoch=4, node="n2")
     assert plan_hash(measured, [inputs]) == hashes[0], "a measured cost or a move changes no plan"
-
-
-def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Path) -> None:
-    """A heartbeat dies in an aggregate: without the clock in each batch its readers stand still."""
-    log = write_log(tmp_path / "a", [steps(5)], end=False)
-    specs = cut(
-        tmp_path, [source("a", log)],
-        [count_by_second("a", "a.ts"), Operator("f", "filter", ("g",), predicate="n > 0")],
-        ["k", "n"], ends=["g"],
-    )  # fmt: skip
-    for spec in specs:
-        idle = Idle(spec, tmp_path / "out")
-        assert idle.execute(spark) == 0
-        assert idle.status.phase == "stopped"
-    assert len(sink_rows(tmp_path / "out")) == 4  # seconds 1..4 are complete, the fifth is not
-
-
-class Idle(Fragment):
-    """Stops, gracefully, when four windows are published."""
-
-    def __init__(self, spec: FragmentSpec, folder: Path) -> None:
-        super().__init__(spec, FileLease(spec.lease))
-        self._folder = folder
-
-    def _must_go(self) -> bool:
-        exchange = Path(self.spec.output.uri)
-        rows = sum(int(batch_metadata(path)["rows"]) for path in exchange.glob("0*.arrow"))
-        if rows >= 4 or (self.spec.output.kind == "files" and len(sink_rows(self._folder)) >= 4):
-            self.terminate.set()
-        return super()._must_go()
-
-
-def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
-    spark: SparkSession, run: Run, tmp_path: Path
-) -> None:
-    """Spark keeps one watermark in a checkpoint, not one for each input: an input that has ended says
-    nothing more, so each reader tells its clock again at every start."""
-    a = write_log(tmp_path / "a", [steps(3)])
-    b = write_log(tmp_path / "b", [steps(3)], end=False)
-    sources = [source("a", a), source("b", b)]
-    j = Operator("j", "join", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -SECOND, SECOND),))
-    operators = [j, count_by_second("j", "a.ts")]
-    [spec] = cut(tmp_path, sources, operators, KEYS)
-
-    class Briefly(Fragment):
-        def _must_go(self) -> bool:
-            if self.status.fields["batch"] >= 1:
-                self.terminate.set()
-            return super()._must_go()
-
-    assert Briefly(spec, FileLease(spec.lease)).execute(spark) == 0
-    append_batch(b, 1, [(1, 9, 5 * SECOND), (1, 9, 60 * SECOND)])
-    (b / "END").touch()
-    run(spec)
-    found = verdict(tmp_path, sources, operators, KEYS)
-    assert found.good, found
 
 
 def test_file_log_reads_the_same_rows_from_any_position(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -12,15 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-import pytest
-from hypothesis import HealthCheck, given, settings
 from weir_placement.model.fragment import FragmentSpec
 from weir_runtime.lease import FileLease
 
-from tests.runtime.fragment_cases import Case, cases
-from tests.runtime.queries import check, verdict
+from tests.runtime.queries import verdict
 from tests.runtime.replayer import COLUMNS, COUNT, Replayer
-from tests.runtime.sessions import Run
 from tests.runtime.support import (
     files_output,
     fragment,
@@ -29,28 +24,10 @@ from tests.runtime.support import (
     source,
     state,
     wait_for,
-    write_log,
 )
 
 MOVES = 20
 KILLS = 20
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("random")
-
-
-@settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(case=cases())
-def test_fifty_random_queries(run: Run, folder: Path, case: Case) -> None:
-    shutil.rmtree(folder)
-    sources = [source(a, write_log(folder / a, log), delay=case.delay) for a, log in case.logs.items()]
-    check(run, folder, sources, case.operators, case.columns, case.ends, max_batches=case.most)
 
 
 def test_twenty_moves(tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from tests.runtime.queries import check
 from tests.runtime.sessions import Run
 from tests.runtime.support import source, write_log
 
-RUNS = 6
-"""In `make test`; `make soak` runs 50."""
+RUNS = 50
 
 
 @pytest.fixture(scope="module")
