@@ -13,7 +13,8 @@ from time import perf_counter
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.bounds import upper_bound
-from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, best_of, plan_with
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 
 
 def upper_bound(encoding: Encoding) -> float:

@@ -9,7 +9,8 @@ from time import perf_counter
 from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Objective, Problem, Query
-from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.space import impossible
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
-from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import BOTH, PHYSICAL, Found, best_of, plan_with
 

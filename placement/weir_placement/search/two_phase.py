@@ -12,7 +12,8 @@ from itertools import accumulate, pairwise
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import annealing, greedy, reactive_tabu, tabu
-from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import LOGICAL, PHYSICAL, Found, best_of, plan_with
 
