@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
+import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -126,8 +127,10 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
     """Writes the page."""
     found = []
     for nodes in sizes:
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            found.append(pool.submit(measure, nodes).result())
+        # a process of its own: its peak of memory is this size's
+        command = [sys.executable, "-m", "weir_placement.bench.scale", str(nodes)]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found.append(Measured(**json.loads(printed)))
     header = (
         "nodes",
         "full plan CPU [s]",
@@ -183,3 +186,7 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
         axes.legend()  # type: ignore[attr-defined]
 
     write(folder, "scale", "Full plans and re-plans to 100,000 nodes", text, header, rows, plot)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(measure(int(sys.argv[1])))))

@@ -27,10 +27,8 @@ class Live:
     """
 
     def __init__(self, problem: Problem) -> None:
-        network = problem.cluster.network
-        # links change in place, so the latencies are this plan's own
-        own = replace(network, latency=np.array(network.latency, float))
-        self.problem = replace(problem, cluster=replace(problem.cluster, network=own))
+        self.problem = problem
+        self._own_links = False
         self.hierarchy: Hierarchy = hierarchy_of(
             self.problem.cluster, problem.tier_label, problem.max_cluster_size
         )
@@ -148,6 +146,16 @@ class Live:
                 )
             }
         )
-        self.problem.cluster.network.latency[a, b] = latency
+        self._set_latency(int(a), int(b), latency)
         self.plan(taken)
         return taken
+
+    def _set_latency(self, a: int, b: int, latency: float) -> None:
+        """Changes a group pair's latency; the first time on a copy, for the snapshot is not this plan's."""
+        if not self._own_links:
+            network = self.problem.cluster.network
+            own = replace(network, latency=np.array(network.latency, float))
+            self.problem = replace(self.problem, cluster=replace(self.problem.cluster, network=own))
+            self.ledger.problem, self.ledger.network, self.hierarchy.network = self.problem, own, own
+            self._own_links = True
+        self.problem.cluster.network.latency[a, b] = latency
