@@ -38,7 +38,8 @@ class Shape:
     low: int
     high: int
     seconds: int
-    quiet: float = 0.35  # share of the time before the match begins to rise
+    quiet: float = 0.2  # share of the time until the load begins to rise
+    peak: float = 0.5  # and until it is at its highest
 
     def months(self) -> list[int]:
         """One number for each second of the replay."""
@@ -46,7 +47,8 @@ class Shape:
             load = np.array([float(row["requests"]) for row in csv.DictReader(file)])
         rise = int(np.argmax(load > 1.5 * load[:12].mean()))
         at = np.linspace(0.0, 1.0, self.seconds)
-        position = np.interp(at, [0.0, self.quiet, 1.0], [0.0, rise, len(load) - 1])
+        marks = [0.0, rise, float(np.argmax(load)), len(load) - 1.0]
+        position = np.interp(at, [0.0, self.quiet, self.peak, 1.0], marks)
         level = np.interp(position, np.arange(len(load)), load)
         share = (level - level.min()) / (level.max() - level.min())
         return [round(self.low + s * (self.high - self.low)) for s in share]
