@@ -1,8 +1,12 @@
 """Topologies: what is more exact wins."""
 
+import base64
 import gzip
 
 import pytest
+import yaml
+from weir_operator.manifests.finding import ManifestError
+from weir_operator.manifests.load import load
 
 from tests.manifests.scene import FILTER, STREAMS, built, graph, messages, node, obj
 
@@ -91,3 +95,19 @@ def test_a_matrix_that_is_none(text, message):
 def test_links_of_what_is_not_there():
     found = messages(*NODES, obj("NetworkTopology", "default", {"links": [{"from": "eastt", "to": "e1"}]}))
     assert found == ["NetworkTopology default: spec.links[0].from: no zone or node eastt; did you mean east?"]
+
+
+def test_a_matrix_in_a_config_map(tmp_path):
+    packed = base64.b64encode(gzip.compress(b"0 4 4 0")).decode()
+    reference = {"namespace": "weir", "name": "rtt", "key": "matrix.gz"}
+    topology = obj(
+        "NetworkTopology", "default", {"matrix": {"configMapRef": reference, "nodes": ["e1", "w1"]}}
+    )
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rtt", "namespace": "weir"}}
+    objects = [*NODES, *STREAMS, graph("q", FILTER), topology]
+    (tmp_path / "all.yaml").write_text("---\n".join(map(yaml.safe_dump, objects)))
+    with pytest.raises(ManifestError, match="no ConfigMap weir/rtt"):
+        load([str(tmp_path)])
+    (tmp_path / "map.yaml").write_text(yaml.safe_dump({**config_map, "binaryData": {"matrix.gz": packed}}))
+    network = load([str(tmp_path)]).built.rounds[0].problem.cluster.network
+    assert network.link_latency(0, 2) == 0.004

@@ -19,7 +19,7 @@ from weir_operator.local.files import Files, resolve
 from weir_operator.local.scrape import Scrape
 from weir_operator.local.sweep import Sweep
 from weir_operator.manifests.finding import Finding
-from weir_operator.manifests.network import Read, read_beside
+from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects
 
 
@@ -63,7 +63,9 @@ class Machine:
         """Matrices lie beside the file of their topology."""
         kind = "NetworkTopology//"
         return {
-            k.removeprefix(kind): read_beside(f) for k, f in self.files.places.items() if k.startswith(kind)
+            k.removeprefix(kind): reader(f, objects.config_maps)
+            for k, f in self.files.places.items()
+            if k.startswith(kind)
         }
 
     def stop(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weir_operator.manifests.finding import Finding, ManifestError
-from weir_operator.manifests.network import Read, read_beside
+from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects, from_documents
 from weir_operator.manifests.problem import Built, build
 from weir_operator.manifests.read import read
@@ -60,7 +60,7 @@ def _in_order(findings: Iterable[Finding]) -> list[Finding]:
 def matrix_readers(objects: Objects) -> dict[str, Read]:
     """How the matrix of each topology that came from a file is read."""
     return {
-        key.name: read_beside(document.file)
+        key.name: reader(document.file, objects.config_maps)
         for key, document in objects.documents.items()
         if key.kind == "NetworkTopology"
     }

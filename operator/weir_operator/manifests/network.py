@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,8 +133,10 @@ def _matrix(
             raw = _unpacked(raw)
         values = np.array(raw.split(), dtype=float)
     except (OSError, KeyError, EOFError) as error:
-        wrong = f"{spec.matrix.file or 'the ConfigMap'} cannot be read: {error}"
-        return None, [Finding(key, path, wrong, "give a file beside the manifest", "ReferenceNotFound")]
+        reason = error.args[0] if isinstance(error, KeyError) else str(error)
+        wrong = f"the matrix cannot be read: {reason}"
+        right = "give a file beside the manifest, or apply the ConfigMap"
+        return None, [Finding(key, path, wrong, right, "ReferenceNotFound")]
     except ValueError as error:
         return None, [Finding(key, path, f"is no matrix: {error}", "write numbers only")]
     if values.size != count * count:
@@ -154,12 +158,21 @@ def _unpacked(raw: bytes) -> bytes:
     return text
 
 
-def read_beside(manifest: str) -> Read:
-    """Reads a matrix's file relative to the manifest that names it."""
+def reader(manifest: str, config_maps: Mapping[str, Mapping[str, Any]]) -> Read:
+    """Reads a matrix's file relative to the manifest that names it, or a key of a ConfigMap."""
 
     def read(matrix: Matrix) -> bytes:
-        if matrix.file is None:
-            raise KeyError("a ConfigMap is read only in a cluster; give a file")
-        return (Path(manifest).parent / matrix.file).read_bytes()
+        if matrix.file is not None:
+            return (Path(manifest).parent / matrix.file).read_bytes()
+        reference = matrix.config_map_ref
+        assert reference is not None
+        found = config_maps.get(f"{reference.namespace}/{reference.name}")
+        if found is None:
+            raise KeyError(f"no ConfigMap {reference.namespace}/{reference.name}")
+        if reference.key in (found.get("binaryData") or {}):
+            return base64.b64decode(found["binaryData"][reference.key])
+        if reference.key in (found.get("data") or {}):
+            return str(found["data"][reference.key]).encode()
+        raise KeyError(f"ConfigMap {reference.namespace}/{reference.name} has no key {reference.key}")
 
     return read

@@ -32,6 +32,7 @@ class Objects:
     topologies: dict[str, NetworkTopology] = field(default_factory=dict)
     placements: dict[str, Placement] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
+    config_maps: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # as they are: for matrices
     documents: dict[Key, Document] = field(default_factory=dict)  # where each came from, when from files
 
     def of_kind(self, kind: str) -> dict[str, Any]:
@@ -89,6 +90,9 @@ def from_documents(
     """Objects of files; every error in every object, and objects written twice."""
     objects, findings = Objects(), []
     for document in documents:
+        if document.raw.get("kind") == "ConfigMap":
+            objects.config_maps[_map_name(document.raw, namespace)] = document.raw
+            continue
         item, errors = parse(document.raw, namespace)
         findings += [error.at(document.file, document.line(error.path)) for error in errors]
         key = key_of(document.raw, namespace)
@@ -107,8 +111,17 @@ def from_raw(manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Find
     """Objects as the API server gives them; those with errors are left out and told."""
     objects, findings = Objects(), []
     for raw in manifests:
+        if raw.get("kind") == "ConfigMap":
+            objects.config_maps[_map_name(raw, "default")] = raw
+            continue
         item, errors = parse(raw)
         findings += errors
         if item is not None:
             objects.add(item)
     return objects, findings
+
+
+def _map_name(raw: Mapping[str, Any], namespace: str) -> str:
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return f"{metadata.get('namespace') or namespace}/{metadata.get('name')}"

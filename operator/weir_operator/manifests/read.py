@@ -161,4 +161,6 @@ def _objects(node: Any, raw: Any, file: str, findings: list[Finding]) -> Iterato
 def _foreign(raw: Mapping[str, Any]) -> bool:
     """Whether it is an object of another API group whose kind is none of ours either."""
     group = str(raw.get("apiVersion", "")).partition("/")[0]
-    return bool(group) and group != GROUP and raw.get("kind") not in {kind for _, kind in MODELS}
+    return (
+        bool(group) and group != GROUP and raw.get("kind") not in {"ConfigMap", *(kind for _, kind in MODELS)}
+    )
