@@ -164,11 +164,11 @@ def test_run_kill_adopt_move_finish_and_audit(place: Place) -> None:
 
     text = (place.folder / "all.yaml").read_text().split("---")
     place.say(text="---".join(part for part in text if "StreamQuery" not in part))
-    place.until(lambda: not place.states(), "nothing left")
+    place.until(lambda: not list(place.machine.cluster.store.placements()), "the Placement's end")
+    assert not place.states()
     left = [
         p
         for what in ("leases", "checkpoints", "exchange", "state")
         for p in (place.folder / "run" / what).glob("*/*")
     ]
     assert left == []
-    assert not list(place.machine.cluster.store.placements())
