@@ -2,7 +2,8 @@
 
 import pytest
 from weir_placement.cost.evaluation import equal, evaluate
-from weir_placement.search.encode import HUGE, Encoding
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 
 from tests.search.random_problems import random_problem

@@ -26,35 +26,38 @@ EQUAL = 1e-9
 
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
     """Anneals, bounds, proves or anneals again."""
-    bound = upper_bound(encoding)
-    best, kept = -HUGE * 2, None
+    best, kept, bound, proven = -HUGE * 2, None, HUGE, False
     iterations = int(options["iterations"])
-    goal = bound * (1 - EQUAL) if bound < HUGE else HUGE
     for restart in range(max(1, int(options["restarts"]))):
-        if restart % 2 == 0:
+        if kept is None or restart % 2 == 0:
             encoding.reset()
             encoding.run(code.SCATTER)
         else:
-            encoding.recall()
-        value = encoding.run(code.ANNEAL, 4, iterations << (restart // 2), reals=(0.5, 0.3, 0.01, goal))
+            encoding.put(kept)
+        goal = bound * (1 - EQUAL)
+        encoding.run(code.ANNEAL, 4, iterations << (restart // 2), reals=(0.5, 0.3, 0.01, goal))
         encoding.recall()
         value = encoding.run(code.POLISH, 5)
         encoding.recall()
-        if value > best * (1 + EQUAL) or kept is None:
+        if kept is None or value > best * (1 + EQUAL):
             best, kept = value, encoding.configuration()
-        if best >= goal or perf_counter() > deadline:
+        if restart == 0 and best < HUGE:
+            encoding.reset()
+            encoding.run(code.EVALUATE)
+            bound = upper_bound(encoding, best)
+            if best < bound * (1 - 2 * EQUAL):
+                proof = _prove(encoding, best, int(options["steps"]))
+                if proof is not None:
+                    if proof > best * (1 + EQUAL):
+                        best, kept = proof, encoding.best()
+                    bound = best
+        proven = best >= bound * (1 - 2 * EQUAL)
+        if proven or best >= HUGE or perf_counter() > deadline:
             break
-        if restart == 0:
-            proof = _prove(encoding, best, int(options["steps"]))
-            if proof is not None:
-                if proof > best * (1 + EQUAL):
-                    best, kept = proof, encoding.best()
-                encoding.put(kept)
-                return Found(best_of(encoding, best), best, True)
     assert kept is not None
     encoding.put(kept)
     final = best_of(encoding, best)
-    return Found(final, max(bound, final), final >= goal)
+    return Found(final, max(bound, final), proven)
 
 
 def _prove(encoding: Encoding, best: float, steps: int) -> float | None:

@@ -22,7 +22,7 @@ from weir_placement.search.kernel import layout
 
 MASK_BITS = 62
 VISITED_SIZE = 1 << 14
-PATH_SIZE = 4096
+"""Words of the table of logical plans; half of them may be used."""
 
 
 class Encoding:
@@ -109,7 +109,7 @@ class Encoding:
             "groups": len(groups),
             "tabu_size": n_items * (n_nodes + n_items),
             "visited_size": visited,
-            "path_size": PATH_SIZE,
+            "path_size": 2 * visited + 16,
         }
         self.dims = dims
         self._allocate(dims)

@@ -38,4 +38,4 @@ def exact(
     options: Mapping[str, str],
 ) -> Result:
     """Plans a problem to a proof."""
-    return plan_with("exact", search, DEFAULTS, problem, objective, seed, time_limit, options)
+    return plan_with("exact", search, DEFAULTS, problem, objective, seed, time_limit, options, 1 << 20)

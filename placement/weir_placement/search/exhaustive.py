@@ -38,4 +38,4 @@ def exhaustive(
         return usage.exhaustive(
             problem, objective=objective, seed=seed, time_limit=time_limit, options=options
         )
-    return plan_with("exhaustive", search, DEFAULTS, problem, objective, seed, time_limit, options)
+    return plan_with("exhaustive", search, DEFAULTS, problem, objective, seed, time_limit, options, 1 << 20)

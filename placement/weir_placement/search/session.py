@@ -9,7 +9,7 @@ from time import perf_counter
 from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Objective, Problem, Query
-from weir_placement.search.encode import Encoding
+from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.space import impossible
@@ -59,6 +59,7 @@ def plan_with(
     seed: int,
     time_limit: float,
     options: Mapping[str, str],
+    table: int = VISITED_SIZE,
 ) -> Result:
     """Plans all queries together; if that is infeasible, admits them one by one by priority."""
     started = perf_counter()
@@ -71,18 +72,18 @@ def plan_with(
     candidates = sorted(
         (q for q in problem.queries if q.name not in refused), key=lambda q: (-q.priority, q.name)
     )
-    outcome = _try(problem, candidates, search, values, seed, deadline)
+    outcome = _try(problem, candidates, search, values, seed, deadline, table)
     if not outcome.evaluation.feasible:
         accepted: list[Query] = []
         for query in candidates:
-            attempt = _try(problem, [*accepted, query], search, values, seed, deadline)
+            attempt = _try(problem, [*accepted, query], search, values, seed, deadline, table)
             if attempt.evaluation.feasible:
                 accepted.append(query)
                 outcome = attempt
             else:
                 rejected.append(Rejection(query.name, "; ".join(attempt.evaluation.reasons)))
         if not accepted:
-            outcome = _try(problem, [], search, values, seed, deadline)
+            outcome = _try(problem, [], search, values, seed, deadline, table)
     found = outcome.found
     value = outcome.evaluation.headroom
     return Result(
@@ -114,10 +115,11 @@ def _try(
     options: Mapping[str, float],
     seed: int,
     deadline: float,
+    table: int,
 ) -> _Outcome:
     if not queries:
         return _Outcome(Found(HUGE), Plan(()), evaluate(problem, Plan(())), 0)
-    encoding = Encoding(problem, queries, seed=seed)
+    encoding = Encoding(problem, queries, seed=seed, visited=table)
     found = search(encoding, options, deadline)
     plan = encoding.plan()
     return _Outcome(found, plan, evaluate(problem, plan), encoding.evaluations)

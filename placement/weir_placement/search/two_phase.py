@@ -70,4 +70,4 @@ def two_phase(
     options: Mapping[str, str],
 ) -> Result:
     """Plans a problem in two phases."""
-    return plan_with("two-phase", search, DEFAULTS, problem, objective, seed, time_limit, options)
+    return plan_with("two-phase", search, DEFAULTS, problem, objective, seed, time_limit, options, 1 << 20)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.bound import fullness
 from weir_placement.search.kernel.entry_codes import (
     ANNEAL,
+    BOUND,
     CLIMB,
     EVALUATE,
     EXHAUST,
@@ -39,6 +41,8 @@ def run(st: State, command: int, a: int, b: int, c: int, w: float, x: float, y: 
         return tabu(st, a, b, c, z)
     if command == REACTIVE:
         return reactive_tabu(st, a, w, b, x, y, c, z)
+    if command == BOUND:
+        return fullness(st, w)
     if command == POLISH:
         return polish(st, a)
     rebuild(st)

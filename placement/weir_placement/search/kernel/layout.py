@@ -74,6 +74,7 @@ INTS: tuple[tuple[str, str], ...] = (
     ("tried", "items"),
     ("twin", "nodes"),  # equal numbers: nodes that can be exchanged
     ("out", "32"),
+    ("regions", "items*32+64"),  # the program of `kernel.bound`
 )
 FLOATS: tuple[tuple[str, str], ...] = (
     ("cost", "items"),
@@ -103,6 +104,13 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("old_root", "nodes+1"),
     ("scratch", "degree*8+nodes*degree"),
     ("arrival", "items"),
+    ("region_number", "items*8"),
+    ("region_rate", "items*2"),
+    ("region_raw", "items*2"),
+    ("region_shrink", "items*2"),
+    ("set_rate", "8192"),
+    ("set_work", "8192"),
+    ("set_full", "8192"),
     ("need", "items*2*points"),
     ("left", "nodes*2*points"),
     ("rest", "items*2*points+2*points"),

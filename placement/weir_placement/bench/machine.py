@@ -1,0 +1,26 @@
+"""What a benchmark ran on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+
+def processor() -> str:
+    """The processor's model as the kernel names it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def described() -> str:
+    """Processor, cores, load, Python and libraries in one sentence."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "ortools"))
+    return (
+        f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} when the run ended, "
+        f"Python {platform.python_version()}, {libraries}."
+    )
