@@ -19,7 +19,6 @@ COMMANDS: dict[str, str] = {
     "rollback": "weir_operator.cli.state:rollback",
     "unpin": "weir_operator.cli.state:unpin",
     "diff": "weir_operator.cli.diff:diff",
-    "bench": "weir_operator.cli.bench:bench",
     "crds": "weir_operator.cli.crds:crds",
     "operator": "weir_operator.cli.operator:operator",
     "uninstall": "weir_operator.cli.operator:uninstall",
