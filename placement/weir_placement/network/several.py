@@ -113,8 +113,9 @@ def result(
     ledger, placed, rejected, spaces = plan_all(problem, planner, started + time_limit, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name]) for name in order), tuple(rejected))
-    bound = lower_bound(problem, [spaces[name] for name in order], sites)
     value = max(ledger.usage, 0.0)
+    deadline = started + time_limit
+    bound = lower_bound(problem, [spaces[name] for name in order], sites, value, deadline)
     return Result(
         plan=plan,
         strategy=strategy,

@@ -139,7 +139,6 @@ def place_query(
     ledger: Ledger,
     space: PlanSpace,
     sites: Ints,
-    prices: Floats | None = None,
     reuse: bool = True,
     only: Mapping[int, int] | None = None,
 ) -> Placement | Refusal:
@@ -152,14 +151,11 @@ def place_query(
 
     Args:
         sites: node indexes to consider; must hold origins and sinks.
-        prices: shape (C,): a price of a CPU-us/s at each site (Lagrangean multipliers).
         only: stream -> its one allowed way (a fixed join order).
     """
     problem = ledger.problem
     present, shared = presence(ledger, space, sites, reuse)
     place = placing(ledger, space, sites)
-    if prices is not None:
-        place += space.ways.cpu[:, None] * prices[None, :]
     if only is not None:
         for stream, way in only.items():
             others = np.arange(space.ways.start[stream], space.ways.start[stream + 1])
