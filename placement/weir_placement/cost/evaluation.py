@@ -247,9 +247,13 @@ def _usage(problem: Problem, links: Mapping[tuple[str, str, str], Load]) -> floa
 def query_headroom(problem: Problem, plan: Plan, name: str) -> float | None:
     """A query's own headroom: only its streams grow, the others stay at the profile."""
     placed = next(q for q in plan.queries if q.query.name == name)
-    own = frozenset(placed.query.sources.values())
+    return headroom_of(problem, plan, frozenset(placed.query.sources.values()))
+
+
+def headroom_of(problem: Problem, plan: Plan, streams: frozenset[str]) -> float | None:
+    """The largest x when only the rates of `streams` are scaled; None: nothing limits them."""
     lowest = inf
     for k, point in enumerate(problem.points()):
-        loads = _loads_at(problem, plan, scaled(point, own))
+        loads = _loads_at(problem, plan, scaled(point, streams))
         lowest = min([lowest, *(c.root for c in _constraints(problem, loads, k))])
     return None if lowest == inf else max(lowest, 0.0)
