@@ -29,7 +29,7 @@ HEADER = (
     "worst %",
     "plans examined, % of exhaustive",
     "CPU ms a query",
-    "100 queries together [MB]",
+    "all queries together [MB]",
     "above the bound %",
 )
 
