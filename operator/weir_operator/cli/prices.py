@@ -1,0 +1,91 @@
+"""`weir prices`: what binds a plan, what a core or a Mbit/s is worth, the plan without each constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from weir_operator.cli.inputs import Namespace, Paths
+
+if TYPE_CHECKING:
+    from weir_placement.explain import Gain
+    from weir_placement.model.plan import Plan
+    from weir_placement.model.problem import Problem
+
+
+def prices(
+    filename: Paths,
+    region: Annotated[
+        Path | None,
+        typer.Option("--region", help="Write a PNG of the feasible rates, if there are two streams."),
+    ] = None,
+    namespace: Namespace = "default",
+) -> int:
+    """Plan for headroom and say what binds next, what more capacity is worth, what each constraint costs.
+
+    Examples:
+
+      weir prices -f examples/flights
+
+      weir prices -f two-streams/ --region region.png
+    """
+    from weir_placement.explain import prices as prices_of
+    from weir_placement.explain import tightest, without
+    from weir_placement.strategies import STRATEGIES
+
+    from weir_operator.manifests.load import load
+
+    for planned in load(filename, namespace).built.rounds:
+        problem = planned.problem
+        plan = STRATEGIES["auto"].load()
+        result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
+        print(f"headroom {_shown(result.value)}, bound {_shown(result.bound)}")
+        for word, constraint in zip(
+            ("binds:", "next:", "next:", "next:"), tightest(problem, result.plan), strict=False
+        ):
+            print(f"  {word:6} {constraint}, up to {constraint.root:.4g} times the profile")
+        print("worth (headroom of the new plan):")
+        _print(prices_of(problem))
+        print("constraints:")
+        _print(without(problem))
+        if region is not None:
+            _draw(problem, result.plan, region)
+    return 0
+
+
+def _shown(value: float | None) -> str:
+    return "unbounded" if value is None else f"{value:.6g}"
+
+
+def _print(gains: Iterable[Gain]) -> None:
+    for gain in gains:
+        more = "" if gain.gain is None else f" (+{gain.gain:.4g})"
+        print(f"  {gain.change}: {_shown(gain.headroom)}{more}")
+
+
+def _draw(problem: Problem, plan: Plan, path: Path) -> None:
+    """As figures 2 and 3 of 000: the boundary, the profile, the line from the origin through it."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from weir_placement.explain import feasible_region
+
+    used = sorted({stream for q in plan.queries for stream in q.query.sources.values()})
+    if len(used) != 2:
+        print(f"--region needs queries over two streams; these read {', '.join(used) or 'none'}")
+        return
+    boundary = feasible_region(problem, plan, used[0], used[1])
+    profile = problem.points()[0]
+    figure, axes = pyplot.subplots(layout="constrained")
+    axes.fill_between(boundary[:, 0], boundary[:, 1], alpha=0.3, label="feasible")
+    axes.plot(boundary[:, 0], boundary[:, 1])
+    axes.plot([profile[used[0]]], [profile[used[1]]], "o", label="profile")
+    axes.axline((0, 0), (profile[used[0]], profile[used[1]]), linestyle="--", linewidth=1)
+    axes.set(xlabel=f"{used[0]} [tuples/s]", ylabel=f"{used[1]} [tuples/s]", xlim=(0, None), ylim=(0, None))
+    axes.legend()
+    figure.savefig(path)
+    pyplot.close(figure)
