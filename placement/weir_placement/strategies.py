@@ -74,7 +74,7 @@ for _name, _paper, _guarantee, _function, _options in (
         "beyond 000",
         "the best of a portfolio with an upper bound; proven when that is reached",
         "auto:auto",
-        {"iterations": "400 a temperature", "restarts": "6", "steps": "100000 of the proof"},
+        {"iterations": "400 a temperature", "restarts": "8", "steps": "100000 of the proof"},
     ),
     (
         "exact",

@@ -18,7 +18,7 @@ from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, best_of, plan_with
 
-DEFAULTS = {"iterations": 400.0, "restarts": 6.0, "steps": 1e5}
+DEFAULTS = {"iterations": 400.0, "restarts": 8.0, "steps": 1e5}
 """iterations: of each temperature of an annealing. restarts: annealings at most. steps: of the proof."""
 
 EQUAL = 1e-9
