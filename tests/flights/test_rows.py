@@ -1,0 +1,14 @@
+"""The flights' rows come out of the locked package, in order of event time."""
+
+from examples.flights.rows import COLUMNS, streams
+
+
+def test_each_stream_has_its_rows_in_order() -> None:
+    found = streams(24)
+    assert set(found) == set(COLUMNS)
+    for name, rows in found.items():
+        assert list(rows.columns) == COLUMNS[name]
+        assert rows["ts"].is_monotonic_increasing
+        assert len(rows) > 500
+        assert not rows.isna().any().any()
+    assert len(found["arrivals"]) <= len(found["departures"])
