@@ -9,7 +9,7 @@ help: ## what can be made
 env: ## .venv with the locked dependencies, and a Java for Spark
 	@hack/env
 
-demo: env ## the flights example on this machine: plan, run, drift, move, audit; pictures in out/demo
+demo: env ## the flights example on this machine: plan, run, drift, re-plan, audit; pictures in out/demo
 	@$(PY) -m examples.flights.demo
 
 test: env lint ## every test that needs no cluster
