@@ -33,21 +33,24 @@ def hierarchical(
     problem: Problem,
     name: str,
     objective: Objective,
-    algorithm: Algorithm,
-    hierarchy: Hierarchy,
+    make: Callable[[Hierarchy], Algorithm],
     *,
     seed: int,
     time_limit: float,
-    reuse: bool,
-    refine: bool,
-    extra: dict[str, Any],
+    options: Mapping[str, str],
+    refine: bool = False,
+    decisions: list[dict[str, Any]] | None = None,
 ) -> Result:
-    """Plans every query with one of the algorithms.
+    """Plans every query with the algorithm that `make` gives for the hierarchy.
 
     A plan that does not fit the capacities left, several of its operators together being too much
     for a node, gives way to the exact program over the same nodes and the coordinators on the way;
     `refine` does that for every query.
     """
+    size = int(options.get("maxClusterSize", problem.max_cluster_size))
+    hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
+    algorithm = make(hierarchy)
+    extra: dict[str, Any] = {} if decisions is None else {"decisions": decisions}
     extra["plansExamined"] = 0.0
     extra["levels"] = [len(level) for level in hierarchy.levels]
 
@@ -74,38 +77,33 @@ def hierarchical(
         planner,
         seed=seed,
         time_limit=time_limit,
-        reuse=reuse,
+        reuse=reuses(options),
         rounds=1 if refine else 0,
         sites=bounding_sites,
         extra=extra,
     )
 
 
-def _hierarchy(problem: Problem, options: Mapping[str, str]) -> Hierarchy:
-    size = int(options.get("maxClusterSize", problem.max_cluster_size))
-    return hierarchy_of(problem.cluster, problem.tier_label, size)
+def _top_down(hierarchy: Hierarchy) -> Algorithm:
+    return lambda ledger, space: top_down(ledger, space, hierarchy)
+
+
+def _bottom_up(hierarchy: Hierarchy) -> Algorithm:
+    return lambda ledger, space: bottom_up(ledger, space, hierarchy)
 
 
 def plan_top_down(
     problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
 ) -> Result:
     """004, section 3.2: within own views only."""
-    hierarchy = _hierarchy(problem, options)
-
-    def algorithm(ledger: Ledger, space: PlanSpace) -> tuple[Step | None, float]:
-        return top_down(ledger, space, hierarchy)
-
     return hierarchical(
         problem,
         "top-down",
         objective,
-        algorithm,
-        hierarchy,
+        _top_down,
         seed=seed,
         time_limit=time_limit,
-        reuse=reuses(options),
-        refine=False,
-        extra={},
+        options=options,
     )
 
 
@@ -113,22 +111,15 @@ def plan_top_down_refined(
     problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
 ) -> Result:
     """Top-down, then one exact program over sources, sink, the nodes chosen, the coordinators between."""
-    hierarchy = _hierarchy(problem, options)
-
-    def algorithm(ledger: Ledger, space: PlanSpace) -> tuple[Step | None, float]:
-        return top_down(ledger, space, hierarchy)
-
     return hierarchical(
         problem,
         "top-down-refined",
         objective,
-        algorithm,
-        hierarchy,
+        _top_down,
         seed=seed,
         time_limit=time_limit,
-        reuse=reuses(options),
+        options=options,
         refine=True,
-        extra={},
     )
 
 
@@ -136,22 +127,14 @@ def plan_bottom_up(
     problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
 ) -> Result:
     """004, section 3.3: from the sink's cluster upwards."""
-    hierarchy = _hierarchy(problem, options)
-
-    def algorithm(ledger: Ledger, space: PlanSpace) -> tuple[Step | None, float]:
-        return bottom_up(ledger, space, hierarchy)
-
     return hierarchical(
         problem,
         "bottom-up",
         objective,
-        algorithm,
-        hierarchy,
+        _bottom_up,
         seed=seed,
         time_limit=time_limit,
-        reuse=reuses(options),
-        refine=False,
-        extra={},
+        options=options,
     )
 
 
@@ -159,22 +142,21 @@ def plan_net_present_cost(
     problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
 ) -> Result:
     """The hybrid: fixes a join order here, or leaves it to the next level, by the odds it says."""
-    hierarchy = _hierarchy(problem, options)
     said: list[dict[str, Any]] = []
     random = Random(seed)
 
-    def algorithm(ledger: Ledger, space: PlanSpace) -> tuple[Step | None, float]:
-        return bottom_up(ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, said))
+    def make(hierarchy: Hierarchy) -> Algorithm:
+        return lambda ledger, space: bottom_up(
+            ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, said)
+        )
 
     return hierarchical(
         problem,
         "net-present-cost",
         objective,
-        algorithm,
-        hierarchy,
+        make,
         seed=seed,
         time_limit=time_limit,
-        reuse=reuses(options),
-        refine=False,
-        extra={"decisions": said},
+        options=options,
+        decisions=said,
     )

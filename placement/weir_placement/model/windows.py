@@ -52,17 +52,3 @@ def implied(bounds: Bounds, left: str, right: str) -> Window | None:
     if inf in (upper, -lower):
         return None
     return Window(left, right, int(lower), int(upper))
-
-
-def latest_range(bounds: Bounds, left: Iterable[str], right: Iterable[str]) -> tuple[float, float]:
-    """(lower, upper) of `latest time of left - latest time of right` [us] for rows that join.
-
-    A joined row's event time is the latest of its parts: the time that is furthest ahead on one
-    side is held by every part of the other, so the limit is `max over l of min over r`.
-    """
-    left, right = tuple(left), tuple(right)
-
-    def most(ahead: tuple[str, ...], behind: tuple[str, ...]) -> float:
-        return max(min(bounds.get((a, b), inf) for b in behind) for a in ahead)
-
-    return -most(right, left), most(left, right)
