@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all a newcomer needs; both make the environment first.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test lint clean
+.PHONY: help env demo test fuzz lint clean
 PY := .venv/bin/python
 
 help: ## what can be made
@@ -14,6 +14,12 @@ demo: env ## the flights example on this machine: plan, run, drift, re-plan, aud
 
 test: env lint ## every test that needs no cluster
 	@$(PY) -m pytest -q --durations=15
+
+ROUNDS ?= 20
+fuzz: env ## the tests on generated cases with new random seeds, ROUNDS=20 times or until one fails
+	@for round in $$(seq $(ROUNDS)); do \
+	  $(PY) -m pytest -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=random --no-header || exit 1; \
+	done
 
 lint: env ## format, types, arrows between the rooms
 	@.venv/bin/ruff check .

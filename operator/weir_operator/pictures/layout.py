@@ -174,7 +174,7 @@ def _curve(
     yb = b.y + min(32.0 + 16.0 * into, b.height - 8)
     if abs(a.x - b.x) < 1:
         side = a.x + a.width
-        bow = 46.0 + 10.0 * (out + into)
+        bow = min(46.0 + 10.0 * (out + into), ZONE_GAP)  # a curve reaches 3/4 of its bow: not the next column
         return ((side, ya), (side + bow, ya), (side + bow, yb), (side, yb))
     forward = a.x < b.x
     stops: list[Point] = [(a.x + a.width, ya) if forward else (a.x, ya)]
@@ -195,11 +195,12 @@ def _curve(
 def _channel(column: list[Box], wanted: float, channels: dict[tuple[float, float], int]) -> float:
     """The height nearest to `wanted` at which a line passes a column's cards; lines in one gap lie apart."""
     column = sorted(column, key=lambda box: box.y)
-    gaps = [column[0].y - 10.0] + [box.y + box.height + 9.0 for box in column]
-    y = min(gaps, key=lambda gap: abs(gap - wanted))
+    above = column[0].y - 6.0
+    y = min([above] + [box.y + box.height + 9.0 for box in column], key=lambda gap: abs(gap - wanted))
     key = (column[0].x, y)
     channels[key] = channels.get(key, -1) + 1
-    return y + 7.0 * (channels[key] % 4)
+    step = -4.0 if y == above else 7.0  # away from the first card, not into it
+    return y + step * (channels[key] % 4)
 
 
 def bezier(points: tuple[Point, ...], t: float) -> Point:
