@@ -24,3 +24,51 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- with $root.Values.global.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}{{ $image.repository }}
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default $root.Chart.AppVersion }}{{ end }}
 {{- end }}
+
+{{- /* What a pod of the operator's image has, whatever it runs */}}
+{{- define "weir.pod" -}}
+serviceAccountName: {{ include "weir.account" . }}
+automountServiceAccountToken: true
+enableServiceLinks: false
+{{- with .Values.global.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  seccompProfile: {type: RuntimeDefault}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "weir.container" -}}
+image: {{ include "weir.image" (list . .Values.image.operator) }}
+imagePullPolicy: {{ .Values.image.operator.pullPolicy }}
+env:
+- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+- {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+- {name: WEIR_RUNTIME_IMAGE, value: {{ include "weir.image" (list . .Values.image.runtime) | quote }}}
+- {name: WEIR_RUNTIME_PULL_POLICY, value: {{ .Values.image.runtime.pullPolicy }}}
+- {name: WEIR_RUNTIME_PULL_SECRETS, value: {{ join "," .Values.image.runtime.pullSecrets | quote }}}
+- {name: WEIR_WATCH_NAMESPACES, value: {{ join "," .Values.watchNamespaces | quote }}}
+- {name: WEIR_CLAIM, value: {{ .Values.exchange.claim }}}
+- {name: WEIR_PROMETHEUS_URL, value: {{ .Values.prometheus.url | quote }}}
+- {name: WEIR_METRICS_PORT, value: "8080"}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+volumeMounts:
+- {name: tmp, mountPath: /tmp}
+{{- end }}

@@ -56,6 +56,27 @@ class Leader:
         self._renewed = asked if won else float("-inf")
         return self.leads()
 
+    def usurp(self, seconds: int) -> None:
+        """Take the Lease from whoever holds it: for so many seconds after this nobody leads.
+
+        Replicas notice at their next renewal, and in any case after `DURATION` seconds.
+        """
+        while True:
+            found = self._api.get("Lease", self._namespace, LEADER_LEASE) or {"metadata": {}}
+            wanted = self._manifest(
+                found["metadata"], int((found.get("spec") or {}).get("leaseTransitions") or 0) + 1
+            )
+            wanted["spec"]["leaseDurationSeconds"] = seconds
+            try:
+                if "resourceVersion" in found["metadata"]:
+                    self._api.replace(wanted)
+                    return
+                if self._api.create(wanted):
+                    return
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+
     def resign(self) -> None:
         """Let the other replica begin at once."""
         if not self.leads():

@@ -1,4 +1,7 @@
-"""`weir uninstall --all`: queries first, while the operator still sweeps their files, then the kinds."""
+"""`weir uninstall --all`: queries first, while the operator still sweeps their files, then the kinds.
+
+`weir uninstall --budgets`: what the chart does before it takes the operator away.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from typing import Any
 
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.leader import DURATION, Leader
+from weir_operator.kube.settings import Settings
 
 QUERIES = "StreamQuery"
 OTHERS = ("Placement", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 LEFT = ("Pod", "PodDisruptionBudget", "Lease")
 LOOK = 0.5  # [s] between two looks
+LEADERLESS = 120  # [s] within which the operator's pods must be gone: after that one of them leads again
 
 
 def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> None:
@@ -28,6 +34,20 @@ def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> 
         api.delete("CustomResourceDefinition", "", crd["metadata"]["name"])
         tell(f"customresourcedefinition/{crd['metadata']['name']} removed")
     _wait(lambda: _there(api, *LEFT), deadline)
+
+
+def lift_budgets(
+    api: Api, settings: Settings, tell: Callable[[str], None], wait: Callable[[float], None] = time.sleep
+) -> None:
+    """Removes every fragment's disruption budget, for good: without an operator nobody would lift them,
+    and no drain of a node would end. The lead is taken first, so that no replica makes them again."""
+    Leader(api, settings.namespace, settings.identity).usurp(LEADERLESS)
+    wait(DURATION)
+    for namespace in settings.watch_namespaces or ("",):
+        for found in list(api.list("PodDisruptionBudget", namespace, names.MANAGED)):
+            meta = found["metadata"]
+            api.delete("PodDisruptionBudget", meta["namespace"], meta["name"])
+            tell(f"poddisruptionbudget/{meta['name']} removed from {meta['namespace']}")
 
 
 def _delete(api: Api, kind: str, tell: Callable[[str], None]) -> None:

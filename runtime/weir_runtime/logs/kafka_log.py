@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,12 @@ BATCH_ROWS = 5_000
 SECRETS = Path("/etc/weir/secrets")
 PATIENCE = 60.0
 """[s] A topic that is not there yet is waited for this long."""
+
+FETCH_WAIT_MS = 20
+"""How long a broker may hold an answer back: whatever is asked next waits behind it."""
+
+_consumers: dict[str, KafkaConsumer] = {}
+"""Of this process, by brokers and log-in. Its logs are used by one thread."""
 
 
 def client_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -84,12 +91,7 @@ class KafkaLog(Log):
         self._event_time = event_time
         self._delay = delay
         self._sidelog = sidelog
-        self._open: KafkaConsumer | None = None
         self.schema = schema.append(pa.field("_id", pa.binary()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Connections stay in their process."""
-        return self.__dict__ | {"_open": None}
 
     def start(self) -> Place:
         """The oldest or the newest offsets. Raises TimeoutError when there is no such topic."""
@@ -155,11 +157,16 @@ class KafkaLog(Log):
         return total
 
     def _consumer(self) -> KafkaConsumer:
-        if self._open is None:
-            self._open = KafkaConsumer(
-                **client_settings(self._options), enable_auto_commit=False, isolation_level="read_committed"
+        """One for all logs of this process at the same brokers: a batch's reader is a log unpickled anew."""
+        key = json.dumps([self._options.get("bootstrapServers"), self._options.get("security")])
+        if key not in _consumers:
+            _consumers[key] = KafkaConsumer(
+                **client_settings(self._options),
+                enable_auto_commit=False,
+                isolation_level="read_committed",
+                fetch_max_wait_ms=FETCH_WAIT_MS,
             )
-        return self._open
+        return _consumers[key]
 
     def _ends(self, place: Place) -> dict[str, int]:
         asked = {key: TopicPartition(self._topic, int(key)) for key in place["next"]}
