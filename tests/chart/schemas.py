@@ -15,6 +15,7 @@ from tests.chart.conftest import REPOSITORY
 
 KINDS = {
     "Deployment": "api.apps.v1",
+    "Job": "api.batch.v1",
     "Service": "api.core.v1",
     "ServiceAccount": "api.core.v1",
     "ConfigMap": "api.core.v1",

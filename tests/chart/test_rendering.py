@@ -134,3 +134,15 @@ def test_the_schemas_really_refuse(tmp_path: Path) -> None:
     done = run("kubeconform", "-strict", "-schema-location", location, stdin=yaml.safe_dump(wrong))
     assert done.returncode != 0
     assert "portz" in done.stdout
+
+
+def test_the_budgets_go_before_the_operator_does(render: Render) -> None:
+    """By a hook that runs as the operator does, in the same place."""
+    objects = render("nodeSelector.a=b")
+    (hook,) = [o for o in objects if o["kind"] == "Job"]
+    (operator,) = [o for o in objects if o["kind"] == "Deployment"]
+    assert hook["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+    theirs, its = operator["spec"]["template"]["spec"], hook["spec"]["template"]["spec"]
+    for field in ("serviceAccountName", "nodeSelector", "securityContext"):
+        assert its[field] == theirs[field]
+    assert its["containers"][0]["image"] == theirs["containers"][0]["image"]
