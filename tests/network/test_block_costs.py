@@ -77,13 +77,14 @@ def test_filters_and_projections_go_down_as_far_as_they_can():
 def test_new_rates_carried_through_are_those_of_a_space_built_anew(seed, factor):
     problem = rich(seed)
     query = problem.queries[0]
-    alias, name = next(iter(query.sources.items()))
+    name = next(iter(query.sources.values()))
     streams = {
         **problem.streams,
         name: replace(problem.streams[name], rate=problem.streams[name].rate * factor),
     }
-    anew = plan_space(replace(problem, streams=streams), query)
-    scaled = rescaled(plan_space(problem, query), {alias: factor})
+    changed = replace(problem, streams=streams)
+    anew = plan_space(changed, query)
+    (scaled,) = rescaled(changed, [plan_space(problem, query)])
     assert scaled.signatures == anew.signatures
     for field in ("bytes_per_second", "cpu", "memory"):
         assert getattr(scaled.ways, field) == pytest.approx(getattr(anew.ways, field))

@@ -19,7 +19,7 @@ from weir_placement.hierarchy.live import Live
 from weir_placement.hierarchy.partition import hierarchy_of
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.problem import Problem
-from weir_placement.network.plan_space import plan_space
+from weir_placement.network.plan_space import plan_spaces
 from weir_placement.network.workload import random_problem
 
 SIZES = (1_000, 10_000, 100_000)
@@ -86,8 +86,7 @@ def measure(nodes: int) -> Measured:
     hierarchy_of(problem.cluster, "", 16)
     hierarchy = process_time() - started
     started = process_time()
-    for query in problem.queries:
-        plan_space(problem, query)
+    plan_spaces(problem, problem.queries)
     spaces = process_time() - started
     used = 1.0 - live.ledger.cpu / np.array([n.cpu_capacity for n in problem.cluster.nodes])
     random = np.random.default_rng(2)

@@ -12,7 +12,7 @@ from weir_placement.hierarchy.partition import Hierarchy, hierarchy_of
 from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Ints
 from weir_placement.network.ledger import Ledger, flows, steps
-from weir_placement.network.plan_space import PlanSpace, plan_space, rescaled
+from weir_placement.network.plan_space import PlanSpace, plan_spaces, rescaled
 from weir_placement.network.several import refused
 from weir_placement.network.single import Placement, Refusal, place_query
 from weir_placement.network.sites import named
@@ -34,7 +34,6 @@ class Live:
         )
         self.ledger = Ledger(self.problem)
         self.queries = {q.name: q for q in problem.queries}
-        self.spaces: dict[str, PlanSpace] = {}
         self.placed: dict[str, Placement] = {}
         self.refused: dict[str, str] = {}
         self.readers: dict[str, set[str]] = defaultdict(set)
@@ -42,12 +41,15 @@ class Live:
         for query in problem.queries:
             for stream in query.sources.values():
                 self.readers[stream].add(query.name)
+        self.impossible = {q.name: refused(problem, q) for q in problem.queries}
+        self.spaces = plan_spaces(problem, (q for q in problem.queries if not self.impossible[q.name]))
+        self.ends = {name: named(problem, space) for name, space in self.spaces.items()}
         self.plan(q.name for q in problem.queries)
 
     def sites(self, space: PlanSpace, wide: bool) -> Ints:
         """Sources, sinks, running streams that could be read, and the coordinators over them all; `wide`
         adds the members of the lowest clusters on the way."""
-        ends = named(self.problem, space)
+        ends = set(self.ends[space.query.name])
         for signature in space.signatures[len(space.aliases) :]:
             ends.update(self.ledger.advertised.get(signature, ()))
         found = {n for end in ends for n in self.hierarchy.path(end)}
@@ -69,14 +71,10 @@ class Live:
                 self.users[node].add(name)
 
     def _place(self, name: str) -> Placement | Refusal:
-        query = self.queries[name]
-        reason = refused(self.problem, query)
-        if reason:
-            return Refusal(reason)
-        space = self.spaces.get(name)
-        if space is None:
-            space = self.spaces[name] = plan_space(self.problem, query)
-        gone = [n for n in named(self.problem, space) if n not in self.hierarchy.of[0]]
+        if self.impossible[name]:
+            return Refusal(self.impossible[name])
+        space = self.spaces[name]
+        gone = [n for n in self.ends[name] if n not in self.hierarchy.of[0]]
         if gone:
             return Refusal(f"node {self.problem.cluster.nodes[gone[0]].name} is gone: query {name} names it")
         found = place_query(self.ledger, space, self.sites(space, wide=False))
@@ -101,24 +99,13 @@ class Live:
     def change_rate(self, stream: str, rate: float) -> list[str]:
         """A stream's rate is `rate` [tuples/s] now; its readers are planned again."""
         taken = self._take_out(self.readers[stream])
-        for name in taken:
-            self._rescale(name, stream, rate)
         streams = {**self.problem.streams, stream: replace(self.problem.streams[stream], rate=rate)}
         self.problem = replace(self.problem, streams=streams)
         self.ledger.problem = self.problem
+        known = [self.spaces[name] for name in taken if name in self.spaces]
+        self.spaces.update((space.query.name, space) for space in rescaled(self.problem, known))
         self.plan(taken)
         return taken
-
-    def _rescale(self, name: str, stream: str, rate: float) -> None:
-        """Carries a stream's new rate into the plan space of a reader; dropped when it must be built anew."""
-        old = self.problem.streams[stream].rate
-        space = self.spaces.pop(name, None)
-        if space is None or self.problem.profile or old <= 0:
-            return
-        factors = {a: rate / old for a, s in self.queries[name].sources.items() if s == stream}
-        scaled = rescaled(space, factors)
-        if scaled is not None:
-            self.spaces[name] = scaled
 
     def remove_node(self, node: int) -> list[str]:
         """A node is gone; what ran on it, read from it or was delivered to it is planned again."""

@@ -59,8 +59,7 @@ def hierarchical(
         extra["plansExamined"] += plans
         if root is None:
             return place_query(ledger, space, route_sites(hierarchy, problem, space, set()))
-        every = np.arange(len(problem.cluster))
-        full = on_nodes(ledger, space, root, every)
+        full = on_nodes(ledger, space, root, range(len(problem.cluster)))
         placed = accept(ledger, space, full, sinks_of(problem, space))
         if refine or isinstance(placed, Refusal):
             running = {n for s in space.signatures for n in ledger.advertised.get(s, {})}

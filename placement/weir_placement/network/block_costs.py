@@ -31,6 +31,18 @@ class Formula(NamedTuple):
     fixed: float
 
 
+def formula_of(op: Operator, inputs: Sides) -> Formula:
+    """Of one operator alone; nothing for kinds whose loads are no such formula."""
+    if op.kind in ("filter", "project"):
+        return Formula(op.cost, 0.0, 0.0, 0.0, 0.0, op.memory)
+    if op.kind != "join":
+        return Formula(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    pairs = 2.0 * op.half_width * (op.cost_pair + op.cost_out * op.selectivity)
+    kept = min((w.reach for w in op.windows), default=0.0) + op.delay
+    stored = [kept * (side.width + op.row_overhead) for side in inputs]
+    return Formula(op.cost, op.cost, pairs, stored[0], stored[1], 2.0 * op.memory)
+
+
 class BlockCosts:
     """Costs within one block; windows' half widths and reaches are kept by pair of inputs."""
 

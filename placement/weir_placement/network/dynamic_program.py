@@ -230,5 +230,5 @@ def tree(table: Table, ways: Ways, stream: int, node: int) -> Step:
     way = int(table.way[stream, node])
     if way < 0:
         return Step(stream, node, way)
-    inputs = tuple(tree(table, ways, int(i), int(table.source[i, node])) for i in ways.inputs_of(way))
-    return Step(stream, node, way, inputs)
+    inputs = ways.inputs[ways.input_start[way] : ways.input_start[way + 1]].tolist()
+    return Step(stream, node, way, tuple([tree(table, ways, i, int(table.source[i, node])) for i in inputs]))

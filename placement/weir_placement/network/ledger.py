@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,27 +19,34 @@ TOLERANCE = 1e-9
 """Relative; loads that meet a capacity to rounding fit."""
 
 
-@dataclass(frozen=True)
-class Derivation:
-    """A running stream: its signature, its node, and the streams it is made from."""
+class Derivation(NamedTuple):
+    """A running stream: a step of a plan tree of a query."""
 
-    signature: str
-    node: int
-    inputs: tuple[Derivation, ...] = ()
+    space: PlanSpace
+    step: Step
+
+    @property
+    def signature(self) -> str:
+        """Of the stream."""
+        return self.space.signatures[self.step.stream]
+
+    @property
+    def node(self) -> int:
+        """Where it is made."""
+        return self.step.node
+
+    @property
+    def inputs(self) -> list[Derivation]:
+        """What it is made from."""
+        return [Derivation(self.space, below) for below in self.step.inputs]
 
 
-def derivation(space: PlanSpace, step: Step) -> Derivation:
-    """The plan tree in terms of signatures."""
-    return Derivation(
-        space.signatures[step.stream], step.node, tuple(derivation(space, i) for i in step.inputs)
-    )
-
-
-def steps(step: Step) -> Iterator[Step]:
-    """Every step of a tree."""
-    yield step
-    for below in step.inputs:
-        yield from steps(below)
+def steps(root: Step) -> list[Step]:
+    """Every step of a tree, each before those below it."""
+    found = [root]
+    for step in found:
+        found += step.inputs
+    return found
 
 
 def flows(space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[FlowKey, float]]:
@@ -71,6 +78,7 @@ class Ledger:
         self.memory = np.array([n.memory for n in nodes])
         self.egress = np.array([n.egress for n in nodes])
         self.ingress = np.array([n.ingress for n in nodes])
+        self.schedulable = np.array([n.schedulable for n in nodes], bool)
         self.bounded_links = bool(np.isfinite(self.network.bandwidth).any())
         self.bounded = self.bounded_links or bool(
             np.isfinite(self.egress).any() or np.isfinite(self.ingress).any()
@@ -169,7 +177,7 @@ class Ledger:
             if before == 0 or before + by == 0:
                 self.cpu[step.node] -= by * space.ways.cpu[step.way]
                 self.memory[step.node] -= by * space.ways.memory[step.way]
-                self._advertise(key, derivation(space, step) if by > 0 else None)
+                self._advertise(key, Derivation(space, step) if by > 0 else None)
         for flow, rate in flows(space, root, sink):
             before = self.flows[flow]
             self.flows[flow] = before + by

@@ -10,7 +10,7 @@ from weir_placement.model.problem import Objective, Problem, Query
 from weir_placement.network.bound import lower_bound
 from weir_placement.network.dynamic_program import Ints
 from weir_placement.network.ledger import Ledger
-from weir_placement.network.plan_space import PlanSpace, plan_space
+from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.single import Placement, Refusal, query_plan
 from weir_placement.network.sites import all_sites
 
@@ -56,12 +56,14 @@ def plan_all(
     ledger = Ledger(problem)
     placed: dict[str, Placement] = {}
     rejected: list[Rejection] = []
-    spaces: dict[str, PlanSpace] = {}
+    reasons = {query.name: refused(problem, query) for query in problem.queries}
+    spaces = plan_spaces(problem, (query for query in problem.queries if not reasons[query.name]))
+    if not reuse:
+        spaces = {name: space.private() for name, space in spaces.items()}
     for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
-        reason = refused(problem, query)
+        reason = reasons[query.name]
         if not reason:
-            space = plan_space(problem, query)
-            space = spaces[query.name] = space if reuse else space.private()
+            space = spaces[query.name]
             found = planner(ledger, space)
             if isinstance(found, Placement):
                 ledger.add(space, found.root, found.sink)

@@ -1,12 +1,14 @@
 """Canonical signatures: streams are equal when the same operators were applied to the same inputs.
 
-The order of joins and filters does not matter, nor do the names of aliases and operators.
+The order of joins and filters does not matter, nor do the names of aliases and operators. What is
+signed is worked out once for all queries of one shape (`Signer`); names of streams come in last.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -15,16 +17,45 @@ from weir_placement.model.operators import Operator, Window
 if TYPE_CHECKING:
     from weir_placement.network.join_block import JoinBlock
 
+ALIAS = re.compile(r"""'[^']*'|"[^"]*"|(?<![\w.])(\w+)\.""")  # not what stands in a string
 
-_ALIAS = re.compile(r"""'[^']*'|"[^"]*"|\b(\w+)\.""")  # not what stands in a string
+Signer = Callable[[Sequence[str], Sequence[str]], Iterable[str]]
+"""(signatures of the streams before it, stream names by position of their alias) -> the next ones."""
+
+
+def sign(signers: Iterable[Signer], names: Sequence[str]) -> tuple[str, ...]:
+    """The signatures of all streams of a query whose sources are `names`."""
+    known: list[str] = []
+    for signer in signers:
+        known += signer(known, names)
+    return tuple(known)
+
+
+def source_signer(position: int) -> Signer:
+    """A source is known by its stream's name."""
+    return lambda _, names: (names[position],)
+
+
+def operator_signer(op: Operator, inputs: Sequence[int], aliases: Sequence[str]) -> Signer:
+    """Of what one operator makes of streams; aliases are written by the order of their appearance."""
+    labels = {a: f"${i}" for i, a in enumerate(x for x in _aliases_in(op) if x in aliases)}
+    items = sorted(f"{renamed(i.name, labels)}={renamed(i.expression, labels)}" for i in op.items)
+    functions = sorted(
+        f"{a.name}={a.function}({renamed(a.expression or '*', labels)})" for a in op.aggregations
+    )
+    body = [renamed(op.predicate, labels), renamed(op.on, labels), renamed(op.time, labels)]
+    windows = sorted(_window(w, labels) for w in op.windows)
+    rest = [*body, *items, *functions, *windows, str(op.window), str(op.slide)]
+    return lambda known, _: (_digest([op.kind, *(known[i] for i in inputs), *rest]),)
+
+
+def renamed(text: str, labels: Mapping[str, str]) -> str:
+    """A text with the aliases before its columns' names replaced."""
+    return ALIAS.sub(lambda m: labels.get(m[1], m[1]) + "." if m[1] else m[0], text)
 
 
 def _digest(parts: Iterable[str]) -> str:
     return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
-
-
-def _renamed(text: str, labels: Mapping[str, str]) -> str:
-    return _ALIAS.sub(lambda m: labels.get(m[1], m[1]) + "." if m[1] else m[0], text)
 
 
 def _aliases_in(op: Operator) -> list[str]:
@@ -34,16 +65,17 @@ def _aliases_in(op: Operator) -> list[str]:
     return list(found)
 
 
-def operator_signature(op: Operator, inputs: Sequence[str], aliases: Sequence[str]) -> str:
-    """Of one operator over streams with the given signatures; aliases become positions."""
-    labels = {a: f"${i}" for i, a in enumerate(x for x in _aliases_in(op) if x in aliases)}
-    items = sorted(f"{_renamed(i.name, labels)}={_renamed(i.expression, labels)}" for i in op.items)
-    functions = sorted(
-        f"{a.name}={a.function}({_renamed(a.expression or '*', labels)})" for a in op.aggregations
-    )
-    body = [_renamed(op.predicate, labels), _renamed(op.on, labels), _renamed(op.time, labels)]
-    windows = sorted(_window(w, labels) for w in op.windows)
-    return _digest([op.kind, *inputs, *body, *items, *functions, *windows, str(op.window), str(op.slide)])
+def _window(window: Window, labels: Mapping[str, str]) -> str:
+    left, right = labels.get(window.left, window.left), labels.get(window.right, window.right)
+    return _bounded(left, right, window.lower, window.upper)
+
+
+def _bounded(left: str, right: str, lower: int, upper: int) -> str:
+    return f"{right}-{left}:{-upper}:{-lower}" if left > right else f"{left}-{right}:{lower}:{upper}"
+
+
+Piece = tuple[int | str, ...]
+"""A text cut at its aliases: positions of aliases among what stands between them."""
 
 
 class BlockSigner:
@@ -53,38 +85,72 @@ class BlockSigner:
     signature (self-joins) are told apart by their order in the block.
     """
 
-    def __init__(self, block: JoinBlock, leaves: Sequence[str]) -> None:
-        seen: dict[str, int] = {}
-        names: list[str] = []
-        for leaf in leaves:
-            seen[leaf] = seen.get(leaf, -1) + 1
-            names.append(f"{leaf}#{seen[leaf]}")
-        self.labels = {a: names[i] for i in range(len(names)) for a in block.beneath[i]}
-        self.facts = [(1 << i, name) for i, name in enumerate(names)]
-        self.facts += [(e.mask, _renamed(e.text, self.labels)) for e in block.edges if not e.equality]
-        self.facts += [(1 << i | 1 << j, _window(w, self.labels)) for i, j, w in block.windows]
-        self.facts += [
-            (reads, _renamed(op.predicate, self.labels))
-            for reads, op in block.filters
-            if reads.bit_count() > 1
+    def __init__(self, block: JoinBlock, leaves: Sequence[int], aliases: Sequence[str]) -> None:
+        self._position = {a: i for i, a in enumerate(aliases)}
+        self._leaves = tuple(leaves)
+        self._beneath = [tuple(self._position[a] for a in beneath) for beneath in block.beneath]
+        self._texts = [(e.mask, self._pieces(e.text)) for e in block.edges if not e.equality]
+        self._texts += [
+            (reads, self._pieces(op.predicate)) for reads, op in block.filters if reads.bit_count() > 1
         ]
-        self.facts.sort(key=lambda fact: fact[1])
-        self.classes = [
-            [(mask, _renamed(column, self.labels)) for column, mask in members.items()]
+        self._windows = [
+            (1 << i | 1 << j, self._position[w.left], self._position[w.right], w.lower, w.upper)
+            for i, j, w in block.windows
+        ]
+        self._classes = [
+            [(mask, self._pieces(column)) for column, mask in members.items()]
             for members in block.class_members
         ]
+        self._sets: list[tuple[int, tuple[Piece, ...] | None]] = []
 
-    def sign(self, mask: int, kept: Iterable[str] | None) -> str:
-        """The signature of a set; `kept` are its columns, None when all of its inputs' are."""
-        parts = ["join", *(fact for needs, fact in self.facts if not needs & ~mask)]
-        equal = [sorted(c for side, c in members if side & mask) for members in self.classes]
-        parts += sorted("=".join(e) for e in equal if len(e) > 1)
-        parts += ["*"] if kept is None else sorted(_renamed(c, self.labels) for c in kept)
-        return _digest(parts)
+    def add(self, mask: int, kept: Iterable[str] | None) -> None:
+        """The next set to sign; `kept` are its columns, None when all of its inputs' are."""
+        self._sets.append((mask, None if kept is None else tuple(self._pieces(c) for c in kept)))
 
+    def _pieces(self, text: str) -> Piece:
+        found: list[int | str] = []
+        done = 0
+        for match in ALIAS.finditer(text):
+            if match[1] in self._position:
+                found += [text[done : match.start(1)], self._position[match[1]]]
+                done = match.end(1)
+        return (*found, text[done:])
 
-def _window(window: Window, labels: Mapping[str, str]) -> str:
-    left, right = labels.get(window.left, window.left), labels.get(window.right, window.right)
-    if left > right:
-        return f"{right}-{left}:{-window.upper}:{-window.lower}"
-    return f"{left}-{right}:{window.lower}:{window.upper}"
+    @cached_property
+    def _inside(self) -> list[tuple[list[int], list[list[int]], tuple[Piece, ...] | None]]:
+        """For each set: its facts, its members of each class where two or more meet, what it keeps."""
+        masks = [1 << i for i in range(len(self._leaves))]
+        masks += [mask for mask, _ in self._texts] + [mask for mask, *_ in self._windows]
+        result = []
+        for mask, kept in self._sets:
+            facts = [n for n, needs in enumerate(masks) if not needs & ~mask]
+            classes = [[n for n, (side, _) in enumerate(c) if side & mask] for c in self._classes]
+            result.append((facts, classes, kept))
+        return result
+
+    def __call__(self, known: Sequence[str], names: Sequence[str]) -> list[str]:
+        """The signatures of the sets, in the order in which they were added."""
+        seen: dict[str, int] = {}
+        inputs = []
+        labels = [""] * len(names)
+        for leaf, beneath in zip(self._leaves, self._beneath, strict=True):
+            at = known[leaf]
+            seen[at] = seen.get(at, -1) + 1
+            inputs.append(f"{at}#{seen[at]}")
+            for n, alias in enumerate(beneath):
+                labels[alias] = inputs[-1] if len(beneath) == 1 else f"{inputs[-1]}/{names[alias]}#{n}"
+
+        def written(pieces: Piece) -> str:
+            return "".join([p if isinstance(p, str) else labels[p] for p in pieces])
+
+        facts = inputs + [written(pieces) for _, pieces in self._texts]
+        facts += [_bounded(labels[i], labels[j], lower, upper) for _, i, j, lower, upper in self._windows]
+        columns = [[written(pieces) for _, pieces in members] for members in self._classes]
+        found = []
+        for inside, classes, kept in self._inside:
+            parts = sorted([facts[n] for n in inside])
+            equal = [sorted([column[n] for n in met]) for column, met in zip(columns, classes, strict=True)]
+            parts += sorted(["=".join(e) for e in equal if len(e) > 1])
+            parts += ["*"] if kept is None else sorted(map(written, kept))
+            found.append(_digest(["join", *parts]))
+        return found

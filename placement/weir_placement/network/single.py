@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,8 +44,9 @@ def latencies(problem: Problem, sites: Ints) -> Floats:
     """Shape (C, C) [s] between sites."""
     network = problem.cluster.network
     group = network.group[sites]
-    matrix = network.latency[np.ix_(group, group)].astype(float)
-    np.fill_diagonal(matrix, 0.0)
+    matrix = np.asarray(network.latency[group[:, None], group], float)
+    every = np.arange(len(sites))
+    matrix[every, every] = 0.0
     return matrix
 
 
@@ -53,25 +54,25 @@ def presence(ledger: Ledger, space: PlanSpace, sites: Ints, reuse: bool = True) 
     """Where streams are already: sources where they enter, advertised streams where they run, each
     (T, C) as `solve` wants it."""
     problem = ledger.problem
+    index = problem.cluster.index
     present = np.full((space.ways.streams, len(sites)), np.inf)
     shared = np.full(present.shape, -1, np.int64)
-    position = {int(n): i for i, n in enumerate(sites)}
+    position = {n: i for i, n in enumerate(sites.tolist())}
     for stream, alias in space.aliases.items():
         for name in problem.streams[space.query.sources[alias]].origins:
-            if problem.cluster.index[name] in position:
-                present[stream, position[problem.cluster.index[name]]] = 0.0
-    if reuse:
-        for stream, signature in enumerate(space.signatures):
-            for node, running in ledger.advertised.get(signature, {}).items():
-                if node in position and translate(space, stream, running) is not None:
-                    present[stream, position[node]] = 0.0
-            for node, origins in ledger.arrivals.get(signature, {}).items():
-                if node not in position:
-                    continue
-                for origin in origins:
-                    if origin in position and present[stream, position[origin]] == 0.0:
-                        shared[stream, position[node]] = position[origin]
-                        break
+            at = position.get(index.get(name, -1))
+            if at is not None:
+                present[stream, at] = 0.0
+    if not reuse:
+        return present, shared
+    for stream, signature in enumerate(space.signatures):
+        for node, running in ledger.advertised.get(signature, {}).items():
+            if node in position and translate(space, stream, running) is not None:
+                present[stream, position[node]] = 0.0
+        for node, origins in ledger.arrivals.get(signature, {}).items():
+            if node in position:
+                known = (position[o] for o in origins if o in position)
+                shared[stream, position[node]] = next((o for o in known if present[stream, o] == 0.0), -1)
     return present, shared
 
 
@@ -101,13 +102,13 @@ def placing(ledger: Ledger, space: PlanSpace, sites: Ints) -> Floats:
     """Shape (W, C): 0 where a way may run now, infinite elsewhere."""
     problem = ledger.problem
     nodes = problem.cluster.nodes
-    fits = space.ways.cpu[:, None] <= ledger.cpu[sites][None, :] * (1 + TOLERANCE)
-    fits &= space.ways.memory[:, None] <= ledger.memory[sites][None, :] * (1 + TOLERANCE)
-    open_ = np.array([nodes[n].schedulable for n in sites])
-    force = {p.operator: p.node for p in problem.in_force if p.query == space.query.name}
-    name = space.query.name
+    room, kept = ledger.cpu[sites] * (1 + TOLERANCE), ledger.memory[sites] * (1 + TOLERANCE)
+    fits = (space.ways.cpu[:, None] <= room) & (space.ways.memory[:, None] <= kept)
+    open_ = ledger.schedulable[sites]
     if open_.all() and not problem.pinned and not problem.forbidden and not space.restricted:
         return np.where(fits, 0.0, np.inf)
+    force = {p.operator: p.node for p in problem.in_force if p.query == space.query.name}
+    name = space.query.name
     for way, recipe in enumerate(space.recipes):
         for op in recipe:
             key = f"{name}/{op.id}"
@@ -163,9 +164,9 @@ def place_query(
     latency = latencies(problem, sites)
     if problem.in_force:
         favour(problem, space, sites, place, float(space.ways.bytes_per_second.max() * latency.max()))
-    position = {int(n): i for i, n in enumerate(sites)}
-    sinks = np.array([position[int(s)] for s in sinks_of(problem, space)], np.int64)
-    limit = ledger.limit(sites)
+    position = {n: i for i, n in enumerate(sites.tolist())}
+    sinks = np.array([position[s] for s in sinks_of(problem, space).tolist()], np.int64)
+    limit = None  # asked for only when some flow does not fit: then it is wanted for all
     hurry = 0.0  # [bytes/s] added to every stream's weight, to shorten paths
     reason = ""
     for _ in range(MAX_REPAIRS):
@@ -174,11 +175,14 @@ def place_query(
         cost, node, sink = delivered(table, sinks)
         if not np.isfinite(cost):
             return Refusal(reason or _blocked(ledger, space, sites, table))
-        root = on_nodes(ledger, space, tree(table, space.ways, space.ways.streams - 1, node), sites)
+        root = on_nodes(ledger, space, tree(table, space.ways, space.ways.streams - 1, node), sites.tolist())
         placed = Placement(space, root, -1 if sink < 0 else int(sites[sink]), cost)
         over = next(ledger.overloads(space, root, placed.sink), None)
         if over is not None:
             kind, at, reason = over
+            if kind == "flow" and limit is None:
+                limit = ledger.limit(sites)
+                continue
             if not _keep_off(space, root, place, position, kind, at):
                 return Refusal(reason)
             continue
@@ -196,15 +200,15 @@ def place_query(
     return Refusal(reason)
 
 
-def on_nodes(ledger: Ledger, space: PlanSpace, step: Step, sites: Ints) -> Step:
+def on_nodes(ledger: Ledger, space: PlanSpace, step: Step, sites: Sequence[int]) -> Step:
     """A tree over sites as one over nodes, reused streams written out with all that they are made from."""
-    node = int(sites[step.node])
+    node = sites[step.node]
     if step.way < 0 and step.stream not in space.aliases:
         running = ledger.advertised[space.signatures[step.stream]][node]
         found = translate(space, step.stream, running)
         assert found is not None, "a stream is advertised to a query only if it can be translated"
         return found
-    return Step(step.stream, node, step.way, tuple(on_nodes(ledger, space, i, sites) for i in step.inputs))
+    return Step(step.stream, node, step.way, tuple([on_nodes(ledger, space, i, sites) for i in step.inputs]))
 
 
 def _keep_off(
