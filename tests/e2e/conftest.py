@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -52,22 +55,35 @@ def install(*settings: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def operator(cluster: None) -> Iterator[str]:
-    """The operator, installed by Helm; its namespace. What the operator said is shown if a test failed."""
-    apply([namespace_of(OPERATOR_NAMESPACE)])
-    install()
-    yield OPERATOR_NAMESPACE
+def release(cluster: None) -> Iterator[None]:
+    """Nothing at first; at the end nothing of Weir is left in the cluster."""
+    yield
     uninstall()
 
 
+@pytest.fixture
+def operator(release: None) -> str:
+    """The operator, installed by Helm unless it is there already; its namespace."""
+    if not installed():
+        apply([namespace_of(OPERATOR_NAMESPACE)])
+        install()
+    return OPERATOR_NAMESPACE
+
+
+def installed() -> bool:
+    """Whether the release is in the cluster."""
+    return bool(json.loads(run("helm", "list", "-n", OPERATOR_NAMESPACE, "-o", "json")))
+
+
+def weir(*arguments: str, timeout: float = 200) -> str:
+    """Standard output of the command line, which speaks to the cluster under test."""
+    return run(str(Path(sys.executable).with_name("weir")), *arguments, timeout=timeout)
+
+
 def uninstall() -> None:
-    """Removes the release and then everything that the operator's kinds and claims left behind on purpose."""
-    run("helm", "uninstall", RELEASE, "--namespace", OPERATOR_NAMESPACE, "--wait", "--ignore-not-found")
-    kinds = [
-        k["metadata"]["name"] for k in get("customresourcedefinitions") if k["spec"]["group"] == "weir.dev"
-    ]
-    if kinds:
-        kubectl("delete", "customresourcedefinitions", *kinds)
+    """All that was installed, as docs/kubernetes.md says it."""
+    weir("uninstall", "--all", "--timeout", "180")
+    run("helm", "uninstall", RELEASE, "-n", OPERATOR_NAMESPACE, "--wait", "--ignore-not-found", timeout=200)
     kubectl("delete", "namespace", OPERATOR_NAMESPACE, "--ignore-not-found")
 
 
@@ -115,8 +131,12 @@ def _report(name: str) -> None:
     folder = REPOSITORY / "out" / "e2e" / name
     folder.mkdir(parents=True, exist_ok=True)
     wide = ["-o", "yaml", "-n", name]
-    kinds = "pods,events,leases,streamqueries,placements,streams,persistentvolumeclaims"
-    (folder / "objects.yaml").write_text(kubectl("get", kinds, *wide))
+    kinds = ["pods", "events", "leases", "persistentvolumeclaims", "streamqueries", "placements", "streams"]
+    for kind in kinds:
+        shown = subprocess.run(
+            ["kubectl", "get", kind, *wide], capture_output=True, text=True, env=ENVIRONMENT, check=False
+        )
+        (folder / f"{kind}.yaml").write_text(shown.stdout + shown.stderr)
     for pod in get("pods", "-n", name):
         pod_name = pod["metadata"]["name"]
         command = ["kubectl", "logs", "-n", name, pod_name, "--all-containers", "--tail=2000"]

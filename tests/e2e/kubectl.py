@@ -23,8 +23,9 @@ Manifest = dict[str, Any]
 def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
     """Standard output of a command; AssertionError with both outputs when it fails."""
     done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, env=ENVIRONMENT, timeout=timeout, check=False
-    )
+        command, input=stdin, capture_output=True, text=True,
+        env=ENVIRONMENT, cwd=REPOSITORY, timeout=timeout, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

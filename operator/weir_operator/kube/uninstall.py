@@ -18,6 +18,7 @@ QUERIES = "StreamQuery"
 OTHERS = ("Placement", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 LEFT = ("Pod", "PodDisruptionBudget", "Lease")
 LOOK = 0.5  # [s] between two looks
+QUIET = 12.0  # [s] in which the operator goes round at least twice: what it begins after a removal is seen
 LEADERLESS = 120  # [s] within which the operator's pods must be gone: after that one of them leads again
 
 
@@ -27,7 +28,7 @@ def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> 
     kinds = [crd for crd in api.list("CustomResourceDefinition") if crd["spec"]["group"] == names.GROUP]
     if kinds:
         _delete(api, QUERIES, tell)
-        _wait(lambda: _there(api, QUERIES, *LEFT), deadline)
+        _wait(lambda: _there(api, QUERIES, *LEFT), deadline, QUIET)  # pods that sweep files come last
         for kind in OTHERS:
             _delete(api, kind, tell)
     for crd in kinds:
@@ -77,8 +78,12 @@ def _name(found: Mapping[str, Any]) -> str:
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
-def _wait(left: Callable[[], list[str]], deadline: float) -> None:
-    while still := left():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"still there: {', '.join(still[:10])}")
+def _wait(left: Callable[[], list[str]], deadline: float, quiet: float = 0.0) -> None:
+    """Until nothing is left, and nothing came back for `quiet` seconds."""
+    seen = time.monotonic()
+    while (still := left()) or time.monotonic() - seen < quiet:
+        if still:
+            seen = time.monotonic()
+            if seen > deadline:
+                raise TimeoutError(f"still there: {', '.join(still[:10])}")
         time.sleep(LOOK)
