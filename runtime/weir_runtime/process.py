@@ -35,6 +35,8 @@ LEASE_LOOK = 0.1
 """[s] between two looks at the lease."""
 
 EXIT_FENCED = 75
+EXIT_TOLD = 128 + signal.SIGTERM
+"""Stopped before it was finished or had handed over: whoever keeps processes alive starts it again."""
 
 
 class Stopped(Exception):
@@ -63,7 +65,7 @@ class Fragment:
             return self.execute()
         except Stopped:
             self.status.say(phase="stopped")
-            return 0
+            return EXIT_TOLD
         except Fenced as error:
             self.status.say(phase="fenced", error=str(error))
             return EXIT_FENCED
@@ -209,7 +211,10 @@ class Fragment:
             return self._failed(query)
         reach("before-release")
         self.lease.release(self.spec.epoch, self.holder)
-        self.status.say(phase="stopped" if self.terminate.is_set() else "released")
+        if self.terminate.is_set():
+            self.status.say(phase="stopped")
+            return EXIT_TOLD
+        self.status.say(phase="released")
         return 0
 
     def _finish(self, sink: Sink, batch: int) -> int:

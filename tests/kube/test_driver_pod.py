@@ -56,7 +56,7 @@ def test_one_pod_for_each_epoch_owned_by_the_placement() -> None:
         "uid": "0e9a",
         "controller": True,
     }
-    assert pod["spec"]["restartPolicy"] == "Always"
+    assert pod["spec"]["restartPolicy"] == "OnFailure"
     assert build_driver_pod_spec(replace(DRIVER, epoch=5), TEMPLATE)["metadata"]["name"] == "delays-f1-e5"
 
 

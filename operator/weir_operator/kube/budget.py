@@ -11,8 +11,8 @@ from weir_operator.kube.owner import Owner, metadata
 def build_disruption_budget_spec(namespace: str, fragment: str, query: str, owner: Owner) -> dict[str, Any]:
     """One ready driver must stay.
 
-    A standby is not ready before it has taken over, and the old driver is not ready once it has
-    released: so the budget never counts two. `AlwaysAllow` lets a driver go that is broken anyway.
+    A standby is ready when it is warm: from then on the old driver may be evicted too, which makes it
+    commit and release as a hand-over does. `AlwaysAllow` lets a driver go that is broken anyway.
     An integer, because a share of a pod without a scalable controller is not defined.
     """
     return {

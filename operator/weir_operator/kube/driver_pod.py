@@ -87,8 +87,8 @@ class Driver:
 def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
     """The Pod of a driver, as it is applied.
 
-    `restartPolicy: Always` restarts a crash where it is; any other change is a new epoch and a new
-    Pod. Its labels and annotations name the epoch, the node and the build, so that the operator
+    `restartPolicy: OnFailure` restarts a crash where it is, and leaves one alone that has finished (a
+    finite input); any other change is a new epoch and a new Pod. Its labels and annotations name the epoch, the node and the build, so that the operator
     reads what runs from the Pod alone.
     """
     own = names.labels(driver.fragment, driver.query, "driver") | {names.EPOCH: str(driver.epoch)}
@@ -117,7 +117,7 @@ def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
 def _pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
     found: dict[str, Any] = {
         "affinity": pin_to(driver.node),
-        "restartPolicy": "Always",
+        "restartPolicy": "OnFailure",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "enableServiceLinks": False,
         "serviceAccountName": template.service_account or names.object_name(driver.fragment),
