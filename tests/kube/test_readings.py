@@ -52,6 +52,7 @@ OTHERS = Lease("f", 2, "f-e2:7:1", SECONDS, 10.0)
         (UP, HOLDS, "starting"),
         (None, None, "starting"),
         (ended(1), HOLDS, "starting"),  # the kubelet restarts it
+        (ended(143), HOLDS, "starting"),  # likewise
         (ended(2), HOLDS, "failed"),  # would be refused again
         (ended(75), OTHERS, "stopped"),
         (ended(0), Lease("f", 3, "", SECONDS, 10.0, handover=4, released=True), "stopped"),

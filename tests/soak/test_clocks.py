@@ -9,7 +9,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Operator, Window
 from weir_runtime.lease import FileLease
 from weir_runtime.logs.exchange_log import batch_metadata
-from weir_runtime.process import Fragment
+from weir_runtime.process import EXIT_TOLD, Fragment
 
 from tests.runtime.queries import cut, verdict
 from tests.runtime.sessions import Run
@@ -67,7 +67,7 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
                 self.terminate.set()
             return super()._must_go()
 
-    assert Briefly(spec, FileLease(spec.lease)).execute(spark) == 0
+    assert Briefly(spec, FileLease(spec.lease)).execute(spark) == EXIT_TOLD
     append_batch(b, 1, [(1, 9, 5 * SECOND), (1, 9, 60 * SECOND)])
     (b / "END").touch()
     run(spec)
