@@ -66,12 +66,15 @@ class Knobs:
 
 @dataclass(frozen=True)
 class Ends:
-    """What a query's fragments touch outside: sources as in their Stream objects, by alias, and the sink."""
+    """What a query's fragments touch outside: sources as in their Stream objects, by alias, and the sink.
+
+    `keep`: event time [us] that flows between fragments keep behind their slowest reader."""
 
     sources: Mapping[str, Mapping[str, Any]]
     sink: Output
     incarnation: str = ""  # uid of the query: a query deleted and made again starts anew
     knobs: Knobs = field(default_factory=Knobs)
+    keep: int = 0
 
 
 def cut(
@@ -109,7 +112,9 @@ def cut(
         output = ends.sink
         if last != plan.query.operators[-1].id:
             folder = layout.folder("exchange", namespace, name)
-            output = Output(kind="exchange", uri=folder, consumers=tuple(sorted(readers[last])))
+            output = Output(
+                kind="exchange", uri=folder, consumers=tuple(sorted(readers[last])), keep=ends.keep
+            )
         specs.append(
             FragmentSpec(
                 name=name,

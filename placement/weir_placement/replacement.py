@@ -7,7 +7,7 @@ then one after the other, as D-CAPE redistributes (001, Algorithm 5: a valid dis
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import inf
@@ -25,6 +25,8 @@ Boundaries = Mapping[str, frozenset[str]]
 
 MAX_CANDIDATES = 16
 """Nodes tried for one fragment: the emptiest of those that it may use."""
+MAX_PAIRS = 20_000
+"""Plans tried with two fragments moved at once; with more than these it goes one after the other."""
 
 
 @dataclass(frozen=True)
@@ -57,37 +59,92 @@ def replace_fragments(
     Returns None when nothing is worth a move. Among plans with equally many moves the one with the least
     network usage is taken, then the one with more headroom.
 
-    Complexity: O((F C)^2) evaluations for F fragments with C candidate nodes, then O(F C) a move.
+    Complexity: O((F C)^2) evaluations for F fragments with C candidate nodes, at most MAX_PAIRS of them for
+    two moves, then O(F C) a move.
     """
     now = evaluate(problem, plan)
-    present, base = _standing(now, target), headroom_of(now)
+
+    def rank(found: Evaluation) -> tuple[float, ...]:
+        return (*_standing(found, target), -found.network_usage, headroom_of(found))
+
+    best = _fewest(problem, plan, boundaries, rank, lambda e: headroom_of(e) >= target, max_moves)
+    if best is None or _standing(best.evaluation, target) <= _standing(now, target):
+        return None
+    if headroom_of(best.evaluation) >= target or len(best.evaluation.reasons) < len(now.reasons):
+        return best
+    return best if headroom_of(best.evaluation) >= headroom_of(now) * (1 + min_gain) else None
+
+
+def better_placement(
+    problem: Problem,
+    plan: Plan,
+    boundaries: Boundaries,
+    objective: str,
+    min_gain: float,
+    floor: float,
+    max_moves: int,
+) -> Replacement | None:
+    """The fewest moves that make a plan which works better by at least the share `min_gain` > 0.
+
+    Args:
+        objective: `network-usage`: less of it; any other: more headroom.
+        floor: a plan with less headroom than this, and less than now, is not better.
+
+    Returns None when no plan within `max_moves` gains as much, or when the present one is infeasible
+    (that is `replace_fragments`' work). Complexity: as there.
+    """
+    now = evaluate(problem, plan)
+    floor = min(floor, headroom_of(now))
+    usage = objective == "network-usage"
+    if not now.feasible:
+        return None
+
+    def worth(found: Evaluation) -> float:
+        return -found.network_usage if usage else headroom_of(found)
+
+    def rank(found: Evaluation) -> tuple[float, ...]:
+        return (float(headroom_of(found) >= floor), worth(found), -found.network_usage, headroom_of(found))
+
+    def enough(found: Evaluation) -> bool:
+        gains = (
+            found.network_usage * (1 + min_gain) <= now.network_usage
+            if usage
+            else headroom_of(found) >= headroom_of(now) * (1 + min_gain)
+        )
+        return headroom_of(found) >= floor and gains and worth(found) > worth(now)
+
+    best = _fewest(problem, plan, boundaries, rank, enough, max_moves)
+    return best if best is not None and enough(best.evaluation) else None
+
+
+def _fewest(
+    problem: Problem,
+    plan: Plan,
+    boundaries: Boundaries,
+    rank: Callable[[Evaluation], tuple[float, ...]],
+    enough: Callable[[Evaluation], bool],
+    max_moves: int,
+) -> Replacement | None:
+    """The best by `rank` of the fewest moves that are enough; else the best found. One more move counts
+    only if it raises the first two numbers of the rank."""
+    now = evaluate(problem, plan)
     keys = [(q.query.name, last) for q in plan.queries for last in groups_of(q, boundaries[q.query.name])]
     options = {key: _options(problem, plan, boundaries, key, now) for key in keys}
     best: Replacement | None = None
+    pairs = sum(map(len, options.values())) ** 2 / 2 <= MAX_PAIRS
     for moves in range(1, min(max_moves, len(keys)) + 1):
-        kept = best.moved if best and moves > 2 else {}  # from three on: one more beside the best so far
-        changes = _changes(options, moves - len(kept), kept)
+        kept = best.moved if best and (moves > 2 or not pairs) else {}  # one more beside the best so far
         found = max(
-            (_moved(problem, plan, boundaries, change) for change in changes),
-            key=lambda r: _rank(r, target),
+            (_moved(problem, plan, boundaries, c) for c in _changes(options, moves - len(kept), kept)),
+            key=lambda r: rank(r.evaluation),
             default=None,
         )
-        if found is None or (
-            best and _standing(found.evaluation, target) <= _standing(best.evaluation, target)
-        ):
+        if found is None or (best and rank(found.evaluation)[:2] <= rank(best.evaluation)[:2]):
             break
         best = found
-        if headroom_of(best.evaluation) >= target:
-            return best
-    if best is None or _standing(best.evaluation, target) <= present:
-        return None
-    rescued = len(best.evaluation.reasons) < len(now.reasons)
-    return best if rescued or headroom_of(best.evaluation) >= base * (1 + min_gain) else None
-
-
-def _rank(found: Replacement, target: float) -> tuple[float, ...]:
-    evaluation = found.evaluation
-    return (*_standing(evaluation, target), -evaluation.network_usage, headroom_of(evaluation))
+        if enough(best.evaluation):
+            break
+    return best
 
 
 def _standing(evaluation: Evaluation, target: float) -> tuple[float, float]:

@@ -55,6 +55,7 @@ class ExchangeWriter:
         self._epoch = epoch
         self._consumers = consumers
         self._keep = keep
+        self._oldest: int | None = None  # the first batch that is still there
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def describe(self, description: dict[str, object]) -> None:
@@ -69,7 +70,7 @@ class ExchangeWriter:
         if table.num_rows:
             metadata |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
         schema = table.schema.remove_metadata().with_metadata({k: str(v) for k, v in metadata.items()})
-        final = self._folder / batch_name(number, "arrow")
+        final = self._batch(number)
         temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
         reach("before-temporary")
         with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema) as writer:
@@ -85,24 +86,30 @@ class ExchangeWriter:
         write_whole(self._folder / END, json.dumps({"batches": batches}))
 
     def delete_consumed(self) -> int:
-        """Deletes what every consumer has committed and no replay needs; how many batches."""
+        """Deletes, oldest first, what every consumer has committed and no replay needs; how many batches."""
         positions = [read_json(self._folder / "consumers" / f"{name}.json") for name in self._consumers]
         if not positions or any(position is None for position in positions):
             return 0
         slowest = min(position["next"] for position in positions if position is not None)
-        deleted = 0
-        horizon = None
-        for number in range(slowest - 1, -1, -1):
-            path = self._folder / batch_name(number, "arrow")
-            if not path.exists():
-                break
-            clock = int(batch_metadata(path)["clock"])
-            horizon = clock - self._keep if horizon is None else horizon
-            newest = int(batch_metadata(path).get("max", clock))
-            if max(newest, clock) < horizon or self._keep == 0:
-                path.unlink()
-                deleted += 1
-        return deleted
+        if self._oldest is None:
+            numbers = (int(path.stem) for path in self._folder.glob("[0-9]*.arrow"))
+            self._oldest = min(numbers, default=0)
+        first = self._oldest
+        if first >= slowest:
+            return 0
+        horizon = int(batch_metadata(self._batch(slowest - 1))["clock"]) - self._keep
+        while self._oldest < slowest and (self._keep == 0 or self._newest(self._oldest) < horizon):
+            self._batch(self._oldest).unlink(missing_ok=True)
+            self._oldest += 1
+        return self._oldest - first
+
+    def _batch(self, number: int) -> Path:
+        return self._folder / batch_name(number, "arrow")
+
+    def _newest(self, number: int) -> int:
+        """[us] The latest event time that a batch speaks of."""
+        metadata = batch_metadata(self._batch(number))
+        return max(int(metadata["clock"]), int(metadata.get("max", 0)))
 
 
 class FilesSink:

@@ -1,6 +1,7 @@
 """The application itself: help with examples everywhere, exit codes of errors."""
 
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from weir_operator.cli import COMMANDS, main
@@ -12,6 +13,11 @@ def test_every_command_has_help_with_examples(name, capsys):
     out = capsys.readouterr().out
     assert "Example" in out
     assert f"weir {name}" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_documentation(name):
+    assert f"`weir {name}" in (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 
 def test_help_lists_every_command(capsys):

@@ -231,16 +231,25 @@ class NoMetrics:
         return {}
 
 
-class NoExchange:
-    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
-        raise AssertionError("nothing is swept in memory")
+@dataclass
+class FakeExchange:
+    """Folders by fragment."""
+
+    folders: set[str] = field(default_factory=set)
+    sweeps: int = 0
+
+    def sweep(self, keep: frozenset[str]) -> None:
+        self.sweeps += 1
+        self.folders &= keep
 
 
-def loop(town: Town, cluster: FakeCluster, metrics: Any = None, **settings: Any) -> Loop:
+def loop(
+    town: Town, cluster: FakeCluster, metrics: Any = None, exchange: Any = None, **settings: Any
+) -> Loop:
     return Loop(
         cluster,
         metrics or NoMetrics(),
-        NoExchange(),
+        exchange or FakeExchange(),
         town.understand,
         Settings(LAYOUT, **settings),
         lambda: cluster.time,

@@ -177,8 +177,8 @@ def test_many_looks_are_answered_by_the_watch(lease: Make, store: Store) -> None
 
 def test_without_an_answer_the_lease_lasts_its_duration_and_no_longer(lease: Make, store: Store) -> None:
     holder = lease()
-    assert holder.acquire(1, "one:1:1", 1.0)
     taken = time.monotonic()
+    assert holder.acquire(1, "one:1:1", 1.0)
     store.answers = False
     assert holder.renew(1, "one:1:1")
     assert holder.read() is not None

@@ -1,4 +1,4 @@
-"""`weir bench`: the papers' experiments."""
+"""`weir bench`: the papers' experiments, and what Spark costs on this machine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import typer
 
 from weir_operator.cli import BAD_INPUT
 
+ON_SPARK = {
+    "calibration": "weir_operator.local.saturation_bench:calibration",
+}
+"""As weir_placement.bench.BENCHES; these start Spark."""
+
 
 def bench(
     name: Annotated[str, typer.Argument(help="An experiment, or `all`.")],
@@ -18,19 +23,24 @@ def bench(
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot beside the paper's figures.
 
+    `calibration` measures Spark on this machine, and wants a free core.
+
     Examples:
 
       weir bench iflow-64
+
+      weir bench calibration
 
       weir bench all --out results/
     """
     from weir_placement.bench import BENCHES
 
-    if name != "all" and name not in BENCHES:
-        print(f"no experiment {name}; there are: all, {', '.join(BENCHES)}", file=sys.stderr)
+    benches = {**BENCHES, **ON_SPARK}
+    if name != "all" and name not in benches:
+        print(f"no experiment {name}; there are: all, {', '.join(benches)}", file=sys.stderr)
         return BAD_INPUT
-    for chosen in BENCHES if name == "all" else [name]:
-        module, function = BENCHES[chosen].split(":")
+    for chosen in benches if name == "all" else [name]:
+        module, function = benches[chosen].split(":")
         getattr(import_module(module), function)(folder)
         print(folder / f"{chosen}.md")
     return 0

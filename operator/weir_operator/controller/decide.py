@@ -46,6 +46,7 @@ def decide(snapshot: Snapshot, world: World, settings: Settings) -> Decision:
         actions=tuple(actions(work)),
         statuses=tuple(statuses(work)),
         events=tuple(work.events),
+        keep=_kept(work) if settings.first_round_of(settings.sweep_period, snapshot.now) else None,
         wake_after=settings.period,
         explain=work.numbers,
     )
@@ -68,6 +69,14 @@ def _placement(
     return None if same and not worth_writing(present.status, record.status, numbers(work)) else wanted
 
 
+def _kept(work: Work) -> frozenset[str]:
+    """Fragments whose flows and checkpoints stay: of plans in force, of processes and leases, and those that
+    a Placement owns, also of queries that have become faulty."""
+    planned = {spec.name for specs in work.specs.values() for spec in specs}
+    owned = {name for record in work.records.values() for name in record.status.get("owned") or []}
+    return frozenset(planned | owned | set(work.processes) | set(work.snapshot.leases))
+
+
 def _records(snapshot: Snapshot) -> dict[str, Record]:
     found = (read_record(o) for o in snapshot.objects if o.get("kind") == "Placement")
     return {record.query: record for record in found}
@@ -81,7 +90,8 @@ def plan(work: Work) -> None:
         found = _measurements(work, group, readings)
         rates = measured_rates({n: r.plan for n, r in mine.items() if r.plan}, found)
         seen = replace(group, problem=_beside_others(work, group))
-        round_ = Round(seen, work.world, work.snapshot.now, mine, found, rates)
+        look = work.settings.first_round_of(work.settings.look_period, work.snapshot.now)
+        round_ = Round(seen, work.world, work.snapshot.now, mine, found, rates, look=look)
         round_.run()
         work.records.update(round_.records)
         work.events += round_.events

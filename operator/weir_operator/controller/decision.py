@@ -105,5 +105,6 @@ class Decision:
     actions: tuple[Action, ...] = ()
     statuses: tuple[WriteStatus, ...] = ()
     events: tuple[Event, ...] = ()
+    keep: frozenset[str] | None = None  # sweep now what belongs to no fragment of these; None: not now
     wake_after: float = 5.0  # [s] look again after at most that long
     explain: Mapping[str, Any] = field(default_factory=dict)  # numbers behind it, for `weir status` and logs

@@ -79,6 +79,8 @@ class Loop:
                 self.cluster.apply(action)
             except OSError as error:
                 log.warning("%s: %s; tried again in the next round", action, error)
+        if decision.keep is not None:
+            self.exchange.sweep(decision.keep)
         for status in decision.statuses:
             self.cluster.write_status(status)
         for event in decision.events:

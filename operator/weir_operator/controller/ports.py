@@ -58,8 +58,8 @@ class MetricsPort(Protocol):
 class ExchangePort(Protocol):
     """The durable logs between fragments."""
 
-    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
-        """Remove flows and checkpoints whose name is not among these: their owner is gone."""
+    def sweep(self, keep: frozenset[str]) -> None:
+        """Remove flows, checkpoints and side logs of fragments that are not among these."""
         ...
 
 

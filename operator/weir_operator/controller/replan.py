@@ -1,4 +1,4 @@
-"""Which plan shall be in force: first plans, edits, lost and leaving nodes, drift, approvals, rollbacks.
+"""Which plan shall be in force: first plans, edits, approvals, rollbacks; `drift` says what moves later.
 
 All of it is a pure function of records, problem and measurements; times (how long the headroom has been
 low, when it last changed) are kept in the Placement's status, so that a restart forgets nothing.
@@ -10,20 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from weir_placement.cost.evaluation import Evaluation, evaluate
+from weir_placement.cost.evaluation import Evaluation
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.cluster import Cluster, Node
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
-from weir_placement.replacement import Replacement, headroom_of, replace_fragments
 from weir_placement.strategies import select
 
 from weir_operator.controller.decision import Event
+from weir_operator.controller.drift import drift
 from weir_operator.controller.record import Record, pack, unpack
 from weir_operator.controller.statistics import Measured, with_measured
 from weir_operator.controller.world import Group, World
-
-FOREVER_MOVES = 1000
 
 
 @dataclass
@@ -38,13 +36,14 @@ class Round:
     rates: Mapping[str, float]  # measured, by stream
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
+    look: bool = True  # whether this is a round in which a better plan is looked for
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
     def run(self) -> None:
         """Rollbacks, then first plans and edits, then nodes that go, then drift."""
         self._roll_back()
         self._first_plans()
-        self._drift()
+        drift(self)
 
     # -- what a person asked for
 
@@ -70,7 +69,7 @@ class Round:
                 plan, boundaries, source, self.now, f"rollback to revision {record.pinned}"
             )
             self.records[name] = changed.with_status(pinnedRevision=record.pinned)
-            self._say(name, "RolledBack", f"revision {record.pinned} is in force again")
+            self.say(name, "RolledBack", f"revision {record.pinned} is in force again")
 
     # -- first plans and edits
 
@@ -80,7 +79,7 @@ class Round:
         fresh = [n for n, a in asked.items() if not a.suspended and self.records[n].source != a.source]
         if not fresh:
             return
-        problem = self._problem_with_force(measured=False)
+        problem = self.problem_with_force(measured=False)
         kept = {n: r.plan for n, r in self.records.items() if r.plan and n in asked and n not in fresh}
         pinned = {f"{n}/{op}": node for n, plan in kept.items() for op, node in plan.nodes.items()}
         queries = [replace(plan.query, fixed_order=True) for plan in kept.values()]
@@ -101,134 +100,20 @@ class Round:
                 continue
             boundaries = frozenset(fragment_ends(plans[name]))
             why = "edited" if self.records[name].plan else "first plan"
-            self._adopt_or_propose(name, plans[name], boundaries, why, None)
-
-    # -- what runs
-
-    def _drift(self) -> None:
-        """Fragments leave nodes that are going; a headroom that stays low is mended by the fewest moves."""
-        running = self._running()
-        if not running:
-            return
-        problem = self._problem_with_force(measured=True)
-        plan = self._measured_plan(running)
-        boundaries = {n: self.records[n].boundaries for n in running}
-        self.evaluation = evaluate(problem, plan)
-        present = headroom_of(self.evaluation)
-        policy = self.group.policy
-        if self._forced(problem, plan, boundaries, running):
-            return
-        if not self._held_low(running, present):
-            return
-        target = policy.drift.min_headroom * (1 + policy.drift.min_gain)
-        budget = self._budget(running)
-        problem = replace(problem, pinned={**problem.pinned, **self._held_in_place(running)})
-        found = (
-            replace_fragments(problem, plan, boundaries, target, policy.drift.min_gain, budget)
-            if budget > 0
-            else None
-        )
-        binding = str(self.evaluation.binding or self.evaluation.reasons[:1])
-        if found is None:
-            for name in running:
-                text = f"stay: headroom {present:.2f} is low ({binding}); no {budget} moves gain enough"
-                self.records[name] = self.records[name].decided(self.now, text)
-            return
-        after = headroom_of(found.evaluation)
-        limit = f"{policy.drift.min_headroom:g}"
-        why = f"headroom {present:.2f} below {limit} ({binding}); {after:.2f} after the move"
-        self._adopt_replacement(found, why, drift=True)
-
-    def _forced(
-        self, problem: Problem, plan: Plan, boundaries: Mapping[str, frozenset[str]], running: list[str]
-    ) -> bool:
-        """Moves away from nodes that are lost or leaving; outside cooldown and budget."""
-        gone = self.world.lost | (
-            self.world.leaving if self.group.policy.on_cordon == "Move" else frozenset()
-        )
-        on_gone = {n for n in running if gone & set(self.records[n].plan.nodes.values())}  # type: ignore[union-attr]
-        if not on_gone:
-            return False
-        banned = {f"{q.query.name}/{op.id}": gone for q in plan.queries for op in q.query.operators}
-        found = replace_fragments(
-            replace(problem, forbidden={**problem.forbidden, **banned}),
-            plan,
-            boundaries,
-            target=self.group.policy.drift.min_headroom,
-            min_gain=0.0,
-            max_moves=FOREVER_MOVES,
-        )
-        names = ", ".join(sorted(gone))
-        if found is None or any(
-            gone & set(q.nodes.values()) for q in found.plan.queries if q.query.name in on_gone
-        ):
-            for name in on_gone:
-                text = f"stay: node {names} is going, but nothing else fits"
-                self.records[name] = self.records[name].decided(self.now, text)
-        if found is None:
-            return False
-        self._adopt_replacement(found, f"node {names} is going", drift=False)
-        return True
-
-    def _held_low(self, running: list[str], present: float) -> bool:
-        """Whether the headroom has been low for the hold time, and the cooldown is over."""
-        drift = self.group.policy.drift
-        low = present < drift.min_headroom and bool(self.rates)
-        held = []
-        for name in running:
-            record = self.records[name]
-            since = record.drift.get("lowSince")
-            wanted = (since if since is not None else self.now) if low else None
-            if wanted != since:
-                memory = {k: v for k, v in record.drift.items() if k != "lowSince"}
-                record = record.with_status(drift={**memory, **({"lowSince": wanted} if low else {})})
-                self.records[name] = record
-            cool = self.now - float(record.drift.get("lastChange", 0.0)) >= self.group.policy.cooldown
-            held.append(low and wanted is not None and self.now - wanted >= drift.hold and cool)
-        return any(held)
-
-    def _held_in_place(self, running: list[str]) -> dict[str, str]:
-        """Operators of queries that were rolled back: drift does not move them."""
-        held = {n: self.records[n].plan for n in running if self.records[n].pinned is not None}
-        return {f"{n}/{op}": node for n, plan in held.items() if plan for op, node in plan.nodes.items()}
-
-    def _budget(self, running: list[str]) -> int:
-        budget = self.group.policy.move_budget
-        recent = sum(
-            t > self.now - budget.period for n in running for t in self.records[n].drift.get("moves", [])
-        )
-        return max(0, budget.moves - recent)
-
-    def _adopt_replacement(self, found: Replacement, why: str, drift: bool) -> None:
-        for query in sorted({query for query, _ in found.moved}):
-            record = self.records[query]
-            assert record.plan is not None
-            nodes = next(q.nodes for q in found.plan.queries if q.query.name == query)
-            moved = ", ".join(f"{last} to {node}" for (q, last), node in found.moved.items() if q == query)
-            changed = replace(record.plan, nodes=nodes)
-            gain = headroom_of(found.evaluation)
-            text = f"move {moved}: {why}"
-            if self._adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
-                record = self.records[query]
-                times = [
-                    *record.drift.get("moves", []),
-                    *[self.now] * sum(q == query for q, _ in found.moved),
-                ]
-                memory = {"lastChange": self.now, "moves": times[-100:]}
-                self.records[query] = record.with_status(drift=memory)
+            self.adopt_or_propose(name, plans[name], boundaries, why, None)
 
     # -- the gate that every plan passes
 
-    def _adopt_or_propose(
+    def adopt_or_propose(
         self, name: str, plan: QueryPlan, boundaries: frozenset[str], why: str, gain: float | None
     ) -> bool:
-        """Auto: in force at once. Shadow: shown only. Manual: waits for `weir approve`."""
+        """The gate. Auto: in force at once. Shadow: shown only. Manual: waits for `weir approve`."""
         record, mode = self.records[name], self.group.policy.mode
         revision = record.next_revision()
         source = self.group.queries[name].source
         if mode == "Auto" or (mode == "Manual" and record.approved == revision):
             self.records[name] = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
-            self._say(name, "Planned", f"revision {revision}: {why}")
+            self.say(name, "Planned", f"revision {revision}: {why}")
             return True
         proposed = {
             "revision": revision,
@@ -241,19 +126,21 @@ class Round:
         }
         if proposed != record.status.get("proposed"):
             self.records[name] = record.with_status(proposed=proposed).decided(self.now, f"proposed: {why}")
-            self._say(name, "Proposed", f"revision {revision}: {why}")
+            self.say(name, "Proposed", f"revision {revision}: {why}")
         return False
 
     # -- problems and plans
 
-    def _running(self) -> list[str]:
+    def running(self) -> list[str]:
+        """Queries with a plan in force."""
         return [n for n, a in self.group.queries.items() if self.records[n].plan and not a.suspended]
 
-    def _problem_with_force(self, measured: bool) -> Problem:
+    def problem_with_force(self, measured: bool) -> Problem:
+        """The group's problem that knows what runs where; with measured rates as its profile, or declared."""
         problem = self.group.problem
         force = tuple(
             Placed(n, op, node)
-            for n in self._running()
+            for n in self.running()
             for op, node in self.records[n].plan.nodes.items()  # type: ignore[union-attr]
         )
         problem = replace(
@@ -261,7 +148,8 @@ class Round:
         )
         return replace(problem, profile=({**self.rates},)) if measured and self.rates else problem
 
-    def _measured_plan(self, running: list[str]) -> Plan:
+    def measured_plan(self, running: list[str]) -> Plan:
+        """The plans in force with what was measured of them."""
         problem = self.group.problem
         streams = {n: replace(s, rate=self.rates.get(n, s.rate)) for n, s in problem.streams.items()}
         problem = replace(problem, streams=streams)
@@ -270,7 +158,8 @@ class Round:
             tuple(with_measured(problem, p, b, self.found.get(n, {})) for p, b, n in plans if p is not None)
         )
 
-    def _say(self, query: str, reason: str, message: str) -> None:
+    def say(self, query: str, reason: str, message: str) -> None:
+        """One more event."""
         self.events.append(Event(query, reason, message))
 
 

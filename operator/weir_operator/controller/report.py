@@ -55,9 +55,8 @@ def with_running(work: Work, record: Record) -> Record:
 
 
 def numbers(work: Work) -> bool:
-    """Whether it is time to write numbers that changed: in the first round of each period, so that it needs
-    no memory of the last time."""
-    return work.snapshot.now % work.settings.status_period < work.settings.period
+    """Whether it is time to write numbers that changed."""
+    return work.settings.first_round_of(work.settings.status_period, work.snapshot.now)
 
 
 def _finite(value: float | None) -> float | None:

@@ -17,4 +17,10 @@ class Settings:
     concurrent_moves: int = 1  # warm standbys at a time; more are started only when nodes are lost
     period: float = 5.0  # look again at least that often
     status_period: float = 60.0  # a status whose numbers alone changed is written no oftener
+    look_period: float = 10.0  # a better plan is looked for no oftener
+    sweep_period: float = 60.0  # left-over flows and checkpoints are removed no oftener
     standby: bool = True  # false: moves are cold (stop, then start), for comparison
+
+    def first_round_of(self, span: float, now: float) -> bool:
+        """Whether this is the first round in a slot of `span` seconds: so that it needs no memory."""
+        return now % span < self.period

@@ -101,6 +101,7 @@ class Understand:
                 sink_of(item.spec, query),
                 uid,
                 self.knobs,
+                round(found.policy.spec.exchange.retention * 1e6),
             )
             queries[name] = Asked(query, ends, _source_hash(query, ends, found), _generation(manifest))
         problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))

@@ -20,7 +20,7 @@ LAYOUT = Layout(root=DATA_PATH, lease="kubernetes:{namespace}/{fragment}", state
 class NothingToSweep:
     """The exchange port: here the cluster port's sweeper does it, where the volumes are mounted."""
 
-    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
+    def sweep(self, keep: frozenset[str]) -> None:
         """Nothing."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from weir_placement.fragments import Layout
 from weir_runtime.lease import FileLease
+from weir_runtime.sweep import FOLDERS
 
 from weir_operator.controller.decision import (
     Action,
@@ -25,8 +26,6 @@ from weir_operator.controller.ports import Observed
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
 from weir_operator.local.store import Store
-
-FOLDERS = ("exchange", "checkpoints", "late")
 
 
 class LocalCluster:

@@ -1,9 +1,10 @@
-"""ExchangePort over files: folders of flows and checkpoints."""
+"""ExchangePort over files: what fragments that are gone have left in the run folder."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
+
+from weir_runtime.sweep import FOLDERS, sweep
 
 
 class Sweep:
@@ -12,9 +13,9 @@ class Sweep:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def sweep(self, streams: frozenset[str], checkpoints: frozenset[str]) -> None:
-        """Folders below exchange and checkpoints whose name is not among these."""
-        for what, kept in (("exchange", streams), ("checkpoints", checkpoints)):
-            for folder in self._root.glob(f"{what}/*/*"):
-                if folder.name not in kept:
-                    shutil.rmtree(folder, ignore_errors=True)
+    def sweep(self, keep: frozenset[str]) -> None:
+        """Folders below exchange, checkpoints and late whose name is not among these."""
+        for namespace in {
+            folder.parent.name for what in FOLDERS for folder in self._root.glob(f"{what}/*/*")
+        }:
+            sweep(self._root, namespace, keep)

@@ -1,0 +1,195 @@
+"""When a running query's fragments move: nodes that go, a headroom that stays low, a plan that stays better.
+
+Conditions must hold for the policy's `hold`, outside `cooldown`, within `moveBudget`. Each has its own
+threshold, and a move for one never brings the other about: a better plan keeps the headroom that a low one
+is raised to. So nothing moves back and forth while the load stays within the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from weir_placement.cost.evaluation import evaluate
+from weir_placement.fragments import groups_of
+from weir_placement.model.plan import Plan
+from weir_placement.model.problem import Problem
+from weir_placement.replacement import Replacement, better_placement, headroom_of, replace_fragments
+
+if TYPE_CHECKING:
+    from weir_operator.controller.replan import Round
+
+FOREVER_MOVES = 1000
+
+Boundaries = Mapping[str, frozenset[str]]
+
+
+def drift(round_: Round) -> None:
+    """Judges the plans in force under measured statistics, and moves what must move."""
+    running = round_.running()
+    if not running:
+        return
+    problem = round_.problem_with_force(measured=True)
+    plan = round_.measured_plan(running)
+    boundaries = {n: round_.records[n].boundaries for n in running}
+    round_.evaluation = evaluate(problem, plan)
+    if _forced(round_, problem, plan, boundaries, running):
+        return
+    problem = replace(problem, pinned={**problem.pinned, **_held_in_place(round_, running)})
+    present = headroom_of(round_.evaluation)
+    low = present < round_.group.policy.drift.min_headroom and bool(round_.rates)
+    if _held(round_, running, "lowSince", low):
+        _relieve(round_, problem, plan, boundaries, running, present)
+    if round_.look:
+        _improve(round_, problem, plan, boundaries, running, low)
+
+
+def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str]) -> bool:
+    """Moves away from nodes that are lost or leaving; outside cooldown and budget."""
+    world, policy = round_.world, round_.group.policy
+    gone = world.lost | (world.leaving if policy.on_cordon == "Move" else frozenset())
+    on_gone = {n for n in running if gone & set(round_.records[n].plan.nodes.values())}  # type: ignore[union-attr]
+    if not on_gone:
+        return False
+    banned = {f"{q.query.name}/{op.id}": gone for q in plan.queries for op in q.query.operators}
+    found = replace_fragments(
+        replace(problem, forbidden={**problem.forbidden, **banned}),
+        plan,
+        boundaries,
+        target=policy.drift.min_headroom,
+        min_gain=0.0,
+        max_moves=FOREVER_MOVES,
+    )
+    names = ", ".join(sorted(gone))
+    if found is None or any(
+        gone & set(q.nodes.values()) for q in found.plan.queries if q.query.name in on_gone
+    ):
+        _note(round_, list(on_gone), f"stay: node {names} is going, but nothing else fits")
+    if found is None:
+        return False
+    _adopt(round_, found, f"node {names} is going", drift=False)
+    return True
+
+
+def _relieve(
+    round_: Round,
+    problem: Problem,
+    plan: Plan,
+    boundaries: Boundaries,
+    running: list[str],
+    present: float,
+) -> None:
+    """The fewest moves that raise a low headroom to the least one and the gain beyond it."""
+    drift = round_.group.policy.drift
+    assert round_.evaluation is not None
+    binding = str(round_.evaluation.binding or round_.evaluation.reasons[:1])
+    budget = _budget(round_, running)
+    target = drift.min_headroom * (1 + drift.min_gain)
+    found = replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None
+    if found is None:
+        text = f"stay: headroom {present:.2f} is low ({binding}); no {budget} moves gain enough"
+        _note(round_, running, text)
+        return
+    why = f"headroom {present:.2f} below {drift.min_headroom:g} ({binding}); "
+    _adopt(round_, found, why + f"{headroom_of(found.evaluation):.2f} after the move", drift=True)
+
+
+def _improve(
+    round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str], low: bool
+) -> None:
+    """A plan that gains more than the threshold at every look for the hold time is taken.
+
+    Only measured plans are compared: a process that has just started says nothing of its cost yet, and
+    declared costs against measured ones would be a difference that is none.
+    """
+    policy = round_.group.policy
+    if policy.drift.min_gain == 0 or not _all_measured(round_, plan, boundaries):
+        return
+    budget = _budget(round_, running)
+    floor = policy.drift.min_headroom * (1 + policy.drift.min_gain)
+    gain, most = policy.drift.min_gain, max(budget, 1)
+    found = None
+    if not low:
+        found = better_placement(problem, plan, boundaries, policy.objective, gain, floor, most)
+    if not _held(round_, running, "betterSince", found is not None) or found is None:
+        return
+    why = _gain(round_, found)
+    if not budget:
+        _note(round_, running, f"stay: {why}, but the move budget is used up")
+        return
+    _adopt(round_, found, f"a better plan for {policy.drift.hold:g} s: {why}", drift=True)
+
+
+def _gain(round_: Round, found: Replacement) -> str:
+    assert round_.evaluation is not None
+    now, then = round_.evaluation, found.evaluation
+    if round_.group.policy.objective == "network-usage":
+        return f"network usage {now.network_usage:.3g} to {then.network_usage:.3g} bytes in transit"
+    return f"headroom {headroom_of(now):.2f} to {headroom_of(then):.2f}"
+
+
+def _all_measured(round_: Round, plan: Plan, boundaries: Boundaries) -> bool:
+    return all(
+        last in round_.found.get(q.query.name, {})
+        for q in plan.queries
+        for last in groups_of(q, boundaries[q.query.name])
+    )
+
+
+def _held(round_: Round, running: list[str], mark: str, holds: bool) -> bool:
+    """Whether a condition, whose first time is kept under `mark`, has held long enough, and the cooldown
+    is over."""
+    held = []
+    for name in running:
+        record = round_.records[name]
+        since = record.drift.get(mark)
+        wanted = (since if since is not None else round_.now) if holds else None
+        if wanted != since:
+            memory = {k: v for k, v in record.drift.items() if k != mark}
+            record = record.with_status(drift={**memory, **({mark: wanted} if holds else {})})
+            round_.records[name] = record
+        cool = round_.now - float(record.drift.get("lastChange", 0.0)) >= round_.group.policy.cooldown
+        long = wanted is not None and round_.now - wanted >= round_.group.policy.drift.hold
+        held.append(long and cool)
+    return any(held)
+
+
+def _held_in_place(round_: Round, running: list[str]) -> dict[str, str]:
+    """Operators of queries that were rolled back: drift does not move them."""
+    held = {n: p for n in running if round_.records[n].pinned is not None and (p := round_.records[n].plan)}
+    return {f"{n}/{op}": node for n, plan in held.items() for op, node in plan.nodes.items()}
+
+
+def _budget(round_: Round, running: list[str]) -> int:
+    budget = round_.group.policy.move_budget
+    recent = sum(
+        t > round_.now - budget.period
+        for name in running
+        for t in round_.records[name].drift.get("moves", [])
+    )
+    return max(0, budget.moves - recent)
+
+
+def _note(round_: Round, names: list[str], text: str) -> None:
+    for name in names:
+        round_.records[name] = round_.records[name].decided(round_.now, text)
+
+
+def _adopt(round_: Round, found: Replacement, why: str, drift: bool) -> None:
+    for query in sorted({query for query, _ in found.moved}):
+        record = round_.records[query]
+        assert record.plan is not None
+        nodes = next(q.nodes for q in found.plan.queries if q.query.name == query)
+        moved = ", ".join(f"{last} to {node}" for (q, last), node in found.moved.items() if q == query)
+        changed = replace(record.plan, nodes=nodes)
+        gain = headroom_of(found.evaluation)
+        text = f"move {moved}: {why}"
+        if round_.adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
+            record = round_.records[query]
+            times = [
+                *record.drift.get("moves", []),
+                *[round_.now] * sum(q == query for q, _ in found.moved),
+            ]
+            memory = {"lastChange": round_.now, "moves": times[-100:]}
+            round_.records[query] = record.with_status(drift=memory)
