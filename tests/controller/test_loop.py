@@ -42,6 +42,22 @@ def test_when_all_is_as_it_should_be_nothing_is_written() -> None:
     assert cluster.writes == writes
 
 
+def test_a_node_that_turns_out_to_be_full_is_left_for_another() -> None:
+    cluster = FakeCluster(full_nodes=frozenset({"n1"}))
+    it = loop(one_query(), cluster)
+    it.once()
+    assert "pending" in {p.state for p in cluster.processes.values()}
+    for _ in range(60):
+        it.once()
+    assert cluster.running()
+    assert "n1" not in cluster.running().values()
+    assert condition(cluster, "q", "Ready") == "True"
+    writes = cluster.writes
+    for _ in range(60):
+        it.once()
+    assert cluster.writes == writes
+
+
 def test_a_deleted_query_leaves_nothing() -> None:
     cluster, town = FakeCluster(), one_query()
     it = loop(town, cluster)

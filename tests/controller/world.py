@@ -107,6 +107,7 @@ class FakeCluster:
     forgotten: list[str] = field(default_factory=list)
     writers: dict[str, list[int]] = field(default_factory=dict)  # epochs that held each lease, in order
     dead_nodes: frozenset[str] = frozenset()
+    full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     protected: set[str] = field(default_factory=set)
     crash_at: int | None = None
     writes: int = 0
@@ -140,6 +141,12 @@ class FakeCluster:
             self.processes[key] = replace(process, state="lost")
             return
         if process.state in ("stopped", "failed", "finished"):
+            return
+        if process.state == "pending":
+            if process.terminating:
+                self.processes[key] = replace(process, state="stopped")
+            elif process.wanted_node not in self.full_nodes:
+                self.processes[key] = replace(process, state="starting", node=process.wanted_node)
             return
         mine = lease is not None and lease.epoch == process.epoch and not lease.released
         if mine and lease and (process.terminating or (lease.handover or 0) > process.epoch):
@@ -176,20 +183,20 @@ class FakeCluster:
             key = (action.spec.name, action.spec.epoch)
             old = self.processes.get(key)
             if old is None or old.state == "failed":
+                full = action.spec.node in self.full_nodes
                 self.processes[key] = Process(
                     *key,
-                    node=action.spec.node,
+                    node="" if full else action.spec.node,
                     wanted_node=action.spec.node,
-                    state="starting",
+                    state="pending" if full else "starting",
                     since=self.time,
                     build=action.build,
                     message="standby" if action.spec.standby else "",
                 )
         elif isinstance(action, HandOver):
             lease = self.leases.get(action.fragment)
-            if lease is None:
-                raise OSError("no lease")
-            self.leases[action.fragment] = replace(lease, handover=action.epoch)
+            free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True)
+            self.leases[action.fragment] = replace(lease, handover=action.epoch) if lease else free
         elif isinstance(action, Stop):
             key = (action.fragment, action.epoch)
             process = self.processes.get(key)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.fragments import cut
+from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import Plan
 from weir_placement.replacement import headroom_of
 
@@ -91,7 +92,8 @@ def plan(work: Work) -> None:
         rates = measured_rates({n: r.plan for n, r in mine.items() if r.plan}, found)
         seen = replace(group, problem=_beside_others(work, group))
         look = work.settings.first_round_of(work.settings.look_period, work.snapshot.now)
-        round_ = Round(seen, work.world, work.snapshot.now, mine, found, rates, look=look)
+        full = _unplaced(work, group)
+        round_ = Round(seen, work.world, work.snapshot.now, mine, found, rates, full, look=look)
         round_.run()
         work.records.update(round_.records)
         work.events += round_.events
@@ -103,20 +105,37 @@ def plan(work: Work) -> None:
                 work.numbers[name]["rates"] = dict(rates)
 
 
+def _in_force(work: Work, group: Group) -> Iterator[tuple[str, FragmentSpec]]:
+    """(query, fragment) of every plan in force that is of the query's present version."""
+    for name, asked in group.queries.items():
+        record = work.records[name]
+        if record.plan is not None and record.source == asked.source and not asked.suspended:
+            for spec in cut(
+                record.plan, group.problem.streams, asked.ends, work.settings.layout, record.boundaries
+            ):
+                yield name, spec
+
+
 def _measurements(
     work: Work, group: Group, readings: Mapping[str, Measured]
 ) -> dict[str, dict[str, Measured]]:
     """Query -> last operator of a fragment -> measurement, for the plans in force."""
     result: dict[str, dict[str, Measured]] = {}
-    for name, asked in group.queries.items():
-        record = work.records[name]
-        if record.plan is None or record.source != asked.source:
-            continue
-        for spec in cut(
-            record.plan, group.problem.streams, asked.ends, work.settings.layout, record.boundaries
-        ):
-            if spec.name in readings:
-                result.setdefault(name, {})[spec.operators[-1].id] = readings[spec.name]
+    for name, spec in _in_force(work, group):
+        if spec.name in readings:
+            result.setdefault(name, {})[spec.operators[-1].id] = readings[spec.name]
+    return result
+
+
+def _unplaced(work: Work, group: Group) -> dict[str, str]:
+    """ "query/operator" -> the node where its fragment has found no room for the grace time."""
+    result = {}
+    for name, spec in _in_force(work, group):
+        for process in work.processes.get(spec.name, ()):
+            waited = work.snapshot.now - process.since
+            here = process.state == "pending" and process.wanted_node == spec.node
+            if here and waited > work.settings.pending_grace:
+                result |= {f"{name}/{op.id}": spec.node for op in spec.operators}
     return result
 
 

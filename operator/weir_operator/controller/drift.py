@@ -46,13 +46,14 @@ def drift(round_: Round) -> None:
 
 
 def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str]) -> bool:
-    """Moves away from nodes that are lost or leaving; outside cooldown and budget."""
+    """Moves away from nodes that are lost or leaving, or turned out to be full; outside cooldown and budget."""
     world, policy = round_.world, round_.group.policy
     gone = world.lost | (world.leaving if policy.on_cordon == "Move" else frozenset())
     on_gone = {n for n in running if gone & set(round_.records[n].plan.nodes.values())}  # type: ignore[union-attr]
-    if not on_gone:
+    if not on_gone and not round_.unplaced:
         return False
     banned = {f"{q.query.name}/{op.id}": gone for q in plan.queries for op in q.query.operators}
+    banned |= {key: gone | {node} for key, node in round_.unplaced.items()}
     found = replace_fragments(
         replace(problem, forbidden={**problem.forbidden, **banned}),
         plan,
@@ -61,14 +62,14 @@ def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries,
         min_gain=0.0,
         max_moves=FOREVER_MOVES,
     )
-    names = ", ".join(sorted(gone))
+    names = ", ".join(sorted(gone | set(round_.unplaced.values())))
     if found is None or any(
         gone & set(q.nodes.values()) for q in found.plan.queries if q.query.name in on_gone
     ):
-        _note(round_, list(on_gone), f"stay: node {names} is going, but nothing else fits")
+        _note(round_, list(on_gone), f"stay: node {names} takes nothing more, but nothing else fits")
     if found is None:
         return False
-    _adopt(round_, found, f"node {names} is going", drift=False)
+    _adopt(round_, found, f"node {names} takes nothing more", drift=False)
     return True
 
 

@@ -34,6 +34,8 @@ class Round:
     records: dict[str, Record]
     found: Mapping[str, Mapping[str, Measured]]  # query -> last operator of a fragment -> measurement
     rates: Mapping[str, float]  # measured, by stream
+    unplaced: Mapping[str, str] = field(default_factory=dict)
+    """ "query/operator" -> node that has no room for it"""
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
     look: bool = True  # whether this is a round in which a better plan is looked for

@@ -13,6 +13,9 @@ class Settings:
 
     layout: Layout
     node_grace: float = 40.0  # a node that is not ready for so long is lost
+    pending_grace: float = (
+        30.0  # a pinned process that finds no room for so long: its node is fuller than believed
+    )
     reference_grace: float = 120.0  # a missing reference stalls a query after that
     concurrent_moves: int = 1  # warm standbys at a time; more are started only when nodes are lost
     period: float = 5.0  # look again at least that often

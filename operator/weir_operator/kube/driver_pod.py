@@ -88,8 +88,8 @@ def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
     """The Pod of a driver, as it is applied.
 
     `restartPolicy: OnFailure` restarts a crash where it is, and leaves one alone that has finished (a
-    finite input); any other change is a new epoch and a new Pod. Its labels and annotations name the epoch, the node and the build, so that the operator
-    reads what runs from the Pod alone.
+    finite input); any other change is a new epoch and a new Pod. Its labels and annotations name the
+    epoch, the node and the build, so that the operator reads what runs from the Pod alone.
     """
     own = names.labels(driver.fragment, driver.query, "driver") | {names.EPOCH: str(driver.epoch)}
     return {
