@@ -46,7 +46,7 @@ def drift(round_: Round) -> None:
 
 
 def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str]) -> bool:
-    """Moves away from nodes that are lost or leaving, or turned out to be full; outside cooldown and budget."""
+    """Moves away from nodes that are lost, leaving or full; outside cooldown and budget."""
     world, policy = round_.world, round_.group.policy
     gone = world.lost | (world.leaving if policy.on_cordon == "Move" else frozenset())
     on_gone = {n for n in running if gone & set(round_.records[n].plan.nodes.values())}  # type: ignore[union-attr]
