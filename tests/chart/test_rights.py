@@ -35,15 +35,20 @@ def test_all_namespaces_are_one_cluster_role(render: Render) -> None:
     objects = render()
     (role,) = [o for o in objects if o["kind"] == "ClusterRole"]
     assert granted(role) == listed("cluster") | listed("namespace")
-    assert not [o for o in objects if o["kind"] == "Role"]
+    assert {o["metadata"]["namespace"]: granted(o) for o in objects if o["kind"] == "Role"} == {
+        "weir-system": listed("own")
+    }
 
 
 def test_watched_namespaces_are_roles_and_the_rest_stays_closed(render: Render) -> None:
     objects = render("watchNamespaces={a,b}")
     (role,) = [o for o in objects if o["kind"] == "ClusterRole"]
     assert granted(role) == listed("cluster")
-    roles = {o["metadata"]["namespace"]: granted(o) for o in objects if o["kind"] == "Role"}
-    assert roles == dict.fromkeys(("a", "b", "weir-system"), listed("namespace"))
+    roles: dict[str, set[Grant]] = {}
+    for role in (o for o in objects if o["kind"] == "Role"):
+        roles.setdefault(role["metadata"]["namespace"], set()).update(granted(role))
+    everywhere = listed("namespace")
+    assert roles == {"a": everywhere, "b": everywhere, "weir-system": everywhere | listed("own")}
     bound = {o["metadata"]["namespace"] for o in objects if o["kind"] == "RoleBinding"}
     assert bound == roles.keys()
 

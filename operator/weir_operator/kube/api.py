@@ -26,7 +26,7 @@ _RESOURCES: dict[str, tuple[str, str, bool]] = {
     "Namespace": ("v1", "namespaces", False),
     "Node": ("v1", "nodes", False),
     "Pod": ("v1", "pods", True),
-    "Secret": ("v1", "secrets", True),
+    "ConfigMap": ("v1", "configmaps", True),
     "ServiceAccount": ("v1", "serviceaccounts", True),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", True),
     "ResourceQuota": ("v1", "resourcequotas", True),

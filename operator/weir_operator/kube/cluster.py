@@ -27,6 +27,7 @@ from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
 from weir_operator.kube.lease import read_lease
+from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import read_process
@@ -50,6 +51,7 @@ class KubernetesCluster:
         self._settings = settings
         self._clock = clock
         self._sweeper = Sweeper(api, settings, clock)
+        self.matrices = Matrices(api, settings.namespace, clock)
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}
@@ -64,6 +66,7 @@ class KubernetesCluster:
         """Raises ApiError when the API server does not answer: the loop then changes nothing."""
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
+        objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
         pods = list(self._list("Pod", selector=names.DRIVERS))
         leases = list(self._list("Lease", selector=names.MANAGED))
         budgets = list(self._list("PodDisruptionBudget", selector=names.MANAGED))

@@ -35,7 +35,7 @@ def build_loop(cluster: KubernetesCluster, settings: Settings) -> Loop:
         cluster=cluster,
         metrics=metrics,
         exchange=NothingToSweep(),
-        understand=Understand(),
+        understand=Understand(cluster.matrices.readers),
         settings=LoopSettings(layout=LAYOUT),
         clock=time.time,
     )

@@ -1,7 +1,7 @@
 """Every right that the operator asks for, with its reason. The chart grants exactly these: a test compares.
 
 Scope `cluster` is granted by a ClusterRole in any case; scope `namespace` in each watched namespace (by the
-same ClusterRole when all are watched).
+same ClusterRole when all are watched); scope `own` in the operator's namespace alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 class Right:
     """Verbs on resources of one API group, and why each is needed."""
 
-    scope: Literal["cluster", "namespace"]
+    scope: Literal["cluster", "namespace", "own"]
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
@@ -122,6 +122,7 @@ RIGHTS: tuple[Right, ...] = (
         ("create", "patch", "delete"),
         "give a driver its Lease by name; without escalate or bind: never more than the operator holds",
     ),
+    Right("own", "", ("configmaps",), ("get",), "measured latencies that a NetworkTopology refers to"),
     Right(
         "namespace",
         "events.k8s.io",
