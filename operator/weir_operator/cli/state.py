@@ -1,5 +1,5 @@
-"""What runs on this machine, and what a person may ask of it: they write beside the Placement, never the
-user's object."""
+"""What runs, on this machine or in a cluster, and what a person may ask of it: they write the Placement (on
+this machine, beside it), never the user's object."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from weir_operator.cli import BAD_INPUT
 from weir_operator.cli.inputs import Namespace, OptionalPaths
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context", help="Ask the cluster of this context; without it and a run folder, the current one."
+    ),
+]
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="A query, as name or namespace/name.")]
 Revision = Annotated[int, typer.Argument(metavar="REVISION", help="Number of a plan; see `weir status`.")]
 
 
-def status(run_folder: RunFolder = DEFAULT_FOLDER) -> int:
-    """Show the queries that run on this machine: health, headroom, fragments, revisions.
+def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> int:
+    """Show the queries that run, on this machine or in a cluster: health, headroom, fragments, revisions.
 
     Example:
 
       weir status
+
+      weir status --context kind-weir
     """
     from rich.console import Console
     from rich.table import Table
 
-    from weir_operator.local.store import Store
-
-    store = Store(run_folder)
+    store = _store(run_folder, context)
     table = Table()
     table.add_column("query", no_wrap=True)
     for column in ("ready", "headroom", "fragments", "revision", "proposed", "why"):
@@ -52,16 +58,18 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER) -> int:
     return 0
 
 
-def approve(query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+def approve(
+    query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None
+) -> int:
     """Let a proposed plan of a query come into force (policy mode Manual).
 
     Example:
 
       weir approve by-carrier 3
     """
-    store, name, placement = _find(run_folder, query)
+    store, name, placement = _find(run_folder, context, query)
     if placement is None:
-        return _unknown(query, run_folder)
+        return _unknown(query)
     proposed = (placement["status"].get("proposed") or {}).get("revision")
     if proposed != revision:
         print(f"{name}: revision {revision} is not proposed; proposed is {proposed}", file=sys.stderr)
@@ -71,16 +79,18 @@ def approve(query: QueryName, revision: Revision, run_folder: RunFolder = DEFAUL
     return 0
 
 
-def rollback(query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+def rollback(
+    query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None
+) -> int:
     """Bring an earlier plan of a query back and hold it until `weir unpin`.
 
     Example:
 
       weir rollback by-carrier 1
     """
-    store, name, placement = _find(run_folder, query)
+    store, name, placement = _find(run_folder, context, query)
     if placement is None:
-        return _unknown(query, run_folder)
+        return _unknown(query)
     known = [entry["revision"] for entry in placement["status"].get("history") or []]
     if revision not in known:
         print(f"{name}: no revision {revision} in the history; there are {known}", file=sys.stderr)
@@ -90,16 +100,16 @@ def rollback(query: QueryName, revision: Revision, run_folder: RunFolder = DEFAU
     return 0
 
 
-def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER) -> int:
+def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> int:
     """Let a query that was rolled back follow its policy again.
 
     Example:
 
       weir unpin by-carrier
     """
-    store, name, placement = _find(run_folder, query)
+    store, name, placement = _find(run_folder, context, query)
     if placement is None:
-        return _unknown(query, run_folder)
+        return _unknown(query)
     store.ask(name, pinned=None)
     print(f"{name}: follows its policy again")
     return 0
@@ -112,6 +122,7 @@ def explain(
     ] = False,
     filename: OptionalPaths = None,
     run_folder: RunFolder = DEFAULT_FOLDER,
+    context: Context = None,
     namespace: Namespace = "default",
 ) -> int:
     """Say why a query is where it is: its operators and nodes, what binds, the last ten decisions.
@@ -136,9 +147,9 @@ def explain(
     from rich.console import Console
     from rich.table import Table
 
-    store, name, placement = _find(run_folder, query)
+    store, name, placement = _find(run_folder, context, query)
     if placement is None:
-        return _unknown(query, run_folder)
+        return _unknown(query)
     console, spec, told = Console(), placement["spec"], placement["status"]
     namespace, short = name.split("/", 1)
     seen = store.status("StreamQuery", namespace, short)
@@ -157,10 +168,22 @@ def explain(
     return 0
 
 
-def _find(run_folder: Path, query: str) -> tuple[Any, str, dict[str, Any] | None]:
+def _store(run_folder: Path, context: str | None) -> Any:
+    """The run folder's, if there is one and no context is named; else the cluster's."""
+    if context or not run_folder.exists():
+        from weir_operator.kube.store import reachable
+
+        if found := reachable(context):
+            return found
+        if context:
+            raise typer.BadParameter(f"no cluster answers to {context!r}", param_hint="--context")
     from weir_operator.local.store import Store
 
-    store = Store(run_folder)
+    return Store(run_folder)
+
+
+def _find(run_folder: Path, context: str | None, query: str) -> tuple[Any, str, dict[str, Any] | None]:
+    store = _store(run_folder, context)
     name = query if "/" in query else f"default/{query}"
     for placement in store.placements():
         meta = placement["metadata"]
@@ -169,6 +192,6 @@ def _find(run_folder: Path, query: str) -> tuple[Any, str, dict[str, Any] | None
     return store, name, None
 
 
-def _unknown(query: str, run_folder: Path) -> int:
-    print(f"{query}: no such query in {run_folder}; see `weir status`", file=sys.stderr)
+def _unknown(query: str) -> int:
+    print(f"{query}: no such query; see `weir status`", file=sys.stderr)
     return BAD_INPUT

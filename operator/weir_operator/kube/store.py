@@ -1,0 +1,39 @@
+"""Placements and statuses in a cluster, for the commands that a person uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weir_operator.kube.api import Api, ApiError
+
+
+class ClusterStore:
+    """As `local.store.Store`: what runs, and what a person asks for. Raises ApiError."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def placements(self) -> Iterator[dict[str, Any]]:
+        """Every Placement that the caller may list."""
+        for found in self._api.list("Placement"):
+            yield {"spec": {}, "status": {}, **found}
+
+    def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
+        """An object's status; empty before the first."""
+        return (self._api.get(kind, namespace, name) or {}).get("status") or {}
+
+    def ask(self, query: str, **fields: Any) -> None:
+        """`approved` and `pinned` of the Placement, never the user's object; None takes it back."""
+        namespace, name = query.split("/", 1)
+        self._api.merge("Placement", namespace, name, {"spec": fields})
+
+
+def reachable(context: str | None) -> ClusterStore | None:
+    """The cluster of the kubeconfig; None when there is none."""
+    from weir_operator.kube.api import connect
+
+    try:
+        return ClusterStore(connect(context))
+    except ApiError:
+        return None
