@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.kubectl import CLUSTER, Manifest, condition, get, kubectl, wait_until
+from tests.e2e.kubectl import CLUSTER, Manifest, apply, condition, get, kubectl, wait_until
 
 STREAMS = ("departures", "arrivals", "weather")
 QUERIES = ("delayed-weather", "made-up-time", "by-carrier")
@@ -48,6 +48,17 @@ def manifests(namespace: str, hours: int, speed: float) -> list[Manifest]:
             manifest["spec"]["storageClassName"] = ""
         found.append(manifest)
     return found
+
+
+def start(namespace: str, hours: int, speed: float) -> None:
+    """Broker, queries and replay; returns when every query is Ready where it was planned."""
+    objects = manifests(namespace, hours, speed)
+    apply([o for o in objects if o["kind"] != "Job"])
+    kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
+    apply([o for o in objects if o["kind"] == "Job"])
+    wait_ready(namespace, 240)
+    assert drivers(namespace)
+    assert not off_their_pin(namespace)
 
 
 def topic(namespace: str, name: str) -> list[Message]:
@@ -118,12 +129,26 @@ def wait_replayed(namespace: str, seconds: float) -> None:
     )
 
 
-def kill_driver(namespace: str, pod: str) -> None:
-    """SIGKILL for every process of the driver's container, as the out-of-memory killer would."""
-    kubectl("exec", "-n", namespace, pod, "-c", "driver", "--", "bash", "-c", "kill -KILL -1 || true")
+def kill(namespace: str, pod: str) -> None:
+    """SIGKILL for every process of the pod's container, as the out-of-memory killer would."""
+    kubectl("exec", "-n", namespace, pod, "--", "bash", "-c", "kill -KILL -1 || true")
+
+
+def nodes_of(namespace: str) -> dict[str, str]:
+    """Node of each driver that is not on its way out, by its pod's name."""
+    return {p["metadata"]["name"]: p["spec"].get("nodeName", "") for p in drivers(namespace)}
 
 
 def restarted_and_ready(namespace: str, pod: str) -> bool:
     """Whether the driver's container was started again and is ready."""
-    states = [s for p in get("pods", "-n", namespace, pod) for s in p["status"].get("containerStatuses", [])]
-    return any(state["restartCount"] > 0 and state["ready"] for state in states)
+    return restarts(namespace, pod) > 0 and all(
+        state["ready"]
+        for p in get("pods", "-n", namespace, pod)
+        for state in p["status"]["containerStatuses"]
+    )
+
+
+def restarts(namespace: str, pod: str) -> int:
+    """How often the containers of a pod were started again."""
+    found = [s for p in get("pods", "-n", namespace, pod) for s in p["status"].get("containerStatuses", [])]
+    return sum(state["restartCount"] for state in found)

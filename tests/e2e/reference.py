@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from tests.e2e.flights import STREAMS, Message, topic
+from tests.e2e.flights import STREAMS, Message, topic, wait_replayed
 from tests.e2e.kubectl import wait_until
 
 WATERMARK = 200_000  # microseconds, as in streams.yaml
@@ -141,3 +141,16 @@ def wait_delivered(namespace: str, want: dict[str, Counter[tuple[Any, ...]]], se
         wait_until(seconds, "every row delivered", complete, every=2)
     except AssertionError as error:
         raise AssertionError(f"{error}: {last}") from None
+
+
+def judge(namespace: str, seconds: float) -> dict[str, Audit]:
+    """Waits for the replay's end and for every row that it must give, and asserts that there is no other."""
+    wait_replayed(namespace, seconds)
+    want = expected(namespace)
+    assert all(rows.total() > 0 for rows in want.values())
+    wait_delivered(namespace, want, seconds)
+    found = audit(namespace, want)
+    for query, result in found.items():
+        print(f"{query}: {result}")
+        assert result.clean, f"{query}: {result}"
+    return found
