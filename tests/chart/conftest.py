@@ -25,6 +25,7 @@ EVERYTHING = (
     "prometheusRule.enabled=true",
     "grafana.dashboard.enabled=true",
     "networkPolicy.enabled=true",
+    "webhook.enabled=true",
 )
 
 

@@ -16,6 +16,8 @@ from tests.chart.conftest import REPOSITORY
 KINDS = {
     "Deployment": "api.apps.v1",
     "Job": "api.batch.v1",
+    "ValidatingWebhookConfiguration": "api.admissionregistration.v1",
+    "Secret": "api.core.v1",
     "Service": "api.core.v1",
     "ServiceAccount": "api.core.v1",
     "ConfigMap": "api.core.v1",

@@ -65,6 +65,9 @@ env:
 - {name: WEIR_CLAIM, value: {{ .Values.exchange.claim }}}
 - {name: WEIR_PROMETHEUS_URL, value: {{ .Values.prometheus.url | quote }}}
 - {name: WEIR_METRICS_PORT, value: "8080"}
+{{- if .Values.webhook.enabled }}
+- {name: WEIR_WEBHOOK_PORT, value: "9443"}
+{{- end }}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true

@@ -7,6 +7,7 @@ from typing import Any
 import kopf
 
 from weir_operator.kube import names
+from weir_operator.kube.admission import CERTIFICATES, Admission
 from weir_operator.kube.health import Health
 from weir_operator.kube.leader import CANARY
 from weir_operator.kube.runner import Runner
@@ -21,8 +22,16 @@ KINDS = (
 )
 
 
-def registry(runner: Runner, health: Health) -> kopf.OperatorRegistry:
-    """Handlers of login, startup, event, probe and cleanup: they leave no trace in users' objects."""
+CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "networktopologies")
+
+
+def registry(
+    runner: Runner, health: Health, admission: Admission | None = None, port: int = 0
+) -> kopf.OperatorRegistry:
+    """Handlers of login, startup, event, probe and cleanup: they leave no trace in users' objects.
+
+    With `admission` also the validating webhook on `port`; it changes no object either.
+    """
     found = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=found)
@@ -32,6 +41,13 @@ def registry(runner: Runner, health: Health) -> kopf.OperatorRegistry:
     @kopf.on.startup(registry=found)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         prepare(settings)
+        if admission is not None:
+            settings.admission.server = kopf.WebhookServer(
+                addr="0.0.0.0",
+                port=port,
+                certfile=f"{CERTIFICATES}/tls.crt",
+                pkeyfile=f"{CERTIFICATES}/tls.key",
+            )
 
     @kopf.on.startup(registry=found)
     def start(**_: Any) -> None:
@@ -56,6 +72,15 @@ def registry(runner: Runner, health: Health) -> kopf.OperatorRegistry:
 
     for plural in KINDS:
         kopf.on.event(names.GROUP, plural, registry=found)(changed)
+    if admission is not None:
+
+        def check(body: kopf.Body, operation: str, **_: Any) -> None:
+            wrong = admission.complaint(dict(body)) if operation in ("CREATE", "UPDATE") else ""
+            if wrong:
+                raise kopf.AdmissionError(wrong, code=422)
+
+        for plural in CHECKED:
+            kopf.on.validate(names.GROUP, plural, id="check", registry=found)(check)
     return found
 
 

@@ -9,6 +9,7 @@ import signal
 import kopf
 from prometheus_client import CollectorRegistry
 
+from weir_operator.kube.admission import Admission
 from weir_operator.kube.api import connect
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.handlers import registry
@@ -33,10 +34,11 @@ def run(settings: Settings, context: str | None = None) -> None:
     loop = build_loop(cluster, settings)
     runner = Runner(loop, leader, health, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
     metrics.register(ClusterCollector(cluster, health, leader))
+    admission = Admission(api, settings) if settings.webhook_port else None
     server = serve(settings.metrics_port, health, metrics)
     try:
         kopf.run(
-            registry=registry(runner, health),
+            registry=registry(runner, health, admission, settings.webhook_port),
             identity=settings.identity,
             standalone=True,
             clusterwide=not settings.watch_namespaces,

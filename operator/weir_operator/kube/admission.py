@@ -1,0 +1,66 @@
+"""The optional validating webhook: errors across objects told at once, in the wording of the command line.
+
+A reference that is missing is no error here: the object that it names may be applied next.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from weir_operator.controller.snapshot import Manifest
+from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.settings import Settings
+from weir_operator.manifests.objects import from_raw
+from weir_operator.manifests.parse import key_of
+from weir_operator.manifests.problem import build
+
+CERTIFICATES = "/etc/weir/webhook"  # tls.crt and tls.key
+FRESH_SECONDS = 5.0  # a batch of objects that is applied together asks the API server once
+NAMESPACED = ("Stream", "StreamQuery", "InputProfile")
+CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
+
+
+class Admission:
+    """Judges an object beside those that are there. Both replicas answer, also the one that does not lead."""
+
+    def __init__(self, api: Api, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._namespaces = settings.watch_namespaces or ("",)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: list[Manifest] = []
+        self._at = float("-inf")
+
+    def complaint(self, manifest: Mapping[str, Any]) -> str:
+        """What is wrong with the object; empty when it may come in, or when nothing can be known."""
+        try:
+            others = self._others()
+        except ApiError:
+            return ""
+        return complaint(manifest, others)
+
+    def _others(self) -> list[Manifest]:
+        with self._lock:
+            if self._clock() - self._at >= FRESH_SECONDS:
+                seen = [o for kind in CLUSTER_WIDE for o in self._api.list(kind)]
+                seen += [
+                    o for ns in self._namespaces for kind in NAMESPACED for o in self._api.list(kind, ns)
+                ]
+                self._seen, self._at = list(seen), self._clock()
+            return self._seen
+
+
+def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:
+    """Findings about the object itself, were it there beside the others.
+
+    A topology's matrix is not read here: what is wrong with it is told in its condition.
+    """
+    key = key_of(manifest)
+    beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]
+    objects, findings = from_raw([*beside, manifest])
+    built = build(objects)
+    told = [f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"]
+    return "; ".join(f.message for f in told if not f.path.startswith("spec.matrix"))

@@ -1,0 +1,63 @@
+"""The validating webhook says at once what a condition would say later, and lets a missing reference pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kopf
+import pytest
+from weir_operator.kube.admission import complaint
+from weir_operator.kube.handlers import CHECKED, registry
+from weir_operator.kube.health import Health
+
+from tests.e2e.test_bad_manifests import QUERY, STREAM, changed
+from tests.kube.test_handlers import Woken
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n", "labels": {"topology.kubernetes.io/zone": "newyork"}},
+    "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}},
+}
+BAD = {
+    "an unknown column": (changed(QUERY, "sql", "SELECT a.z FROM a"), "a.z"),
+    "a function that could run code": (
+        changed(QUERY, "sql", "SELECT reflect('a', 'b') AS r FROM a"),
+        "reflect",
+    ),
+    "no SQL at all": (changed(QUERY, "sql", "SELEC a.x FRM a"), "sql"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_is_wrong_is_told(what: str) -> None:
+    manifest, word = BAD[what]
+    assert word in complaint(manifest, [NODE, STREAM])
+
+
+def test_good_ones_and_those_that_come_too_early_may_come_in() -> None:
+    assert complaint(QUERY, [NODE, STREAM]) == ""
+    assert complaint(QUERY, [NODE]) == ""  # the stream may be applied next
+    assert complaint(STREAM, [NODE]) == ""
+
+
+def test_an_edit_is_judged_without_its_former_self() -> None:
+    wrong, _ = BAD["an unknown column"]
+    assert complaint(QUERY, [NODE, STREAM, wrong]) == ""
+    assert complaint(wrong, [NODE, STREAM, QUERY])
+
+
+class Refuses:
+    def complaint(self, manifest: dict[str, Any]) -> str:
+        return f"{manifest['kind']} is wrong"
+
+
+def test_only_creations_and_updates_are_refused() -> None:
+    made = registry(Woken(), Health(), Refuses())  # type: ignore[arg-type]
+    handlers = list(made._webhooks.get_all_handlers())
+    assert {h.selector.any_name or h.selector.plural for h in handlers if h.selector} == set(CHECKED)
+    assert {h.id for h in handlers} == {"check"}  # the path that the chart's configuration names
+    check: Any = handlers[0].fn
+    with pytest.raises(kopf.AdmissionError, match="Stream is wrong"):
+        check(body=kopf.Body(STREAM), operation="CREATE")
+    check(body=kopf.Body(STREAM), operation="DELETE")
