@@ -16,6 +16,7 @@ from weir_operator.local.scrape import parse_metrics
 
 TIMEOUT = 2.0  # [s] of one driver, or of Prometheus
 EVERYTHING = '{__name__=~"weir_.+", fragment!=""}'
+SCRAPED = "timestamp(weir_epoch)"
 Addresses = Callable[[], Mapping[tuple[str, int], str]]
 
 
@@ -43,7 +44,8 @@ class DirectScrape:
 
 
 class Prometheus:
-    """One query for all fragments. A sample is of the pod and epoch that the scrape's labels say."""
+    """Two queries for all fragments: their samples, and when each was scraped (a sample itself carries the
+    time of the query, and rates over that would be wrong by a whole scrape interval)."""
 
     def __init__(self, url: str) -> None:
         self._server = PrometheusConnect(url=url, disable_ssl=True, retry=None)
@@ -51,25 +53,25 @@ class Prometheus:
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
         """The last reading of each fragment's running process; none when Prometheus does not answer."""
         try:
-            samples = self._server.custom_query(
-                '{__name__=~"weir_.+", fragment!=""}', params={"timeout": "2s"}
-            )
+            samples = self._server.custom_query(EVERYTHING, params={"timeout": "2s"})
+            scrapes = self._server.custom_query(SCRAPED, params={"timeout": "2s"})
         except (PrometheusApiClientException, requests.RequestException):
             return {}
         lines: dict[tuple[str, int], list[str]] = defaultdict(list)
         epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
-        newest: dict[tuple[str, int], float] = {}
+        scraped = {_instance(s): float(s["value"][1]) for s in scrapes}
+        times: dict[tuple[str, int], float] = {}
         for sample in samples:
             epoch = epochs.get(_instance(sample))
-            if epoch is None:
+            if epoch is None or _instance(sample) not in scraped:
                 continue
             key = (sample["metric"]["fragment"], epoch)
             labels = {k: v for k, v in sample["metric"].items() if k in ("query", "fragment", "operator")}
             text = ",".join(f'{k}="{v}"' for k, v in labels.items())
             lines[key].append(f"{_name(sample)}{{{text}}} {sample['value'][1]}\n")
-            newest[key] = max(newest.get(key, 0.0), float(sample["value"][0]))
+            times[key] = scraped[_instance(sample)]
         return {
-            p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, newest[key])
+            p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, times[key])
             for p in processes
             if p.state == "running" and (key := (p.fragment, p.epoch)) in lines
         }
