@@ -252,3 +252,22 @@ def test_killed_after_any_write_it_ends_in_the_same_place(crash_at: int) -> None
         assert epochs == sorted(set(epochs)), "an epoch wrote twice, or after a later one"
     states = {p.fragment: p.state for p in crashed.processes.values()}
     assert set(states.values()) == {"running"}
+
+
+def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
+    cluster = FakeCluster()
+    it = loop(one_query(), cluster)
+    settle(it)
+    nodes, epochs = cluster.running(), {k: v[-1] for k, v in cluster.writers.items()}
+    it.settings = replace(it.settings, image="runtime:2")
+    most = 0
+    for _ in range(60):
+        it.once()
+        lives = [p.fragment for p in cluster.processes.values()]
+        most = max(most, len(lives) - len(set(lives)))
+    assert most == 1
+    assert cluster.running() == nodes
+    assert {k: v[-1] for k, v in cluster.writers.items()} == {k: e + 1 for k, e in epochs.items()}
+    writes = cluster.writes
+    it.once()
+    assert cluster.writes == writes

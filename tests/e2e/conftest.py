@@ -54,6 +54,15 @@ def install(*settings: str) -> None:
     )
 
 
+def load_as(image: str, tag: str) -> None:
+    """The image of this tree once more, under another tag, on every worker."""
+    for node in ("worker", "worker2", "worker3"):
+        command = (
+            f"ctr -n k8s.io images tag --force docker.io/library/{image}:dev docker.io/library/{image}:{tag}"
+        )
+        run("docker", "exec", f"{CLUSTER}-{node}", *command.split())
+
+
 @pytest.fixture(scope="session")
 def release(cluster: None) -> Iterator[None]:
     """Nothing at first; at the end nothing of Weir is left in the cluster."""

@@ -12,7 +12,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_operator.controller.decision import Action, Protect
 from weir_operator.controller.moves import Step, Wanted, next_step, removal
 from weir_operator.controller.work import Work, specs_of
-from weir_operator.controller.world import Asked
+from weir_operator.controller.world import Asked, Group
 
 
 def cut_all(work: Work) -> None:
@@ -26,10 +26,13 @@ def cut_all(work: Work) -> None:
                 )
 
 
-def _build(spec: FragmentSpec, policy: str) -> str:
-    """Hash of what a process is told beside node and epoch: another one means another process."""
+def _build(spec: FragmentSpec, group: Group, image: str) -> str:
+    """Hash of what a process is told beside node and epoch, and of what it runs in: another one means
+    another process."""
     told = replace(spec, node="", epoch=0, lease="", state="", output=replace(spec.output, consumers=()))
-    return hashlib.sha256(f"{told.to_json()} {policy}".encode()).hexdigest()[:12]
+    template = group.policy.pod_template.model_dump_json(exclude_defaults=True)
+    text = f"{told.to_json()} {group.name} {template} {image}"
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def step_all(work: Work) -> None:
@@ -38,7 +41,7 @@ def step_all(work: Work) -> None:
     for group in work.world.groups:
         for name in group.queries:
             for spec in specs_of(work, name):
-                wanted[spec.name] = Wanted(spec, _build(spec, group.name), name, group.name)
+                wanted[spec.name] = Wanted(spec, _build(spec, group, work.settings.image), name, group.name)
     under_way = 0
     order = sorted(wanted, key=lambda f: (not _moves_now(work, f), f))
     for fragment in order:

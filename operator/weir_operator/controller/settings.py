@@ -12,10 +12,9 @@ class Settings:
     """Seconds, unless a comment says otherwise."""
 
     layout: Layout
+    image: str = ""  # of processes whose policy names none: with another one they move, where they are
     node_grace: float = 40.0  # a node that is not ready for so long is lost
-    pending_grace: float = (
-        30.0  # a pinned process that finds no room for so long: its node is fuller than believed
-    )
+    pending_grace: float = 30.0  # a process that finds no room for so long: its node is full
     reference_grace: float = 120.0  # a missing reference stalls a query after that
     concurrent_moves: int = 1  # warm standbys at a time; more are started only when nodes are lost
     period: float = 5.0  # look again at least that often

@@ -36,6 +36,6 @@ def build_loop(cluster: KubernetesCluster, settings: Settings) -> Loop:
         metrics=metrics,
         exchange=NothingToSweep(),
         understand=Understand(cluster.matrices.readers),
-        settings=LoopSettings(layout=LAYOUT),
+        settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
         clock=time.time,
     )
