@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke-draft
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke-draft scale
 REGISTRY ?=
 TAG ?= dev
 
@@ -22,3 +22,7 @@ e2e-smoke-draft: env cluster ## Helm install, flights Ready where planned, audit
 
 e2e: env cluster ## every test that needs the cluster
 	@$(PY) -m pytest -q --durations=20 tests/e2e
+
+scale: env ## the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign pods, simulated by kwok
+	@bash -c 'source hack/lib.sh; source hack/cluster/tools.sh; build_kubernetes; ensure_kwok'
+	@$(PY) -m tests.scale.scale

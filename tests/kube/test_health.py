@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weir_operator.kube.health import CANARY_SECONDS, ROUND_SECONDS, Health
+from weir_operator.kube.health import CANARY_SECONDS, LAG_SECONDS, ROUND_SECONDS, Health
 
 
 class Clock:
@@ -39,3 +39,16 @@ def test_a_silent_watch_is_told_although_the_loop_goes_round() -> None:
         clock.now += 10
         health.rounded()
     assert "watches" in health.complaint()
+
+
+def test_the_largest_lag_of_the_last_minutes_is_told() -> None:
+    clock = Clock()
+    health = Health(clock)
+    assert health.lag() == 0.0
+    health.lagged(0.5)
+    clock.now += 10
+    health.lagged(0.1)
+    assert health.lag() == 0.5
+    clock.now += LAG_SECONDS + 1
+    health.lagged(0.2)
+    assert health.lag() == 0.2

@@ -118,6 +118,16 @@ class Api:
             raise ApiError(response.status, _message(answer) or f"{method} {path}: {response.reason}")
         return json.loads(answer) if answer else None
 
+    def text(self, path: str) -> str:
+        """The answer to a GET as it is: of `/metrics`."""
+        request = self._client.param_serialize(
+            "GET", path, header_params={"Accept": "*/*"}, auth_settings=["BearerToken"]
+        )
+        try:
+            return str(self._client.call_api(*request, _request_timeout=TIMEOUT).read().decode())
+        except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
+            raise ApiError(0, f"GET {path}: {error}") from None
+
     def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         """The object, or None when there is none."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import kopf
@@ -22,6 +23,7 @@ KINDS = (
 )
 
 
+LAG_LOOK = 0.5  # [s]
 CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "networktopologies")
 
 
@@ -33,6 +35,7 @@ def registry(
     With `admission` also the validating webhook on `port`; it changes no object either.
     """
     found = kopf.OperatorRegistry()
+    lagging: list[asyncio.Task[None]] = []
 
     @kopf.on.login(registry=found)
     def login(**given: Any) -> kopf.ConnectionInfo | None:
@@ -50,12 +53,21 @@ def registry(
             )
 
     @kopf.on.startup(registry=found)
+    async def listen(**_: Any) -> None:
+        lagging.append(asyncio.create_task(_measure_lag(health)))
+
+    @kopf.on.startup(registry=found)
     def start(**_: Any) -> None:
         runner.start()
 
     @kopf.on.cleanup(registry=found)
     def stop(**_: Any) -> None:
         runner.stop()
+
+    @kopf.on.cleanup(registry=found)
+    async def hush(**_: Any) -> None:
+        for task in lagging:
+            task.cancel()
 
     @kopf.on.probe(registry=found, id="loop")
     def since_round(**_: Any) -> float:
@@ -82,6 +94,15 @@ def registry(
         for plural in CHECKED:
             kopf.on.validate(names.GROUP, plural, id="check", registry=found)(check)
     return found
+
+
+async def _measure_lag(health: Health) -> None:
+    """How late the event loop wakes: what keeps it busy keeps the watches from being read."""
+    loop = asyncio.get_running_loop()
+    while True:
+        begin = loop.time()
+        await asyncio.sleep(LAG_LOOK)
+        health.lagged(loop.time() - begin - LAG_LOOK)
 
 
 def prepare(settings: kopf.OperatorSettings) -> None:

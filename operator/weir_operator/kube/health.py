@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 ROUND_SECONDS = 180.0  # a full round at 10,000 nodes takes some 10 s
 CANARY_SECONDS = 120.0
+LAG_SECONDS = 300.0  # for which the largest lag of the event loop is remembered
 
 
 class Health:
@@ -23,11 +25,24 @@ class Health:
         self._lock = threading.Lock()
         self._round = self._canary = clock()
         self.ready = False
+        self.round_seconds = 0.0  # of the last round that was led
+        self._lags: deque[tuple[float, float]] = deque()
 
     def rounded(self) -> None:
         """The loop's thread has gone round once (also when it only waits to lead)."""
         with self._lock:
             self._round = self._clock()
+
+    def lagged(self, seconds: float) -> None:
+        """Kopf's event loop woke so much later than it wanted to."""
+        now = self._clock()
+        self._lags.append((now, seconds))
+        while now - self._lags[0][0] > LAG_SECONDS:
+            self._lags.popleft()
+
+    def lag(self) -> float:
+        """The largest of the last minutes [s]."""
+        return max((lag for _, lag in list(self._lags)), default=0.0)
 
     def sang(self) -> None:
         """The watch has shown the canary."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -84,8 +85,11 @@ class Runner:
             self._wake.clear()
 
     def _one_round(self) -> float:
+        begin = time.monotonic()
         try:
-            return self._loop.round()
+            pause = self._loop.round()
+            self._health.round_seconds = time.monotonic() - begin
+            return pause
         except OSError as error:
             log.warning("nothing was changed in this round: %s", error)
         except Exception:

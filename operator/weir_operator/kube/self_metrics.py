@@ -31,6 +31,14 @@ class ClusterCollector(Collector):
             "Seconds since the loop last went round.",
             self._health.since_round(),
         )
+        yield GaugeMetricFamily(
+            "weir_operator_round_seconds", "How long the last round took.", self._health.round_seconds
+        )
+        yield GaugeMetricFamily(
+            "weir_operator_event_loop_lag_seconds",
+            "The latest that the watches' event loop woke, over the last five minutes.",
+            self._health.lag(),
+        )
         if self._leader.leads():  # the other replica observes nothing
             yield from self._queries()
             yield self._off_pin()
