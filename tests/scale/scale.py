@@ -1,7 +1,7 @@
-"""`make scale`: the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign pods of a simulated cluster.
+"""`make scale`: the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign pods, simulated.
 
-kwok stands in for the kubelets, and a thread here for the drivers: it takes each lease as a driver would. The API
-server, etcd, the scheduler and the controller manager are real ones, and so is the operator.
+kwok stands in for the kubelets, and a thread here for the drivers: it takes each lease as a driver would.
+The API server, etcd, the scheduler and the controller manager are real ones, and so is the operator.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ class Operator:
     def __init__(self) -> None:
         given = {"WEIR_METRICS_PORT": str(METRICS), "POD_NAMESPACE": "default", "POD_NAME": "scale"}
         weir = str(Path(sys.executable).with_name("weir"))
-        self.log = open(REPOSITORY / "out" / "scale-operator.log", "a")
-        self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **given}, stderr=self.log)
+        with open(REPOSITORY / "out" / "scale-operator.log", "a") as log:
+            self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **given}, stderr=log)
 
     def number(self, name: str) -> float:
         """One of its metrics; NaN while it does not answer."""
@@ -173,7 +173,6 @@ class Operator:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.log.close()
 
 
 def writes(api: Api, leases: bool = False) -> dict[str, float]:
