@@ -18,7 +18,7 @@ from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
-from weir_placement.network.sites import bounding_sites, named
+from weir_placement.network.sites import named
 
 Algorithm = Callable[[Ledger, PlanSpace], tuple[Step | None, float]]
 
@@ -65,6 +65,10 @@ def hierarchical(
             running = {n for s in space.signatures for n in ledger.advertised.get(s, {})}
             chosen = {s.node for s in steps(full)} | running
             again = place_query(ledger, space, route_sites(hierarchy, problem, space, chosen))
+            if isinstance(again, Placement) and refine:
+                near = {s.node for s in steps(again.root)} | running
+                near |= {m for n in near for m in hierarchy.of[0][n].members}
+                again = place_query(ledger, space, route_sites(hierarchy, problem, space, near))
             if isinstance(again, Placement) or isinstance(placed, Refusal):
                 return again
         return placed
@@ -78,7 +82,6 @@ def hierarchical(
         time_limit=time_limit,
         reuse=reuses(options),
         rounds=1 if refine else 0,
-        sites=bounding_sites,
         extra=extra,
     )
 

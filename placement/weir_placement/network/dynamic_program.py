@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,12 +120,17 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
     present,
     shared,
     place,
+    charge_start,
+    charge_from,
+    charge_to,
+    charge_weight,
     produced,
     available,
     chosen,
     source,
 ):
     streams, nodes = present.shape
+    row = np.empty(nodes)
     for t in range(streams):
         for n in range(nodes):
             produced[t, n] = present[t, n]
@@ -141,14 +146,22 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
         for n in range(nodes):
             available[t, n] = produced[t, n]
             source[t, n] = n
+        charge = charge_start[t]
         for m in range(nodes):
             cost = produced[t, m]
             if cost == np.inf:
                 continue
             for n in range(nodes):
+                row[n] = rate[t] * latency[m, n]
+            while charge < charge_start[t + 1] and charge_from[charge] < m:
+                charge += 1
+            while charge < charge_start[t + 1] and charge_from[charge] == m:
+                row[charge_to[charge]] = charge_weight[charge] * latency[m, charge_to[charge]]
+                charge += 1
+            for n in range(nodes):
                 if carried[t] > limit[m, n]:
                     continue
-                arrives = cost + rate[t] * latency[m, n]
+                arrives = cost + row[n]
                 # a stream stays where it is unless moving it is better by more than rounding
                 if arrives < available[t, n] * (1.0 - 1e-12):
                     available[t, n] = arrives
@@ -159,6 +172,16 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                 source[t, n] = shared[t, n]
 
 
+class Charges(NamedTuple):
+    """Single flows whose weight is not their stream's: those of stream t are start[t] .. start[t + 1] - 1,
+    in the order of `source`; each costs `weight` [bytes/s] times the latency from source to target."""
+
+    start: Ints
+    source: Ints
+    target: Ints
+    weight: Floats
+
+
 def solve(
     ways: Ways,
     latency: Floats,
@@ -167,6 +190,7 @@ def solve(
     limit: Floats | None = None,
     shared: Ints | None = None,
     weight: Floats | None = None,
+    charges: Charges | None = None,
 ) -> Table:
     """Runs the program.
 
@@ -180,6 +204,7 @@ def solve(
         shared: shape (T, N): the node from which a stream flows to a node already, at no more cost,
             -1: it does not.
         weight: shape (T,): what a second of latency costs each stream; None: its bytes/s.
+        charges: flows that cost something else.
 
     >>> one_join = Ways(np.array([8.0, 2.0, 1.0]), np.array([0, 0, 0, 1]), np.array([0, 2]),
     ...                 np.array([0, 1]), np.zeros(1), np.zeros(1))
@@ -204,12 +229,19 @@ def solve(
         present,
         np.full(shape, -1) if shared is None else shared,
         place,
+        *(charges if charges is not None else _no_charges(ways.streams)),
         table.produced,
         table.available,
         table.way,
         table.source,
     )
     return table
+
+
+@lru_cache(maxsize=64)
+def _no_charges(streams: int) -> Charges:
+    none = np.zeros(0, np.int64)
+    return Charges(np.zeros(streams + 1, np.int64), none, none, np.zeros(0))
 
 
 def delivered(table: Table, sinks: Ints) -> tuple[float, int, int]:

@@ -16,7 +16,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, place_query
-from weir_placement.network.sites import bounding_sites, exact_sites
+from weir_placement.network.sites import exact_sites
 
 
 def exact_dp(
@@ -35,5 +35,4 @@ def exact_dp(
         seed=seed,
         time_limit=time_limit,
         reuse=reuses(options),
-        sites=bounding_sites,
     )

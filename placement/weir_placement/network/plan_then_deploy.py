@@ -13,7 +13,7 @@ from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, latencies, place_query, sinks_of
-from weir_placement.network.sites import bounding_sites, exact_sites
+from weir_placement.network.sites import exact_sites
 
 LARGEST = 5000
 """Nodes up to which coordinates are computed from the whole latency matrix."""
@@ -46,7 +46,6 @@ def plan_then_deploy(
         seed=seed,
         time_limit=time_limit,
         rounds=0,
-        sites=bounding_sites,
     )
 
 
@@ -96,7 +95,6 @@ def relaxation(
         seed=seed,
         time_limit=time_limit,
         rounds=0,
-        sites=bounding_sites,
     )
 
 

@@ -8,17 +8,19 @@ from time import perf_counter
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Objective, Problem, Query
 from weir_placement.network.bound import lower_bound
-from weir_placement.network.dynamic_program import Ints
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.single import Placement, Refusal, query_plan
-from weir_placement.network.sites import all_sites
 
 Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
 """Plans one query given what runs."""
 
 MAX_ROUNDS = 5
 """Of re-planning every query given the others."""
+
+
+BOUND_SECONDS = 0.5
+"""The bound gets at least so long, and twice as long as the plan took."""
 
 
 def reuses(options: Mapping[str, str]) -> bool:
@@ -107,7 +109,6 @@ def result(
     time_limit: float,
     reuse: bool = False,
     rounds: int = MAX_ROUNDS,
-    sites: Callable[[Problem, PlanSpace], Ints] = all_sites,
     extra: Mapping[str, object] | None = None,
 ) -> Result:
     """Plans every query with `planner` and says how good the whole is known to be."""
@@ -116,8 +117,9 @@ def result(
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name]) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
-    deadline = started + time_limit
-    bound = lower_bound(problem, [spaces[name] for name in order], sites, value, deadline)
+    planned = perf_counter()
+    deadline = min(started + time_limit, planned + max(BOUND_SECONDS, 2.0 * (planned - started)))
+    bound = lower_bound(problem, [spaces[name] for name in order], value, deadline)
     return Result(
         plan=plan,
         strategy=strategy,

@@ -26,17 +26,8 @@ def all_sites(problem: Problem, space: PlanSpace) -> Ints:
     return np.arange(len(problem.cluster))
 
 
-BOUNDED = 1024
-"""Nodes up to which the bound looks at every node."""
-
-
-def bounding_sites(problem: Problem, space: PlanSpace) -> Ints:
-    """Nodes enough for a bound: every one, or, of nodes in one group of the network that no one names,
-    one: without capacities they are alike."""
-    if len(problem.cluster) <= BOUNDED:
-        return all_sites(problem, space)
-    _, first = np.unique(problem.cluster.network.group, return_index=True)
-    return np.array(sorted({*map(int, first), *named(problem, space)}), np.int64)
+EVERY = 1024
+"""Nodes up to which the exact program looks at every node."""
 
 
 def exact_sites(ledger: Ledger, space: PlanSpace) -> Ints:
@@ -44,7 +35,7 @@ def exact_sites(ledger: Ledger, space: PlanSpace) -> Ints:
     where streams of the query run, and of each group of the network the node with the most free CPU and
     the one with the most free memory: without capacities the nodes of a group are alike."""
     problem = ledger.problem
-    if len(problem.cluster) <= BOUNDED:
+    if len(problem.cluster) <= EVERY:
         return all_sites(problem, space)
     group = problem.cluster.network.group
     found = named(problem, space)
