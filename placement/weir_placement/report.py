@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any
@@ -25,6 +25,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
     """The plan and what it says about itself; rates and loads at the profile (x = 1), with a profile set
     at its binding point. Units: [tuples/s], [CPU-us/s], [bytes], [bytes/s], [s]."""
     evaluation = evaluate(problem, result.plan)
+    sharers = _sharers(result.plan)
     value, bound = finite(result.value), finite(result.bound)
     return {
         "apiVersion": API_VERSION,
@@ -42,7 +43,9 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "binding": evaluation.binding.name if evaluation.binding else None,
         "bindingShare": finite(evaluation.binding.share) if evaluation.binding else None,
         "infeasible": list(evaluation.reasons),
-        "queries": [_query(problem, result.plan, placed, evaluation) for placed in result.plan.queries]
+        "queries": [
+            _query(problem, result.plan, placed, evaluation, sharers) for placed in result.plan.queries
+        ]
         + [_rejected(r.query, r.reason) for r in result.plan.rejected],
         "flows": [
             {
@@ -78,7 +81,21 @@ def _operator_id(query: Query, op: str) -> str:
     return f"{query.name.rsplit('/', 1)[-1]}/{op}"
 
 
-def _query(problem: Problem, plan: Plan, placed: QueryPlan, evaluation: Evaluation) -> dict[str, Any]:
+Sharers = Mapping[str, Sequence[str]]
+"""Key of a shared operator -> its full names, `namespace/query/operator`."""
+
+
+def _sharers(plan: Plan) -> Sharers:
+    found: dict[str, list[str]] = {}
+    for placed in plan.queries:
+        for op, key in placed.shared.items():
+            found.setdefault(key, []).append(f"{placed.query.name}/{op}")
+    return found
+
+
+def _query(
+    problem: Problem, plan: Plan, placed: QueryPlan, evaluation: Evaluation, sharers: Sharers
+) -> dict[str, Any]:
     query = placed.query
     return {
         "name": query.name,
@@ -88,7 +105,7 @@ def _query(problem: Problem, plan: Plan, placed: QueryPlan, evaluation: Evaluati
         "latencySeconds": evaluation.latency[query.name],
         "origins": dict(placed.origins),
         "sink": placed.sink or None,
-        "operators": [_operator(problem, placed, op, evaluation) for op in query.operators],
+        "operators": [_operator(problem, placed, op, evaluation, sharers) for op in query.operators],
     }
 
 
@@ -103,11 +120,14 @@ def _rejected(name: str, reason: str) -> dict[str, Any]:
     }
 
 
-def _operator(problem: Problem, placed: QueryPlan, op: Operator, evaluation: Evaluation) -> dict[str, Any]:
+def _operator(
+    problem: Problem, placed: QueryPlan, op: Operator, evaluation: Evaluation, sharers: Sharers
+) -> dict[str, Any]:
     query = placed.query
     inputs = [evaluation.operators[query.name, name] for name in op.inputs]
     output = evaluation.operators[query.name, op.id]
     rule = RULES[op.kind]
+    own = f"{query.name}/{op.id}"
     written = next((q for q in problem.queries if q.name == query.name), query)
     original = next((o for o in written.operators if o.id == op.id), None)
     rewritten = original is None or replace(original, inputs=op.inputs, origin=op.origin) != op
@@ -117,7 +137,7 @@ def _operator(problem: Problem, placed: QueryPlan, op: Operator, evaluation: Eva
         "inputs": [query.sources.get(name) or _operator_id(query, name) for name in op.inputs],
         "aliases": [name if name in query.sources else None for name in op.inputs],
         "node": placed.nodes[op.id],
-        "sharedWith": [],
+        "sharedWith": [n for n in sharers.get(placed.shared.get(op.id, ""), ()) if n != own],
         "inputRate": [flow.rate(1.0) for flow in inputs],
         "outputRate": output.rate(1.0),
         "cpu": rule.cpu(op, inputs, output.rate)(1.0),
@@ -162,7 +182,7 @@ def read_plan(problem: Problem, document: Mapping[str, Any]) -> Plan:
 
 def _read_query(problem: Problem, query: Query, entry: Mapping[str, Any]) -> QueryPlan:
     written = {op.id: op for op in query.operators}
-    operators, nodes = [], {}
+    operators, nodes, shared = [], {}, {}
     for item in entry["operators"]:
         name = item["id"].split("/", 1)[1]
         inputs = tuple(
@@ -178,11 +198,13 @@ def _read_query(problem: Problem, query: Query, entry: Mapping[str, Any]) -> Que
             )
         operators.append(op)
         nodes[name] = item["node"]
+        if item.get("sharedWith"):
+            shared[name] = min([f"{query.name}/{name}", *item["sharedWith"]])
     sink = entry.get("sink") or ""
     for node in (*nodes.values(), *entry["origins"].values(), *([sink] if sink else [])):
         if node not in problem.cluster.index:
             raise ValueError(f"the plan uses node {node}, which the manifests do not have")
-    return QueryPlan(replace(query, operators=tuple(operators)), nodes, dict(entry["origins"]), sink)
+    return QueryPlan(replace(query, operators=tuple(operators)), nodes, dict(entry["origins"]), sink, shared)
 
 
 def _read_operator(fields: Mapping[str, Any]) -> Operator:

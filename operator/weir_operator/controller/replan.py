@@ -92,7 +92,8 @@ class Round:
             objective=policy.objective,
             seed=policy.strategy.seed,
             time_limit=policy.strategy.time_limit,
-            options=policy.strategy.parameters,
+            # each query's fragments are its own: a plan that counts shared ones once would overload nodes
+            options={k: v for k, v in policy.strategy.parameters.items() if k != "reuse"},
         )
         plans = {p.query.name: p for p in result.plan.queries}
         reasons = {r.query: r.reason for r in result.plan.rejected}

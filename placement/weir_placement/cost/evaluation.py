@@ -12,7 +12,7 @@ from weir_placement.cost.flows import flows_of, fragment_ends, hops, scaled
 from weir_placement.cost.latency import longest_path
 from weir_placement.cost.load import Load, total
 from weir_placement.cost.rules import RULES, Flow
-from weir_placement.model.plan import Plan
+from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
 
 TOLERANCE = 1e-9
@@ -101,16 +101,37 @@ class NodeLoads:
     ingress: Load = field(default_factory=lambda: Load.of(0.0))
 
 
-def stream_name(plan_query_sources: Mapping[str, str], query: str, producer: str) -> str:
-    """A stream's name across queries: that of the source, or `query/operator`."""
-    return plan_query_sources.get(producer) or f"{query}/{producer}"
-
-
 @dataclass
 class _PointLoads:
     nodes: dict[str, NodeLoads]
     links: dict[tuple[str, str, str], Load]
     operators: dict[tuple[str, str], Flow]
+
+
+class _Sharing:
+    """Which operators of a plan stand for others: the first query that has a shared one counts it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.first: dict[str, tuple[str, str]] = {}  # key -> (query, operator)
+        self.ends: set[tuple[str, str]] = set()  # what ends fragments, each once
+        for placed in plan.queries:
+            for op, key in placed.shared.items():
+                self.first.setdefault(key, (placed.query.name, op))
+        for placed in plan.queries:
+            self.ends.update(self.of(placed, end) for end in fragment_ends(placed))
+
+    def of(self, placed: QueryPlan, op: str) -> tuple[str, str]:
+        """(query, operator) that counts for an operator."""
+        key = placed.shared.get(op)
+        return self.first[key] if key is not None else (placed.query.name, op)
+
+    def counts(self, placed: QueryPlan, op: str) -> bool:
+        """Whether an operator counts itself."""
+        return self.of(placed, op) == (placed.query.name, op)
+
+    def stream(self, placed: QueryPlan, producer: str) -> str:
+        """A stream's name across queries: that of the source, or `query/operator`."""
+        return placed.query.sources.get(producer) or "/".join(self.of(placed, producer))
 
 
 def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _PointLoads:
@@ -119,30 +140,35 @@ def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _Point
     links: dict[tuple[str, str, str], Load] = {}
     operators: dict[tuple[str, str], Flow] = {}
     overheads = problem.overheads
+    sharing = _Sharing(plan)
+    written: set[str] = set()
     for placed in plan.queries:
         query = placed.query
         flows = flows_of(query, problem.streams, rates)
         operators.update({(query.name, name): flow for name, flow in flows.items()})
         for op in query.operators:
+            if not sharing.counts(placed, op.id):
+                continue
             inputs = [flows[i] for i in op.inputs]
             node = nodes[placed.nodes[op.id]]
             node.cpu = node.cpu + RULES[op.kind].cpu(op, inputs, flows[op.id].rate)
             node.memory = node.memory + RULES[op.kind].memory(op, inputs)
-        written: set[str] = set()
+            if (query.name, op.id) in sharing.ends:
+                node.cpu = node.cpu + Load.of(overheads.fragment_cpu)
+                node.memory = node.memory + Load.of(overheads.fragment_memory)
         for hop in hops(placed):
-            name = stream_name(query.sources, query.name, hop.producer)
+            name = sharing.stream(placed, hop.producer)
             if hop.source != hop.target:
                 links[name, hop.source, hop.target] = flows[hop.producer].bytes
-            if hop.exchange and overheads.exchange_cost:
+            if hop.consumer and not sharing.counts(placed, hop.consumer):
+                continue
+            ends = hop.producer not in query.sources and sharing.of(placed, hop.producer) in sharing.ends
+            if (hop.exchange or (ends and hop.consumer)) and overheads.exchange_cost:
                 cost = flows[hop.producer].rate.times(overheads.exchange_cost)
                 nodes[hop.target].cpu = nodes[hop.target].cpu + cost
-                if hop.producer not in written:
-                    written.add(hop.producer)
+                if name not in written:
+                    written.add(name)
                     nodes[hop.source].cpu = nodes[hop.source].cpu + cost
-        for end in fragment_ends(placed):
-            node = nodes[placed.nodes[end]]
-            node.cpu = node.cpu + Load.of(overheads.fragment_cpu)
-            node.memory = node.memory + Load.of(overheads.fragment_memory)
     for (_, source, target), load in links.items():
         nodes[source].egress = nodes[source].egress + load
         nodes[target].ingress = nodes[target].ingress + load
@@ -230,7 +256,7 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
         operators=points[binding].operators,
         links=points[binding].links,
         network_usage=sum(_usage(problem, p.links) for p in points) / len(points),
-        fragments=sum(len(fragment_ends(q)) for q in plan.queries),
+        fragments=len(_Sharing(plan).ends),
         moves=sum(
             force.get((q.query.name, op), node) != node for q in plan.queries for op, node in q.nodes.items()
         ),

@@ -70,7 +70,8 @@ def hops(plan: QueryPlan) -> list[Hop]:
         ends = len(consumers) > 1
         for op in consumers:
             target = plan.nodes[op.id]
-            result.append(Hop(producer, source, target, op.id, not is_source and (ends or target != source)))
+            leaves = ends or target != source or leaves_sharing(plan, producer, op.id)
+            result.append(Hop(producer, source, target, op.id, not is_source and leaves))
     if plan.sink:
         last = output(plan.query)
         source = plan.origins[last] if last in plan.query.sources else plan.nodes[last]
@@ -78,8 +79,14 @@ def hops(plan: QueryPlan) -> list[Hop]:
     return result
 
 
+def leaves_sharing(plan: QueryPlan, producer: str, consumer: str) -> bool:
+    """Whether an operator shared with other queries is read here by one that is not."""
+    return producer in plan.shared and consumer not in plan.shared
+
+
 def fragment_ends(plan: QueryPlan) -> list[str]:
-    """Operators whose output ends a fragment: it is delivered, has several readers or leaves the node."""
+    """Operators whose output ends a fragment: it is delivered, has several readers (of this query or of
+    those it is shared with) or leaves the node."""
     consumers = readers(plan.query)
     last = plan.query.operators[-1].id if plan.query.operators else ""
     return [
@@ -88,4 +95,5 @@ def fragment_ends(plan: QueryPlan) -> list[str]:
         if op.id == last
         or len(consumers[op.id]) > 1
         or any(plan.nodes[c.id] != plan.nodes[op.id] for c in consumers[op.id])
+        or any(leaves_sharing(plan, op.id, c.id) for c in consumers[op.id])
     ]

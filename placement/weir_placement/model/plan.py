@@ -18,12 +18,15 @@ class QueryPlan:
 
     `query.operators` are the rewritten ones; `nodes` maps operator id -> node name; `origins` maps
     source alias -> the node where the stream enters; `sink` is the delivery node ("" when anywhere).
+    `shared` maps operator id -> a key: operators of several queries that have one key are one operator
+    on one node, which runs and sends once for all of them; all that is below it is shared too.
     """
 
     query: Query
     nodes: Mapping[str, str]
     origins: Mapping[str, str]
     sink: str = ""
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,16 @@ class PlanSpace:
         own = (s if t in self.aliases else f"{self.query.name}:{s}" for t, s in enumerate(self.signatures))
         return replace(self, signatures=tuple(own))
 
+    def made(self, root: Step) -> dict[str, tuple[str, int]]:
+        """Operator of a plan tree -> (signature of the stream that its way makes, its place in the way)."""
+        found: dict[str, tuple[str, int]] = {}
+        pending = [root]
+        for step in pending:
+            pending += step.inputs
+            for n, op in enumerate(self.recipes[step.way] if step.way >= 0 else ()):
+                found[op.id] = self.signatures[step.stream], n
+        return found
+
     def operators(self, step: Step) -> tuple[tuple[Operator, ...], dict[str, int], dict[str, int]]:
         """A plan tree as operators in topological order, with the node of each operator and alias."""
         result: list[Operator] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 
 from weir_placement.model.plan import Plan, Rejection, Result
@@ -54,14 +55,37 @@ def plan_all(
     problem: Problem, planner: Planner, deadline: float, rounds: int = MAX_ROUNDS, reuse: bool = True
 ) -> tuple[Ledger, dict[str, Placement], list[Rejection], dict[str, PlanSpace]]:
     """Queries by priority, then by name; then rounds in which each is taken out and planned again,
-    kept only where the whole gets better."""
+    kept only where the whole gets better.
+
+    With reuse from two starts, each query reading what runs already and each for itself; the better
+    end is taken, so that sharing is never dearer than not to share.
+    """
+    reasons = {query.name: refused(problem, query) for query in problem.queries}
+    spaces = plan_spaces(problem, (query for query in problem.queries if not reasons[query.name]))
+    private = {name: space.private() for name, space in spaces.items()}
+    starts = [_place_all(problem, planner, reasons, spaces if reuse else private)]
+    if reuse and len(spaces) > 1:
+        _, alone, rejected = _place_all(problem, planner, reasons, private)
+        ledger = Ledger(problem)
+        placed = {name: replace(found, space=spaces[name]) for name, found in alone.items()}
+        for found in placed.values():
+            ledger.add(found.space, found.root, found.sink)
+        starts.append((ledger, placed, rejected))
+    for ledger, placed, _ in starts:
+        for _ in range(rounds if len(placed) > 1 else 0):
+            if not _improve(ledger, placed, planner, deadline):
+                break
+    ledger, placed, rejected = min(starts, key=lambda start: (len(start[2]), start[0].usage))
+    return ledger, placed, rejected, spaces if reuse else private
+
+
+def _place_all(
+    problem: Problem, planner: Planner, reasons: Mapping[str, str], spaces: Mapping[str, PlanSpace]
+) -> tuple[Ledger, dict[str, Placement], list[Rejection]]:
+    """Each query given those before it."""
     ledger = Ledger(problem)
     placed: dict[str, Placement] = {}
     rejected: list[Rejection] = []
-    reasons = {query.name: refused(problem, query) for query in problem.queries}
-    spaces = plan_spaces(problem, (query for query in problem.queries if not reasons[query.name]))
-    if not reuse:
-        spaces = {name: space.private() for name, space in spaces.items()}
     for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
         reason = reasons[query.name]
         if not reason:
@@ -73,10 +97,7 @@ def plan_all(
                 continue
             reason = found.reason
         rejected.append(Rejection(query.name, reason))
-    for _ in range(rounds if len(placed) > 1 else 0):
-        if not _improve(ledger, placed, planner, deadline):
-            break
-    return ledger, placed, rejected, spaces
+    return ledger, placed, rejected
 
 
 def _improve(ledger: Ledger, placed: dict[str, Placement], planner: Planner, deadline: float) -> bool:
@@ -115,7 +136,7 @@ def result(
     started = perf_counter()
     ledger, placed, rejected, spaces = plan_all(problem, planner, started + time_limit, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
-    plan = Plan(tuple(query_plan(problem, placed[name]) for name in order), tuple(rejected))
+    plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
     planned = perf_counter()
     deadline = min(started + time_limit, planned + max(BOUND_SECONDS, 2.0 * (planned - started)))

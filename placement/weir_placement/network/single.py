@@ -249,15 +249,21 @@ def _blocked(ledger: Ledger, space: PlanSpace, sites: Ints, table: Table) -> str
     return f"query {space.query.name}: no path with enough bandwidth from its sources to its sink"
 
 
-def query_plan(problem: Problem, placed: Placement) -> QueryPlan:
-    """The placement as the model's plan."""
+def query_plan(problem: Problem, placed: Placement, ledger: Ledger | None = None) -> QueryPlan:
+    """The placement as the model's plan; with a ledger it says what other plans there share."""
     cluster = problem.cluster.nodes
     operators, nodes, origins = placed.space.operators(placed.root)
+    shared = {}
+    if ledger is not None:
+        made = placed.space.made(placed.root)
+        users = {op: ledger.operators.get((made[op][0], node), 0) for op, node in nodes.items()}
+        shared = {op: f"{made[op][0]}:{made[op][1]}@{nodes[op]}" for op in nodes if users[op] > 1}
     return QueryPlan(
         query=replace(placed.space.query, operators=operators),
         nodes={op: cluster[n].name for op, n in nodes.items()},
         origins={alias: cluster[n].name for alias, n in origins.items()},
         sink="" if placed.sink < 0 else cluster[placed.sink].name,
+        shared=shared,
     )
 
 
