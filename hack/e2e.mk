@@ -25,4 +25,4 @@ e2e: env cluster ## every test that needs the cluster
 
 scale: env ## the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign pods, simulated by kwok
 	@bash -c 'source hack/lib.sh; source hack/cluster/tools.sh; build_kubernetes; ensure_kwok'
-	@$(PY) -m tests.scale.scale
+	@KUBECONFIG=$${WEIR_CACHE:-$$HOME/.cache/weir}/kubeconfig-scale $(PY) -m tests.scale.scale

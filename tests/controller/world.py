@@ -146,7 +146,9 @@ class FakeCluster:
             if process.terminating:
                 self.processes[key] = replace(process, state="stopped")
             elif process.wanted_node not in self.full_nodes:
-                self.processes[key] = replace(process, state="starting", node=process.wanted_node)
+                self.processes[key] = replace(
+                    process, state="starting", node=process.wanted_node, no_room=False
+                )
             return
         mine = lease is not None and lease.epoch == process.epoch and not lease.released
         if mine and lease and (process.terminating or (lease.handover or 0) > process.epoch):
@@ -189,6 +191,7 @@ class FakeCluster:
                     node="" if full else action.spec.node,
                     wanted_node=action.spec.node,
                     state="pending" if full else "starting",
+                    no_room=full,
                     since=self.time,
                     build=action.build,
                     message="standby" if action.spec.standby else "",

@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
@@ -52,12 +51,10 @@ def kwokctl(*arguments: str) -> None:
 @contextmanager
 def simulated() -> Iterator[Api]:
     """A control plane as processes of this machine; gone afterwards."""
-    kubeconfig = Path(tempfile.mkdtemp()) / "kubeconfig"
-    os.environ["KUBECONFIG"] = str(kubeconfig)
+    kubeconfig = os.environ["KUBECONFIG"]  # the client reads it when it is imported
     kube, programs = str(CACHE / "bin" / "kube"), ("apiserver", "controller-manager", "scheduler")
     binaries = [f"--kube-{name}-binary={kube}" for name in programs]
     binaries += [f"--etcd-binary={CACHE}/bin/etcd", f"--kwok-controller-binary={CACHE}/bin/kwok"]
-    binaries += [f"--kubectl-binary={kube}"]
     kwokctl("create", "cluster", "--runtime=binary", f"--kubeconfig={kubeconfig}", "--wait=120s", *binaries)
     try:
         yield connect()
@@ -112,6 +109,27 @@ POLICY = {
     "kind": "PlacementPolicy",
     "metadata": {"name": "scale"},
     "spec": {"strategy": {"name": "greedy"}, "overheads": {"fragmentCpu": "100m", "fragmentMemory": "700Mi"}},
+}
+
+
+AMOUNT = {"storage": "1Gi"}
+VOLUME = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "exchange"},
+    "spec": {
+        "capacity": AMOUNT,
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "",
+        "hostPath": {"path": "/tmp"},
+        "claimRef": {"namespace": "default", "name": "weir-exchange"},
+    },
+}
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "weir-exchange", "namespace": "default"},
+    "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "resources": {"requests": AMOUNT}},
 }
 
 
@@ -217,6 +235,8 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
         list(pool.map(api.create, map(node, range(nodes))))
         list(pool.map(api.create, (foreign_pod(i, nodes) for i in range(pods))))
         api.create(POLICY)
+        api.create(VOLUME)
+        api.create(CLAIM)
         list(pool.map(api.create, map(stream, range(STREAMS))))
         list(pool.map(api.create, map(query, range(queries))))
     found: dict[str, float] = {}

@@ -133,7 +133,7 @@ def _unplaced(work: Work, group: Group) -> dict[str, str]:
     for name, spec in _in_force(work, group):
         for process in work.processes.get(spec.name, ()):
             waited = work.snapshot.now - process.since
-            here = process.state == "pending" and process.wanted_node == spec.node
+            here = process.no_room and process.wanted_node == spec.node
             if here and waited > work.settings.pending_grace:
                 result |= {f"{name}/{op.id}": spec.node for op in spec.operators}
     return result

@@ -8,6 +8,7 @@ from typing import Any
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses
+from weir_operator.controller.moves import Step
 from weir_operator.controller.record import Record
 from weir_operator.controller.work import Work, specs_of
 from weir_operator.controller.world import Asked, Fault
@@ -104,7 +105,7 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
             return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
         return Health(True, False, False, False, "Running", text)
     late = sorted(set(steps) - set(serving))
-    text = "; ".join(f"{f} is {steps[f].owner.state if steps[f].owner else steps[f].phase}" for f in late)  # type: ignore[union-attr]
+    text = "; ".join(f"{f} is {_standing(steps[f])}" for f in late)
     was_ready = any(
         c["type"] == "Ready" and c["status"] == "True"
         for c in work.world.statuses.get(name, {}).get("conditions", [])  # type: ignore[attr-defined]
@@ -112,6 +113,14 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     if moving and was_ready and set(late) <= set(moving):
         return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
     return Health(False, True, False, bool(moving), "FragmentsNotReady", text)
+
+
+def _standing(step: Step) -> str:
+    """How a fragment that does not serve stands, and why if that is known."""
+    if step.owner is None:
+        return step.phase
+    why = step.owner.message.strip().splitlines()
+    return f"{step.owner.state} ({why[-1][:300]})" if why else step.owner.state
 
 
 def _fault(work: Work, name: str, fault: Fault) -> Health:

@@ -32,6 +32,7 @@ class Process:
     restarts: int = 0
     message: str = ""  # the last error, or why it is pending
     terminating: bool = False  # told to stop (pod with a deletionTimestamp)
+    no_room: bool = False  # pending because its node has too little left of something
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ _RESOURCES: dict[str, tuple[str, str, bool]] = {
     "Pod": ("v1", "pods", True),
     "ConfigMap": ("v1", "configmaps", True),
     "ServiceAccount": ("v1", "serviceaccounts", True),
+    "PersistentVolume": ("v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", True),
     "ResourceQuota": ("v1", "resourcequotas", True),
     "LimitRange": ("v1", "limitranges", True),

@@ -11,6 +11,7 @@ from weir_operator.kube.times import seconds
 
 CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
 FENCED = 75  # the lease is another's
+FULL = ("Insufficient ", "Too many pods")  # what the scheduler says of a node without room for a pod
 
 
 def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: float | None) -> Process:
@@ -38,6 +39,7 @@ def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: f
         restarts=int(container.get("restartCount", 0)),
         message=message,
         terminating=terminating,
+        no_room=state == "pending" and any(words in message for words in FULL),
     )
 
 
