@@ -18,7 +18,7 @@ import numpy as np
 
 from weir_placement.model.problem import Problem
 from weir_placement.network.cells import Cells, cells_of
-from weir_placement.network.dynamic_program import Floats, Ints, Step, delivered, solve, tree
+from weir_placement.network.dynamic_program import Floats, Ints, Step, Table, delivered, solve, tree
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.shares import Shares
@@ -27,6 +27,12 @@ from weir_placement.network.sites import named
 
 ROUNDS = 100
 """Of moving shares and prices."""
+
+STEPS = 3e8
+"""Of the programs in all rounds, about a second."""
+
+OTHERS = 12
+"""Places of its last operator that are noted of each query."""
 
 PATIENCE = 5
 """Rounds without a better bound after which steps are shortened."""
@@ -45,7 +51,7 @@ def lower_bound(
     itself when no two queries can share a stream and no capacity binds. `value` is the best plan
     known, without which nothing moves. Stops at `deadline`.
     """
-    return _Relaxation(problem, spaces).bound(value, deadline, rounds)
+    return Relaxation(problem, spaces).bound(value, deadline, rounds)
 
 
 @dataclass
@@ -100,7 +106,13 @@ class _Prices:
         return found
 
 
-class _Relaxation:
+class Relaxation:
+    """The queries' programs with their shares and prices.
+
+    `seen[q]` are the plans (tree over nodes, sink) that query q had at some round; none where cells are
+    more than a node.
+    """
+
     def __init__(self, problem: Problem, spaces: Sequence[PlanSpace]) -> None:
         self.cells = cells_of(problem, sum(space.ways.streams for space in spaces))
         self.prices = _Prices(self.cells)
@@ -112,6 +124,7 @@ class _Relaxation:
             for n, end in enumerate(ends):
                 inside[-1].setdefault(int(self.cells.of[end]), []).append(cells + n)
         self.shares = Shares(spaces, self.cells.latency, inside)
+        self.seen: list[dict[tuple[Step, int], None]] = [{} for _ in spaces]
         empty = Ledger(problem)
         self.queries = [
             self._query(empty, space, share, ends)
@@ -140,6 +153,18 @@ class _Relaxation:
         place = np.where(fits[:, sites], 0.0, np.inf)
         sinks = np.array([position[int(s)] for s in sinks_of(problem, space)], np.int64)
         return _Query(space, sites, cells.with_ends(ends), present, place, sinks, share, loads)
+
+    @property
+    def rounds(self) -> int:
+        """As many as the work allows: a number that does not depend on the machine."""
+        sites = len(self.queries[0].sites)
+        steps_ = sum(query.space.ways.streams for query in self.queries) * sites * sites
+        return int(min(max(STEPS / max(steps_, 1), 5), ROUNDS))
+
+    @property
+    def binding(self) -> bool:
+        """Whether some capacity has got a price."""
+        return self.prices.worth() > 0.0
 
     def bound(self, value: float, deadline: float, rounds: int) -> float:
         """The best bound of so many rounds."""
@@ -187,7 +212,20 @@ class _Relaxation:
             if np.isfinite(cost):
                 total += cost
                 self._count(q, query, tree(table, ways, ways.streams - 1, node), sink)
+                self._note_others(q, query, table, sink)
         return total
+
+    def _note_others(self, q: int, query: _Query, table: Table, sink: int) -> None:
+        """In the first round, the cheapest plans whose last operator is on another node."""
+        if not self.cells.nodes or len(self.seen[q]) > 1:
+            return
+        last = query.space.ways.streams - 1
+        cost = table.produced[last]
+        if sink >= 0:
+            cost = cost + query.space.ways.bytes_per_second[last] * query.latency[:, sink]
+        for node in np.argsort(cost, kind="stable")[:OTHERS].tolist():
+            if np.isfinite(cost[node]):
+                self.seen[q][tree(table, query.space.ways, last, node), sink] = None
 
     def _tolls(self, query: _Query, unit: dict[str, Floats]) -> Floats:
         """Shape (sites, sites): the prices of a byte/s between cells."""
@@ -200,6 +238,8 @@ class _Relaxation:
     def _count(self, q: int, query: _Query, root: Step, sink: int) -> None:
         """Adds the loads of a query's plan, each at the query's share, and notes its flows."""
         load, cell = self.prices.load, query.sites
+        if self.cells.nodes:
+            self.seen[q][root, sink] = None
         hops = [(below, step.node) for step in steps(root) for below in step.inputs]
         if sink >= 0:
             hops.append((root, sink))

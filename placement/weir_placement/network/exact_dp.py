@@ -35,4 +35,5 @@ def exact_dp(
         seed=seed,
         time_limit=time_limit,
         reuse=reuses(options),
+        recombined=True,
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Objective, Problem, Query
-from weir_placement.network.bound import lower_bound
+from weir_placement.network.bound import Relaxation
+from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
+from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Placement, Refusal, query_plan
 
 Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
@@ -20,8 +22,11 @@ MAX_ROUNDS = 5
 """Of re-planning every query given the others."""
 
 
-BOUND_SECONDS = 0.5
-"""The bound gets at least so long, and twice as long as the plan took."""
+MOST_CHOICES = 24
+"""Plans of a query among which `recombine` chooses: those that were met last."""
+
+RECOMBINING = 1.0
+"""Of CP-SAT's deterministic seconds."""
 
 
 def reuses(options: Mapping[str, str]) -> bool:
@@ -130,17 +135,29 @@ def result(
     time_limit: float,
     reuse: bool = False,
     rounds: int = MAX_ROUNDS,
+    recombined: bool = False,
     extra: Mapping[str, object] | None = None,
 ) -> Result:
-    """Plans every query with `planner` and says how good the whole is known to be."""
+    """Plans every query with `planner` and says how good the whole is known to be.
+
+    `recombined`: where capacities bind and the bound leaves a gap, a plan is chosen anew for each query
+    among those met on the way to the bound, for all queries together.
+    """
     started = perf_counter()
-    ledger, placed, rejected, spaces = plan_all(problem, planner, started + time_limit, rounds, reuse)
+    deadline = started + time_limit
+    ledger, placed, rejected, spaces = plan_all(problem, planner, deadline, rounds, reuse)
+    order = [q.name for q in problem.queries if q.name in placed]
+    bound = 0.0
+    if order:
+        relaxation = Relaxation(problem, [spaces[name] for name in order])
+        bound = relaxation.bound(ledger.usage, deadline, relaxation.rounds)
+        gap = ledger.usage > bound * (1 + 1e-6)
+        if recombined and gap and relaxation.binding and perf_counter() < deadline:
+            seen = dict(zip(order, relaxation.seen, strict=True))
+            ledger, placed = _recombined(problem, ledger, placed, seen, planner, deadline, rounds, seed)
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
-    planned = perf_counter()
-    deadline = min(started + time_limit, planned + max(BOUND_SECONDS, 2.0 * (planned - started)))
-    bound = lower_bound(problem, [spaces[name] for name in order], value, deadline)
     return Result(
         plan=plan,
         strategy=strategy,
@@ -153,6 +170,35 @@ def result(
         seed=seed,
         extra=dict(extra or {}),
     )
+
+
+def _recombined(
+    problem: Problem,
+    ledger: Ledger,
+    placed: dict[str, Placement],
+    seen: Mapping[str, Iterable[tuple[Step, int]]],
+    planner: Planner,
+    deadline: float,
+    rounds: int,
+    seed: int,
+) -> tuple[Ledger, dict[str, Placement]]:
+    """The best of the plans seen, improved in rounds, if that is better than what there is."""
+    choices = {}
+    for name, old in placed.items():
+        others = [Placement(old.space, root, sink, 0.0) for root, sink in seen[name]]
+        choices[name] = [old, *candidates(problem, old.space, others)[-MOST_CHOICES:]]
+    chosen = recombine(problem, choices, min(RECOMBINING, deadline - perf_counter()), seed)
+    if chosen is None:
+        return ledger, placed
+    fresh = Ledger(problem)
+    for found in chosen.values():
+        if next(fresh.overloads(found.space, found.root, found.sink), None) is not None:
+            return ledger, placed
+        fresh.add(found.space, found.root, found.sink)
+    for _ in range(rounds):
+        if not _improve(fresh, chosen, planner, deadline):
+            break
+    return (fresh, chosen) if fresh.usage < ledger.usage * (1 - 1e-9) else (ledger, placed)
 
 
 def examined(spaces: Sequence[PlanSpace], nodes: int) -> int:
