@@ -33,7 +33,7 @@ METRICS = 18080
 ZONES = 20
 STREAMS = 100
 WRITES = ("POST", "PUT", "PATCH", "DELETE", "APPLY")
-NOT_OURS = ("leases", "nodes", "events")  # kwok keeps nodes alive; leases are what may be written while idle
+NOT_OURS = ("leases", "nodes")  # kwok keeps nodes alive; leases are what may be written while idle
 Manifest = dict[str, Any]
 
 
@@ -55,6 +55,7 @@ def simulated() -> Iterator[Api]:
     kube, programs = str(CACHE / "bin" / "kube"), ("apiserver", "controller-manager", "scheduler")
     binaries = [f"--kube-{name}-binary={kube}" for name in programs]
     binaries += [f"--etcd-binary={CACHE}/bin/etcd", f"--kwok-controller-binary={CACHE}/bin/kwok"]
+    kwokctl("delete", "cluster")  # of a run that was killed
     kwokctl("create", "cluster", "--runtime=binary", f"--kubeconfig={kubeconfig}", "--wait=120s", *binaries)
     try:
         yield connect()
@@ -134,7 +135,7 @@ CLAIM = {
 
 
 class Drivers(threading.Thread):
-    """Takes the lease of every driver whose pod is ready."""
+    """Takes the lease of every driver whose pod is ready, and ends pods that sweep."""
 
     def __init__(self, api: Api) -> None:
         super().__init__(daemon=True)
@@ -146,6 +147,9 @@ class Drivers(threading.Thread):
             while True:
                 pods = list(self._api.list("Pod", selector=names.DRIVERS))
                 list(pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"]))
+                for sweep in self._api.list("Pod", selector=f"{names.ROLE}=sweep"):
+                    meta, done = sweep["metadata"], {"status": {"phase": "Succeeded"}}
+                    self._api.merge("Pod", meta["namespace"], meta["name"], done, "status")
                 time.sleep(1.0)
 
     def _take(self, pod: Manifest) -> None:
