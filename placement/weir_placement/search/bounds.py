@@ -15,17 +15,26 @@ if TYPE_CHECKING:
 
 MAX_LEAVES = 13
 PRECISION = 5e-4
+PLAIN, PACKED, PREPARE = range(3)
 
 
 @dataclass
 class Region:
-    """A node of the program: what its words say, and the selections that end on it."""
+    """A node of the program: what its words say, and what is chained right above it."""
 
-    kind: int  # 0 source, 1 region of joins, 2 aggregate, 3 sum
+    kind: int  # 0 source, 1 region of joins, 2 aggregate, 3 sum, 4 what another node gives
     words: list[int]
     numbers: list[float] = field(default_factory=list)
     parent: int = -1
     factor: float = 1.0
+    filters: list[int] = field(default_factory=list)
+    written_here: int = 0  # how many of the filters cannot run above the region of joins that reads this
+    projections: list[int] = field(default_factory=list)
+    readers: list[int] = field(default_factory=list)  # joins of that region which may read this first
+
+
+Sinking = list[tuple[int, bool]]
+"""Selections on their way down: item, and whether it was written below the joins that are next above."""
 
 
 class Regions:
@@ -37,26 +46,30 @@ class Regions:
 
     def __init__(self, encoding: Encoding):
         self.items = encoding.items
-        self.free = encoding.read("free")
+        self.free, self.readers = encoding.read("free"), encoding.reads
         self.own, self.sets = encoding.read("own"), encoding.read("set")
         self.nodes: list[Region] = []
         self.made: dict[int, int] = {}
-        self.waiting: dict[int, list[int]] = defaultdict(list)  # selections that sink onto an item
-        self.operators: list[tuple[int, int, int]] = []  # item, node, whether it may be anywhere above
+        self.operators: list[tuple[int, int]] = []  # item, the node whose whole output it reads
         self.possible = True
         for sink in encoding.sinks:
             self.visit(self.items[sink].children[0], [])
 
-    def visit(self, i: int, filters: list[int]) -> int:
+    def visit(self, i: int, filters: Sinking) -> int:
         """The node whose rate item i has at the least; `filters` were written above and sink onto it."""
         item = self.items[i]
         if item.kind == layout.FILTER and self.free[i]:
-            return self.visit(item.children[0], [*filters, i])
-        if i in self.made and not filters:
+            return self.visit(item.children[0], [*filters, (i, True)])
+        if self.readers[i] > 1 and filters:
+            return self.settle(self.add(Region(4, [self.visit(i, [])])), filters)
+        if i in self.made:
             return self.made[i]
         if item.kind == layout.PROJECT:
             node = self.visit(item.children[0], filters)
-            self.operators.append((i, node, 0))
+            if self.nodes[node].kind == 1:
+                self.operators.append((i, node))
+            else:
+                self.nodes[node].projections.append(i)
         elif item.kind == layout.JOIN:
             node = self.join_region(i, filters)
         else:
@@ -64,7 +77,7 @@ class Regions:
         self.made[i] = node
         return node
 
-    def held(self, i: int, filters: list[int]) -> int:
+    def held(self, i: int, filters: Sinking) -> int:
         """A source, an aggregate, a union, a selection that stays: selections stop on it."""
         item = self.items[i]
         children = [self.visit(c, []) for c in item.children]
@@ -77,25 +90,27 @@ class Regions:
             node = self.add(Region(2, [i, *children]))
         else:
             node = self.add(Region(3, [i, len(children), *children]))
-        self.settle(node, filters)
-        return node
+        return self.settle(node, filters)
 
-    def settle(self, node: int, filters: list[int]) -> None:
-        for f in filters:
+    def settle(self, number: int, filters: Sinking) -> int:
+        node = self.nodes[number]
+        for f, here in filters:
             op = self.items[f].op
             assert op is not None
-            self.nodes[node].factor *= op.selectivity
-            self.operators.append((f, node, 1))
+            node.factor *= op.selectivity
+            node.filters.append(f)
+            node.written_here += here
+        return number
 
     def add(self, region: Region) -> int:
         self.nodes.append(region)
         return len(self.nodes) - 1
 
-    def join_region(self, top: int, filters: list[int]) -> int:
+    def join_region(self, top: int, filters: Sinking) -> int:
         """Collects the joins below `top` that only free selections part from it."""
         joins: list[int] = []
         leaves: list[int] = []
-        sinking = list(filters)
+        sinking = [f for f, _ in filters]
 
         def collect(i: int) -> None:
             item = self.items[i]
@@ -122,16 +137,18 @@ class Regions:
                 several.append(f)
         if len(leaves) > MAX_LEAVES or any(e.bit_count() != 2 for e in ends):
             self.possible = False
-        nodes = [self.visit(leaf, onto[a]) for a, leaf in enumerate(leaves)]
+        nodes = [self.visit(leaf, [(f, False) for f in onto[a]]) for a, leaf in enumerate(leaves)]
         words = [len(leaves), *nodes, len(joins)]
         for j, end in zip(joins, ends, strict=True):
             words += [j, self.side(end, [e for e in ends if e is not end], len(leaves)), end]
         words.append(len(several))
         words += [sum(1 << a for a, m in enumerate(masks) if m & self.own[f]) for f in several]
+        words += [0, 0, 0]  # the list of connected sets
         selectivities = [op.selectivity for f in several if (op := self.items[f].op) is not None]
         region = self.add(Region(1, words, selectivities))
-        for node in nodes:
+        for a, node in enumerate(nodes):
             self.nodes[node].parent = region
+            self.nodes[node].readers = [j for j, end in zip(joins, ends, strict=True) if end >> a & 1]
         return region
 
     @staticmethod
@@ -147,22 +164,29 @@ class Regions:
                     grown = True
         return side
 
+    def chain(self, v: int, numbers: list[float]) -> list[int]:
+        """The words of `kernel.bound._chain`; what they point to goes to the end of `numbers`."""
+        node = self.nodes[v]
+        ops = [op for f in node.filters if (op := self.items[f].op) is not None]
+        here = node.written_here if node.readers else len(ops)
+        words = [v, here, len(ops), len(node.projections), len(node.readers), len(numbers)]
+        numbers += [min((op.cost for op in ops), default=0.0), *sorted(op.selectivity for op in ops)]
+        return [*words, *node.filters, *node.projections, *node.readers]
+
     def write(self, encoding: Encoding) -> bool:
         """Into the encoding's fields; false if it does not fit or a region is no tree of joins."""
-        head = 1 + 4 * len(self.nodes) + 1 + 4 * len(self.operators)
+        chains = [v for v, node in enumerate(self.nodes) if node.filters or node.projections]
+        head = 1 + 4 * len(self.nodes) + 1 + 2 * len(self.operators) + 1 + len(chains)
         words, numbers = [len(self.nodes)], list[float]()
         tail: list[int] = []
         for node in self.nodes:
             words += [node.kind, node.parent, head + len(tail), len(numbers)]
             tail += node.words
             numbers += [node.factor, *node.numbers]
-        words.append(len(self.operators))
-        for i, v, moving in self.operators:
-            op = self.items[i].op
-            assert op is not None
-            own = max(op.selectivity, 1e-12) if moving else 1.0
-            words += [i, v, moving, len(numbers)]
-            numbers.append(self.nodes[v].factor / own)
+        words += [len(self.operators), *(word for pair in self.operators for word in pair), len(chains)]
+        for v in chains:
+            words.append(head + len(tail))
+            tail += self.chain(v, numbers)
         words += tail
         if not self.possible or len(words) > encoding.length["regions"]:
             return False
@@ -181,16 +205,23 @@ def upper_bound(encoding: Encoding, known: float) -> float:
     """
     if known <= 0 or known >= HUGE or not Regions(encoding).write(encoding):
         return HUGE
-    if encoding.run(code.BOUND, reals=(known * (1 + 1e-9),)) > 1:
-        return known * (1 + 1e-9)
-    low, high = known, known * 1.02
-    while encoding.run(code.BOUND, reals=(high,)) <= 1:
+    if encoding.run(code.BOUND, PREPARE) == 0:
+        return HUGE
+
+    def impossible(x: float, how: int) -> bool:
+        return encoding.run(code.BOUND, how, reals=(x,)) > 1
+
+    least = known * (1 + 1e-9)
+    if impossible(least, PLAIN) or impossible(least, PACKED):
+        return least
+    low, high, how = known, known * 1.01, PACKED
+    while not impossible(high, how):
         low, high = high, high * 2
         if high > 1e12 * known:
             return HUGE
     while high > low * (1 + PRECISION):
         middle = (low * high) ** 0.5
-        if encoding.run(code.BOUND, reals=(middle,)) > 1:
+        if impossible(middle, how):
             high = middle
         else:
             low = middle

@@ -17,12 +17,15 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.compiled import searches
+from weir_placement.search.families import Family, families_of
 from weir_placement.search.item import HUGE, KIND, Item, aliases, costs_of, limited
 from weir_placement.search.kernel import layout
 
 MASK_BITS = 62
 VISITED_SIZE = 1 << 14
 """Words of the table of logical plans; half of them may be used."""
+SET_LIMIT = 1 << 14
+"""Most connected sets of streams, and most sets at all, that the upper bound looks at."""
 
 
 class Encoding:
@@ -94,6 +97,7 @@ class Encoding:
             (len(piece) - 1 for item in items for f in item.flows for piece in f.rate.pieces), default=1
         )
         words = max(1, -(-max((len(self._columns(q)) for q in range(len(self.queries))), default=1) // 63))
+        families = families_of(problem.cluster, [item.candidates for item in items if item.op])
         dims = {
             "items": n_items,
             "nodes": n_nodes,
@@ -110,13 +114,16 @@ class Encoding:
             "tabu_size": n_items * (n_nodes + n_items),
             "visited_size": visited,
             "path_size": 2 * visited + 16,
+            "families": len(families),
+            "set_limit": SET_LIMIT,
         }
-        self.dims = dims
+        self.dims, self.reads = dims, reads
         self._allocate(dims)
         self._fill_structure(reads, list(groups.values()))
         self._fill_masks(words)
         self._fill_costs()
         self._fill_cluster()
+        self._fill_families(families)
         self.write("random", [seed * 2654435761 % (1 << 62) + 1, 0])
 
     def _allocate(self, dims: dict[str, int]) -> None:
@@ -302,6 +309,22 @@ class Encoding:
                 for k, n in enumerate(nodes)
             ],
         )
+
+    def _fill_families(self, families: Sequence[Family]) -> None:
+        capacity = [n.cpu_capacity for n in self.problem.cluster.nodes]
+        outside = []
+        for family in families:
+            largest: dict[tuple[int, ...], float] = {}
+            for item in self.items:
+                key = tuple(item.candidates)
+                if key not in largest:
+                    rest = max((capacity[n] for n in key if n not in family.nodes), default=-1.0)
+                    largest[key] = limited(max(rest, family.threshold))
+                outside.append(largest[key])
+        self.write("largest_", [max((capacity[n] for n in i.candidates), default=0.0) for i in self.items])
+        self.write("family_outside_", outside)
+        self.write("family_capacity_", [limited(f.capacity) for f in families])
+        self.write("family_counts", [int(f.threshold >= 0) for f in families])
 
     def run(self, command: int, *numbers: int, reals: Sequence[float] = ()) -> float:
         """Calls the compiled code: up to three integers, four reals."""

@@ -1,63 +1,116 @@
 """How full the cluster is at least at x, whatever the logical plan and the placement.
 
-Two relaxations, jointly over all logical plans: the fullest operator on its best node (a bottleneck
-program), and all operators together on all nodes (a total-work program). Both are dynamic programs over
-the connected sets of streams of each region of joins (`bounds.Regions` writes them down), at rates with
-every selection pushed as far as it goes.
+Each family names some nodes and says how much they carry together. What must run on them (an operator
+whose load is more than any node outside carries) may not be more: summed up, or, above a threshold of
+size, counted, for a node of capacity c holds fewer than c / t operators larger than t. All nodes give the
+total-work bound, no node the bound by the largest operator. The least that any logical plan asks of a
+family is a dynamic program over the connected sets of streams of each region of joins (`bounds.Regions`
+writes them down), at rates with every selection pushed as far as it goes.
 """
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.evaluator import INFINITE
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import JOIN
 
 
 @jit
-def _best_node(st: State, i: int) -> float:
-    best = 0.0
-    for c in range(st.choice_first[i], st.choice_first[i + 1]):
-        best = max(best, st.cpu_[st.choice[c]])
-    return best
+def _edges(st: State, at: int) -> int:
+    """Position of a region's edges: words from `at` are m, the m leaves, the number of edges, then (item,
+    mask of the side of its first leaf, mask of both ends) for each, the number of selections over several
+    leaves, their masks, the number of connected sets, where they are listed, and where the rates of the
+    region's sets begin."""
+    return at + 2 + st.regions[at]
 
 
 @jit
-def _region(st: State, at: int, fl: int, node: int) -> float:
-    """The dynamic programs of one region; its rate. Adds to result[0] (total) and result[1] (fullest).
-
-    Words from `at`: leaves m, the m leaves, edges, then (item, mask of the side of its first leaf, mask of
-    both ends) for each, selections over several leaves, their masks. Numbers from `fl`: their selectivities.
-    """
+def connected_sets(st: State, at: int, start: int, base: int) -> int:
+    """Lists the connected sets of a region from `start` on, smaller ones first; where the list ends,
+    -1 if it does not fit."""
     m = st.regions[at]
     edges = st.regions[at + 1 + m]
-    e0 = at + 2 + m
-    filters = st.regions[e0 + 3 * edges]
-    f0 = e0 + 3 * edges + 1
-    size = 1 << m
-    for s in range(1, size):
-        rate, inside, leaves = 1.0, 0, 0
+    e0 = _edges(st, at)
+    tail = e0 + 3 * edges + 1 + st.regions[e0 + 3 * edges]
+    end = start
+    for s in range(1, 1 << m):
+        inside, leaves = 0, 0
         for a in range(m):
-            if s >> a & 1:
-                rate *= st.region_rate_[st.regions[at + 1 + a]]
-                leaves += 1
+            leaves += s >> a & 1
         for e in range(edges):
             ends = st.regions[e0 + 3 * e + 2]
             if s & ends == ends:
-                rate *= st.selectivity_[st.regions[e0 + 3 * e]]
                 inside += 1
+        if inside == leaves - 1:
+            if end == st.set_limit:
+                return -1
+            st.set_list[end] = s
+            end += 1
+    st.regions[tail] = end - start
+    st.regions[tail + 1] = start
+    st.regions[tail + 2] = base
+    return end
+
+
+@jit
+def _weight(st: State, f: int, i: int, load: float, size: float) -> float:
+    """What item i with this load asks of family f; f = -1 counts loads over `size`."""
+    if f < 0:
+        return 1.0 if load > size else 0.0
+    outside = st.family_outside_[f * st.items + i]
+    if load <= outside:
+        return 0.0
+    return load if st.family_counts[f] == 0 else 1.0
+
+
+@jit
+def _set_rates(st: State, at: int, fl: int) -> float:
+    """Rates of a region's connected sets at the present rates of its leaves; the rate of all."""
+    m = st.regions[at]
+    edges = st.regions[at + 1 + m]
+    e0 = _edges(st, at)
+    filters = st.regions[e0 + 3 * edges]
+    f0 = e0 + 3 * edges + 1
+    count, start, base = st.regions[f0 + filters], st.regions[f0 + filters + 1], st.regions[f0 + filters + 2]
+    for a in range(m):
+        st.set_rate_[base + (1 << a)] = st.region_rate_[st.regions[at + 1 + a]]
+    for k in range(start, start + count):
+        s = st.set_list[k]
+        if s & (s - 1) == 0:
+            continue
+        e = 0
+        while s & st.regions[e0 + 3 * e + 2] != st.regions[e0 + 3 * e + 2]:
+            e += 1
+        left = s & st.regions[e0 + 3 * e + 1]
+        right = s & ~left
+        rate = st.set_rate_[base + left] * st.set_rate_[base + right] * st.selectivity_[st.regions[e0 + 3 * e]]
         for f in range(filters):
             mask = st.regions[f0 + f]
-            if s & mask == mask:
+            if s & mask == mask and left & mask != mask and right & mask != mask:
                 rate *= st.region_number_[fl + f]
-        st.set_rate_[s] = rate
-        if inside != leaves - 1:
-            st.set_work_[s] = -1.0  # not connected
-            continue
-        if leaves == 1:
+        st.set_rate_[base + s] = rate
+        for a in range(m):
+            leaf = st.regions[at + 1 + a]
+            if s >> a & 1 and st.region_rate_[leaf] > 0:
+                st.region_shrink_[leaf] = min(st.region_shrink_[leaf], rate / st.region_rate_[leaf])
+    return st.set_rate_[base + (1 << m) - 1]
+
+
+@jit
+def _region(st: State, at: int, f: int, size: float) -> float:
+    """The least that any order of a region's joins asks of family f."""
+    m = st.regions[at]
+    edges = st.regions[at + 1 + m]
+    e0 = _edges(st, at)
+    f0 = e0 + 3 * edges + 1
+    filters = st.regions[f0 - 1]
+    count, start, base = st.regions[f0 + filters], st.regions[f0 + filters + 1], st.regions[f0 + filters + 2]
+    for k in range(start, start + count):
+        s = st.set_list[k]
+        if s & (s - 1) == 0:
             st.set_work_[s] = 0.0
-            st.set_full_[s] = 0.0
             continue
-        work, full = INFINITE, INFINITE
+        rate = st.set_rate_[base + s]
+        least = 1e300
         for e in range(edges):
             ends = st.regions[e0 + 3 * e + 2]
             if s & ends != ends:
@@ -65,79 +118,255 @@ def _region(st: State, at: int, fl: int, node: int) -> float:
             i = st.regions[e0 + 3 * e]
             left = s & st.regions[e0 + 3 * e + 1]
             right = s & ~left
-            if st.set_work_[left] < 0 or st.set_work_[right] < 0:
+            work = st.set_work_[left] + st.set_work_[right]
+            if work >= least:
                 continue
-            load = st.cost_[i] * (st.set_rate_[left] + st.set_rate_[right])
+            load = st.cost_[i] * (st.set_rate_[base + left] + st.set_rate_[base + right])
             if st.kind[i] == JOIN:
                 load += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * rate
-            work = min(work, st.set_work_[left] + st.set_work_[right] + load)
-            full = min(full, max(max(st.set_full_[left], st.set_full_[right]), load / _best_node(st, i)))
-        st.set_work_[s] = work
-        st.set_full_[s] = full
-        for a in range(m):
-            leaf = st.regions[at + 1 + a]
-            if s >> a & 1 and st.region_rate_[leaf] > 0:
-                st.region_shrink_[leaf] = min(st.region_shrink_[leaf], rate / st.region_rate_[leaf])
-    st.result_[0] += st.set_work_[size - 1]
-    st.result_[1] = max(st.result_[1], st.set_full_[size - 1])
-    return st.set_rate_[size - 1]
+            least = min(least, work + _weight(st, f, i, load, size))
+        st.set_work_[s] = least
+    return st.set_work_[(1 << m) - 1]
 
 
 @jit
-def fullness(st: State, x: float) -> float:
-    """At least this share of some node, or of all together, is used at x; over 1: no plan carries x.
+def _rates(st: State, s0: int, x: float) -> None:
+    """The least rates of the program's nodes at x in scenario s0, and how far operators may shrink.
 
     Region words: nodes of the program, then for each: kind (0 source, 1 region, 2 aggregate, 3 sum),
     parent, position of its words, of its numbers. A node's number 0 is the factor of the selections that
-    end on it; after the node's own words come its unary operators with a multiplier each.
+    end on it. Then follow the operators (item, node) that read what a node gives, and the positions of the
+    chains.
     """
     count = st.regions[0]
-    worst = 0.0
-    capacity = 0.0
+    for v in range(count):
+        st.region_shrink_[v] = 1.0
+    for v in range(count):
+        kind, at, fl = st.regions[1 + 4 * v], st.regions[3 + 4 * v], st.regions[4 + 4 * v]
+        raw = 0.0
+        if kind == 0:
+            raw = st.source_rate_[s0 * st.items + st.regions[at]] * x
+        elif kind == 1:
+            raw = _set_rates(st, at, fl + 1)
+        elif kind == 2:
+            i = st.regions[at]
+            raw = min(st.limit_[i], st.selectivity_[i] * st.region_rate_[st.regions[at + 1]])
+        elif kind == 4:
+            raw = st.region_rate_[st.regions[at]]
+        else:
+            for c in range(st.regions[at + 1]):
+                raw += st.region_rate_[st.regions[at + 2 + c]]
+        st.region_rate_[v] = raw * st.region_number_[fl]
+        st.region_raw_[v] = raw
+    for v in range(count - 1, -1, -1):
+        up = st.regions[2 + 4 * v]
+        if up >= 0:
+            st.region_shrink_[v] *= st.region_shrink_[up]
+
+
+@jit
+def _chain(st: State, at: int, f: int, size: float) -> float:
+    """The least that the selections and projections right above a source ask of family f.
+
+    The first k selections, the most selective first, run there, the others above the joins; k is at
+    least the number that were written there, and such that some join can read what they leave. Words:
+    node, that number, selections, projections, readers, position of the numbers, then these items;
+    numbers: the least cost of a selection, then selectivities, the smallest first.
+    """
+    v, least_k, filters = st.regions[at], st.regions[at + 1], st.regions[at + 2]
+    projections, readers, fl = st.regions[at + 3], st.regions[at + 4], st.regions[at + 5]
+    first = at + 6
+    cost = st.region_number_[fl]
+    deferred = 1e300
+    for j in range(filters):
+        i = st.regions[first + j]
+        load = st.cost_[i] * st.region_rate_[v] / max(st.selectivity_[i], 1e-12) * st.region_shrink_[v]
+        deferred = min(deferred, _weight(st, f, i, load, size))
+    rate = st.region_raw_[v]
+    chain = 0.0
+    best = 1e300
+    for k in range(filters + 1):
+        readable = k == filters
+        for j in range(readers):
+            i = st.regions[first + filters + projections + j]
+            readable = readable or st.cost_[i] * rate <= st.largest_[i]
+        if k >= least_k and readable:
+            total = chain
+            if k < filters:
+                total += (filters - k) * deferred
+            for j in range(projections):
+                i = st.regions[first + filters + j]
+                total += _weight(st, f, i, st.cost_[i] * rate, size)
+            best = min(best, total)
+        if k < filters:
+            least = 1e300
+            for j in range(filters):
+                least = min(least, _weight(st, f, st.regions[first + j], cost * rate, size))
+            chain += least
+            rate *= st.region_number_[fl + 1 + k]
+    return best
+
+
+@jit
+def asked(st: State, f: int, size: float) -> float:
+    """The least that any logical plan asks of family f at the present rates; for f = -1, how many
+    operators larger than `size` there are at least."""
+    count = st.regions[0]
+    total = 0.0
+    for v in range(count):
+        kind, at = st.regions[1 + 4 * v], st.regions[3 + 4 * v]
+        if kind == 1:
+            total += _region(st, at, f, size)
+        elif kind == 2:
+            i = st.regions[at]
+            total += _weight(st, f, i, st.cost_[i] * st.region_rate_[st.regions[at + 1]], size)
+        elif kind == 3:
+            i = st.regions[at]
+            total += _weight(st, f, i, st.cost_[i] * st.region_raw_[v], size)
+    at = 1 + 4 * count
+    for _ in range(st.regions[at]):
+        i, v = st.regions[at + 1], st.regions[at + 2]
+        total += _weight(st, f, i, st.cost_[i] * st.region_rate_[v], size)
+        at += 2
+    at += 1
+    for _ in range(st.regions[at]):
+        total += _chain(st, st.regions[at + 1], f, size)
+        at += 1
+    return total
+
+
+@jit
+def prepare(st: State) -> int:
+    """Lists the connected sets of every region; 0 if they do not fit."""
+    end = 0
+    base = 0
+    for v in range(st.regions[0]):
+        if st.regions[1 + 4 * v] == 1:
+            at = st.regions[3 + 4 * v]
+            if base + (1 << st.regions[at]) > st.set_limit:
+                return 0
+            end = connected_sets(st, at, end, base)
+            if end < 0:
+                return 0
+            base += 1 << st.regions[at]
+    return 1
+
+
+STEPS = 4000
+"""Of the packing: beyond, it is taken to be possible."""
+FINE = 1e-7
+
+
+@jit
+def _least_sizes(st: State, large: float, least: float, limit: int) -> int:
+    """pack_size: every logical plan has a k-th largest operator of at least the k-th of these sizes, down
+    to `least`; found by bisection on how many there must be over a size. How many sizes there are."""
+    count = 0
+    over, known = large, 0
+    while count < limit:
+        # the next step of the staircase below `over`, where `known` operators are larger
+        low, high = least, over
+        at_low = int(asked(st, -1, low))
+        if at_low <= known:
+            return count
+        while high > low * (1 + FINE):
+            middle = (low * high) ** 0.5
+            if int(asked(st, -1, middle)) > known:
+                low = middle
+            else:
+                high = middle
+        at_low = int(asked(st, -1, low))
+        for _ in range(at_low - known):
+            if count < limit:
+                st.pack_size_[count] = low
+                count += 1
+        over, known = low, at_low
+    return count
+
+
+@jit
+def _usable(st: State, smallest: float) -> float:
+    total = 0.0
     for n in range(st.nodes):
-        capacity += st.cpu_[n]
+        if st.left_[n] >= smallest:
+            total += st.left_[n]
+    return total
+
+
+@jit
+def may_pack(st: State) -> bool:
+    """Whether the least sizes of the large operators fit on the nodes, by branch and bound."""
+    large = 0.0
+    smallest = 1e300
+    for n in range(st.nodes):
+        st.left_[n] = st.cpu_[n]
+        large = max(large, st.cpu_[n])
+        if st.cpu_[n] > 0:
+            smallest = min(smallest, st.cpu_[n])
+    if large >= 1e300:
+        return True
+    count = _least_sizes(st, large, max(smallest / 8, large / 64), st.items)
+    rest = asked(st, 0, 0.0)  # the family of all nodes: total work
+    for k in range(count):
+        rest -= st.pack_size_[k]
+    st.pack_rest_[count] = max(rest, 0.0)
+    for k in range(count - 1, -1, -1):
+        st.pack_rest_[k] = st.pack_rest_[k + 1] + st.pack_size_[k]
+        st.pack_node[k] = -1
+    depth, steps = 0, 0
+    while depth >= 0:
+        if depth == count:
+            return True
+        size = st.pack_size_[depth]
+        n = st.pack_node[depth]
+        if n >= 0:
+            st.left_[n] += size
+        n += 1
+        while n < st.nodes and st.left_[n] < size:
+            n += 1
+        if n == st.nodes:
+            st.pack_node[depth] = -1
+            depth -= 1
+            continue
+        steps += 1
+        if steps > STEPS:
+            return True
+        st.pack_node[depth] = n
+        st.left_[n] -= size
+        same = False  # an item of equal size goes no further back; a node with equal room was tried
+        for other in range(n):
+            same = same or st.left_[other] == st.left_[n] + size
+        if depth > 0 and st.pack_size_[depth - 1] == size and n < st.pack_node[depth - 1]:
+            same = True
+        if same:
+            continue
+        after = st.pack_size_[depth + 1] if depth + 1 < count else 0.0
+        smallest = st.pack_size_[count - 1] if count > 0 and st.pack_rest_[count] <= 0 else 0.0
+        if _usable(st, min(after, smallest)) < st.pack_rest_[depth + 1] * (1 - 1e-12):
+            continue
+        depth += 1
+    return False
+
+
+@jit
+def fullness(st: State, x: float, packed: bool) -> float:
+    """At least this share of some family of nodes is used at x; over 1: no plan carries x.
+
+    It stops at the first family that is more than full. With `packed`, large operators are also packed.
+    """
+    worst = 0.0
     for p in range(st.points):
         s0 = 0
         while st.point[s0] != p:
             s0 += 1
-        st.result_[0] = 0.0
-        st.result_[1] = 0.0
-        for v in range(count):
-            st.region_shrink_[v] = 1.0
-        for v in range(count):
-            kind, at, fl = st.regions[1 + 4 * v], st.regions[3 + 4 * v], st.regions[4 + 4 * v]
-            raw = 0.0
-            if kind == 0:
-                raw = st.source_rate_[s0 * st.items + st.regions[at]] * x
-            elif kind == 1:
-                raw = _region(st, at, fl + 1, v)
-            elif kind == 2:
-                i = st.regions[at]
-                inner = st.region_rate_[st.regions[at + 1]]
-                raw = min(st.limit_[i], st.selectivity_[i] * inner)
-                load = st.cost_[i] * inner
-                st.result_[0] += load
-                st.result_[1] = max(st.result_[1], load / _best_node(st, i))
-            else:
-                i = st.regions[at]
-                for c in range(st.regions[at + 1]):
-                    raw += st.region_rate_[st.regions[at + 2 + c]]
-                st.result_[0] += st.cost_[i] * raw
-                st.result_[1] = max(st.result_[1], st.cost_[i] * raw / _best_node(st, i))
-            st.region_rate_[v] = raw * st.region_number_[fl]
-            st.region_raw_[v] = raw
-        for v in range(count - 1, -1, -1):
-            up = st.regions[2 + 4 * v]
-            if up >= 0:
-                st.region_shrink_[v] *= st.region_shrink_[up]
-        ops = st.regions[1 + 4 * count]
-        for k in range(ops):
-            at = 2 + 4 * count + 4 * k
-            i, v, moving, fl = st.regions[at], st.regions[at + 1], st.regions[at + 2], st.regions[at + 3]
-            load = st.cost_[i] * st.region_raw_[v] * st.region_number_[fl]
-            if moving:
-                load *= st.region_shrink_[v]
-            st.result_[0] += load
-            st.result_[1] = max(st.result_[1], load / _best_node(st, i))
-        worst = max(worst, max(st.result_[0] / capacity, st.result_[1]))
+        _rates(st, s0, x)
+        for f in range(st.families):
+            capacity = st.family_capacity_[f]
+            weight = asked(st, f, 0.0)
+            if weight > capacity:
+                return 2.0
+            if capacity > 0:
+                worst = max(worst, weight / capacity)
+        if packed and not may_pack(st):
+            return 2.0
     return worst

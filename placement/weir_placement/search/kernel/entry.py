@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.bound import fullness
+from weir_placement.search.kernel.bound import fullness, prepare
 from weir_placement.search.kernel.entry_codes import (
     ANNEAL,
     BOUND,
@@ -42,7 +42,7 @@ def run(st: State, command: int, a: int, b: int, c: int, w: float, x: float, y: 
     if command == REACTIVE:
         return reactive_tabu(st, a, w, b, x, y, c, z)
     if command == BOUND:
-        return fullness(st, w)
+        return prepare(st) if a == 2 else fullness(st, w, a == 1)
     if command == POLISH:
         return polish(st, a)
     rebuild(st)

@@ -28,6 +28,8 @@ DIMENSIONS = (
     "tabu_size",
     "visited_size",
     "path_size",
+    "families",
+    "set_limit",
 )
 NETWORK, OVERHEAD, LATENCY = 1, 2, 4
 """Bits of `flags`: some egress, ingress or link is limited; exchanges or fragments cost something;
@@ -75,6 +77,9 @@ INTS: tuple[tuple[str, str], ...] = (
     ("twin", "nodes"),  # equal numbers: nodes that can be exchanged
     ("out", "32"),
     ("regions", "items*32+64"),  # the program of `kernel.bound`
+    ("family_counts", "families"),  # 0: loads are summed up, 1: counted
+    ("pack_node", "items"),
+    ("set_list", "set_limit"),  # connected sets of streams
 )
 FLOATS: tuple[tuple[str, str], ...] = (
     ("cost", "items"),
@@ -108,9 +113,13 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("region_rate", "items*2"),
     ("region_raw", "items*2"),
     ("region_shrink", "items*2"),
-    ("set_rate", "8192"),
+    ("set_rate", "set_limit"),
     ("set_work", "8192"),
-    ("set_full", "8192"),
+    ("family_outside", "families*items"),  # the largest capacity that an item may have outside of the family
+    ("family_capacity", "families"),
+    ("largest", "items"),  # the largest capacity that an item may have
+    ("pack_size", "items"),
+    ("pack_rest", "items+1"),
     ("need", "items*2*points"),
     ("left", "nodes*2*points"),
     ("rest", "items*2*points+2*points"),
