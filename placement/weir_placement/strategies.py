@@ -68,20 +68,21 @@ _add(
 )
 
 _MOVES = {"alpha": "0.5 share of physical moves"}
+_TIES = {"ties": "1: small moves at the end break ties; 0: the paper's algorithm alone"}
 for _name, _paper, _guarantee, _function, _options in (
     (
         "auto",
         "beyond 000",
         "the best of a portfolio with an upper bound; proven when that is reached",
         "auto:auto",
-        {"iterations": "400 a temperature", "restarts": "8", "steps": "100000 of the proof"},
+        {"iterations": "100 a temperature", "restarts": "8", "steps": "100000 of the proof", "items": "16"},
     ),
     (
         "exact",
         "beyond 000",
         "the optimum, proven, if the time limit allows; else the best found with an upper bound",
         "exact:exact",
-        {"iterations": "2000 a temperature", "restarts": "8", "steps": "1000000, growing"},
+        {"iterations": "400 a temperature", "restarts": "8", "steps": "1000000, growing", "items": "any"},
     ),
     (
         "exhaustive",
@@ -90,13 +91,13 @@ for _name, _paper, _guarantee, _function, _options in (
         "exhaustive:exhaustive",
         {"steps": "1e9 placement steps at most"},
     ),
-    ("greedy", "000 section 5.1.1", "a local optimum", "greedy:greedy", {"iterations": "1000"}),
+    ("greedy", "000 section 5.1.1", "a local optimum", "greedy:greedy", {"iterations": "1000", **_TIES}),
     (
         "tabu",
         "000 section 5.1.2",
         "none",
         "tabu:tabu",
-        {"iterations": "1000", "list": "1000 moves"},
+        {"iterations": "1000", "list": "1000 moves", **_TIES},
     ),
     (
         "reactive-tabu",
@@ -109,6 +110,7 @@ for _name, _paper, _guarantee, _function, _options in (
             "cycle": "50 iterations at most",
             "increase": "1.1",
             "decrease": "0.9",
+            **_TIES,
         },
     ),
     (
@@ -122,6 +124,7 @@ for _name, _paper, _guarantee, _function, _options in (
             **_MOVES,
             "hot": "0.3 relative change of headroom",
             "cold": "0.01",
+            **_TIES,
         },
     ),
     (

@@ -11,8 +11,10 @@ def allowed_nodes(problem: Problem, query: Query, op: Operator) -> tuple[str, ..
     the forbidden ones. A cordoned node may keep what it runs."""
     key = f"{query.name}/{op.id}"
     pinned = problem.pinned.get(key)
-    keeps = {p.node for p in problem.in_force if p.query == query.name and p.operator == op.id}
     banned = problem.forbidden.get(key, frozenset())
+    if pinned is None and not op.nodes and not banned and not problem.cluster.closed:
+        return problem.cluster.names
+    keeps = {p.node for p in problem.in_force if p.query == query.name and p.operator == op.id}
     return tuple(
         node.name
         for node in problem.cluster.nodes

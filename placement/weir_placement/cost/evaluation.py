@@ -10,7 +10,7 @@ from math import inf
 from weir_placement.cost.allowed import allowed_nodes, why_not
 from weir_placement.cost.flows import flows_of, fragment_ends, hops, scaled
 from weir_placement.cost.latency import longest_path
-from weir_placement.cost.load import Load, total
+from weir_placement.cost.load import ZERO, Load, total
 from weir_placement.cost.rules import RULES, Flow
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
@@ -91,14 +91,27 @@ class Evaluation:
         return (self.fragments, self.moves) < (other.fragments, other.moves)
 
 
-@dataclass
+@dataclass(frozen=True)
 class NodeLoads:
     """Loads of one node as functions of x: [CPU-us/s], [bytes], [bytes/s], [bytes/s]."""
 
-    cpu: Load = field(default_factory=lambda: Load.of(0.0))
-    memory: Load = field(default_factory=lambda: Load.of(0.0))
-    egress: Load = field(default_factory=lambda: Load.of(0.0))
-    ingress: Load = field(default_factory=lambda: Load.of(0.0))
+    cpu: Load = ZERO
+    memory: Load = ZERO
+    egress: Load = ZERO
+    ingress: Load = ZERO
+
+
+@dataclass
+class _Parts:
+    """What adds up to the loads of one node."""
+
+    cpu: list[Load] = field(default_factory=list)
+    memory: list[Load] = field(default_factory=list)
+    egress: list[Load] = field(default_factory=list)
+    ingress: list[Load] = field(default_factory=list)
+
+    def summed(self) -> NodeLoads:
+        return NodeLoads(total(self.cpu), total(self.memory), total(self.egress), total(self.ingress))
 
 
 @dataclass
@@ -136,7 +149,7 @@ class _Sharing:
 
 def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _PointLoads:
     """Adds up operators, flows (each (stream, from, to) once), exchanges and fragments by node."""
-    nodes: dict[str, NodeLoads] = defaultdict(NodeLoads)
+    nodes: dict[str, _Parts] = defaultdict(_Parts)
     links: dict[tuple[str, str, str], Load] = {}
     operators: dict[tuple[str, str], Flow] = {}
     overheads = problem.overheads
@@ -151,11 +164,11 @@ def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _Point
                 continue
             inputs = [flows[i] for i in op.inputs]
             node = nodes[placed.nodes[op.id]]
-            node.cpu = node.cpu + RULES[op.kind].cpu(op, inputs, flows[op.id].rate)
-            node.memory = node.memory + RULES[op.kind].memory(op, inputs)
+            node.cpu.append(RULES[op.kind].cpu(op, inputs, flows[op.id].rate))
+            node.memory.append(RULES[op.kind].memory(op, inputs))
             if (query.name, op.id) in sharing.ends:
-                node.cpu = node.cpu + Load.of(overheads.fragment_cpu)
-                node.memory = node.memory + Load.of(overheads.fragment_memory)
+                node.cpu.append(Load.of(overheads.fragment_cpu))
+                node.memory.append(Load.of(overheads.fragment_memory))
         for hop in hops(placed):
             name = sharing.stream(placed, hop.producer)
             if hop.source != hop.target:
@@ -165,14 +178,14 @@ def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _Point
             ends = hop.producer not in query.sources and sharing.of(placed, hop.producer) in sharing.ends
             if (hop.exchange or (ends and hop.consumer)) and overheads.exchange_cost:
                 cost = flows[hop.producer].rate.times(overheads.exchange_cost)
-                nodes[hop.target].cpu = nodes[hop.target].cpu + cost
+                nodes[hop.target].cpu.append(cost)
                 if name not in written:
                     written.add(name)
-                    nodes[hop.source].cpu = nodes[hop.source].cpu + cost
+                    nodes[hop.source].cpu.append(cost)
     for (_, source, target), load in links.items():
-        nodes[source].egress = nodes[source].egress + load
-        nodes[target].ingress = nodes[target].ingress + load
-    return _PointLoads(nodes, links, operators)
+        nodes[source].egress.append(load)
+        nodes[target].ingress.append(load)
+    return _PointLoads({name: parts.summed() for name, parts in nodes.items()}, links, operators)
 
 
 def _constraints(problem: Problem, loads: _PointLoads, point: int) -> Iterable[Constraint]:
@@ -209,7 +222,7 @@ def _misplaced(problem: Problem, plan: Plan) -> Iterable[str]:
 
 
 def _reasons(
-    problem: Problem, plan: Plan, constraints: Iterable[Constraint], latency: Mapping[str, float]
+    problem: Problem, plan: Plan, broken: Iterable[Constraint], latency: Mapping[str, float]
 ) -> list[str]:
     """What makes the plan infeasible, with the numbers."""
     reasons = list(_misplaced(problem, plan))
@@ -222,8 +235,7 @@ def _reasons(
     reasons += [
         f"{c.name} is {c.load(0.0):.6g} {c.unit} before any input, "
         f"over its capacity of {c.capacity:.6g} {c.unit}"
-        for c in constraints
-        if c.root < 0
+        for c in broken
     ]
     return reasons
 
@@ -242,7 +254,7 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
     roots = {id(c): c.root for c in constraints}
     constraints.sort(key=lambda c: (roots[id(c)], c.name))
     latency = {q.query.name: longest_path(problem, q) for q in plan.queries}
-    reasons = _reasons(problem, plan, constraints, latency)
+    reasons = _reasons(problem, plan, [c for c in constraints if roots[id(c)] < 0], latency)
     tightest = roots[id(constraints[0])] if constraints else inf
     headroom = None if tightest == inf else max(tightest, 0.0)
     binding = constraints[0].point if headroom is not None else 0

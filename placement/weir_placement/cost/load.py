@@ -135,6 +135,8 @@ class Load:
 
     def root(self, capacity: float) -> float:
         """The largest x >= 0 with load(x) <= capacity; inf if every x, -1 if not even x = 0."""
+        if capacity == inf:
+            return inf
         ends = (*self.starts[1:], inf)
         for start, end, piece in zip(self.starts, ends, self.pieces, strict=True):
             x = root(piece, capacity)
@@ -149,6 +151,15 @@ ZERO = Load.of(0.0)
 def total(loads: Iterable[Load]) -> Load:
     """The sum of any number of loads."""
     result = ZERO
+    simple: list[float] = []
     for load in loads:
-        result = result + load
-    return result
+        if len(load.starts) > 1:
+            result = result + load
+            continue
+        for i, a in enumerate(load.pieces[0]):
+            if i < len(simple):
+                simple[i] += a
+            else:
+                simple.append(a)
+    plain = Load((0.0,), (tuple(simple),)) if simple else ZERO
+    return plain if result is ZERO else result + plain

@@ -101,5 +101,15 @@ class Cluster:
         """Position of each node by name."""
         return {node.name: i for i, node in enumerate(self.nodes)}
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Node names in order."""
+        return tuple(node.name for node in self.nodes)
+
+    @cached_property
+    def closed(self) -> bool:
+        """Some node takes no new work."""
+        return not all(node.schedulable for node in self.nodes)
+
     def __len__(self) -> int:
         return len(self.nodes)

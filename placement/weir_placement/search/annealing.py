@@ -9,9 +9,9 @@ from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import BOTH, LOGICAL, PHYSICAL, Found, best_of, plan_with
+from weir_placement.search.session import BOTH, LOGICAL, PHYSICAL, TIES, Found, best_of, plan_with
 
-DEFAULTS = {"temperatures": 4.0, "iterations": 400.0, "alpha": 0.5, "hot": 0.3, "cold": 0.01}
+DEFAULTS = {"temperatures": 4.0, "iterations": 400.0, "alpha": 0.5, "hot": 0.3, "cold": 0.01, **TIES}
 """The paper's parameters (section 6): temperatures, iterations at each, alpha = share of physical moves;
 the first and last temperature, which it does not give, are relative changes of the headroom."""
 
@@ -27,7 +27,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float, mo
         int(options["iterations"]),
         reals=(alpha, options["hot"], options["cold"], HUGE),
     )
-    return Found(best_of(encoding, value, moves == BOTH))
+    return Found(best_of(encoding, value, moves == BOTH and options["ties"] > 0))
 
 
 def annealing(

@@ -1,8 +1,8 @@
 """The default: a portfolio within the time limit, with the best bound that is known.
 
-Annealing finds a good plan; then either every plan is looked at by branch and bound with that value to
-beat (small problems: a proof), or restarts go on until the upper bound of `bounds` is reached or the
-effort is used up.
+Annealing by crowding (`kernel.settle`) finds a good plan; then either every plan is looked at by branch
+and bound with that value to beat (small problems: a proof), or longer and longer restarts go on until the
+upper bound of `bounds` is reached or the effort is used up.
 """
 
 from __future__ import annotations
@@ -12,47 +12,47 @@ from time import perf_counter
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
-from weir_placement.search.bounds import upper_bound
+from weir_placement.search.bounds import is_bound, upper_bound
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, best_of, plan_with
 
-DEFAULTS = {"iterations": 400.0, "restarts": 8.0, "steps": 1e5}
-"""iterations: of each temperature of an annealing. restarts: annealings at most. steps: of the proof."""
+DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
+"""iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
+as the one before, the last two only while more than `NEAR` is missing. steps: of the proof, which is tried
+up to so many `items` (operators, sources, sinks): with more there are too many logical plans."""
 
 EQUAL = 1e-9
+NEAR = 1e-3
 
 
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
     """Anneals, bounds, proves or anneals again."""
     best, kept, bound, proven = -HUGE * 2, None, HUGE, False
-    iterations = int(options["iterations"])
-    for restart in range(max(1, int(options["restarts"]))):
-        if kept is None or restart % 2 == 0:
-            encoding.reset()
-            encoding.run(code.SCATTER)
-        else:
-            encoding.put(kept)
-        goal = bound * (1 - EQUAL)
-        encoding.run(code.ANNEAL, 4, iterations << (restart // 2), reals=(0.5, 0.3, 0.01, goal))
-        encoding.recall()
-        value = encoding.run(code.POLISH, 5)
-        encoding.recall()
+    iterations, restarts = int(options["iterations"]), max(1, int(options["restarts"]))
+    for restart in range(restarts):
+        if restart >= restarts - 2 and restart and bound <= best * (1 + NEAR):
+            break
+        encoding.reset()
+        encoding.run(code.SCATTER)
+        value = encoding.run(code.SETTLE, iterations << restart, reals=(0.0, 0.0, 0.0, bound * (1 - EQUAL)))
         if kept is None or value > best * (1 + EQUAL):
-            best, kept = value, encoding.configuration()
-        if restart == 0 and best < HUGE:
-            encoding.reset()
-            encoding.run(code.EVALUATE)
-            bound = upper_bound(encoding, best)
-            if best < bound * (1 - 2 * EQUAL):
-                proof = _prove(encoding, best, int(options["steps"]))
-                if proof is not None:
-                    if proof > best * (1 + EQUAL):
-                        best, kept = proof, encoding.best()
-                    bound = best
-        proven = best >= bound * (1 - 2 * EQUAL)
-        if proven or best >= HUGE or perf_counter() > deadline:
+            best, kept = value, encoding.best()
+            if best >= HUGE:
+                proven = True
+            elif restart == 0:
+                bound = upper_bound(encoding, best)
+            elif is_bound(encoding, best * (1 + EQUAL)):
+                bound = best * (1 + EQUAL)
+        proven = proven or best >= bound * (1 - 2 * EQUAL)
+        if not proven and restart == 0 and len(encoding.items) <= options["items"]:
+            proof = _prove(encoding, best, int(options["steps"]))
+            if proof is not None:
+                if proof > best * (1 + EQUAL):
+                    best, kept = proof, encoding.best()
+                bound, proven = best, True
+        if proven or perf_counter() > deadline:
             break
     assert kept is not None
     encoding.put(kept)

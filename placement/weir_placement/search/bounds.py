@@ -203,26 +203,33 @@ def upper_bound(encoding: Encoding, known: float) -> float:
     `known` is the value of some plan: if nothing more than that (to rounding) is possible, it is the bound.
     Else the bound is found by bisection, to `PRECISION`, and is on the safe side.
     """
+    encoding.reset()
+    encoding.run(code.EVALUATE)
     if known <= 0 or known >= HUGE or not Regions(encoding).write(encoding):
         return HUGE
     if encoding.run(code.BOUND, PREPARE) == 0:
         return HUGE
-
-    def impossible(x: float, how: int) -> bool:
-        return encoding.run(code.BOUND, how, reals=(x,)) > 1
-
     least = known * (1 + 1e-9)
-    if impossible(least, PLAIN) or impossible(least, PACKED):
+    if is_bound(encoding, least):
         return least
-    low, high, how = known, known * 1.01, PACKED
-    while not impossible(high, how):
+    low, high = known, known * 1.01
+    while not _impossible(encoding, high, PACKED):
         low, high = high, high * 2
         if high > 1e12 * known:
             return HUGE
     while high > low * (1 + PRECISION):
         middle = (low * high) ** 0.5
-        if impossible(middle, how):
+        if _impossible(encoding, middle, PACKED):
             high = middle
         else:
             low = middle
     return high
+
+
+def is_bound(encoding: Encoding, x: float) -> bool:
+    """Whether no plan carries more than x; after `upper_bound` has written the program down."""
+    return _impossible(encoding, x, PLAIN) or _impossible(encoding, x, PACKED)
+
+
+def _impossible(encoding: Encoding, x: float, how: int) -> bool:
+    return encoding.run(code.BOUND, how, reals=(x,)) > 1

@@ -138,9 +138,9 @@ class Encoding:
                 offsets.append(offset)
                 offset += self.length[key]
             if fields is layout.INTS:
-                self.ints = array("q", bytes(8 * (offset + 1)))
+                self.ints = array("q", [0]) * (offset + 1)
             else:
-                self.floats = array("d", bytes(8 * (offset + 1)))
+                self.floats = array("d", [0.0]) * (offset + 1)
         header = [self.floats.buffer_info()[0], *(dims[d] for d in layout.DIMENSIONS), *offsets]
         self.ints[: len(header)] = array("q", header)
 
@@ -312,19 +312,19 @@ class Encoding:
 
     def _fill_families(self, families: Sequence[Family]) -> None:
         capacity = [n.cpu_capacity for n in self.problem.cluster.nodes]
+        kinds = list(dict.fromkeys(tuple(item.candidates) for item in self.items))
+        kind = [kinds.index(tuple(item.candidates)) for item in self.items]
         outside = []
         for family in families:
-            largest: dict[tuple[int, ...], float] = {}
-            for item in self.items:
-                key = tuple(item.candidates)
-                if key not in largest:
-                    rest = max((capacity[n] for n in key if n not in family.nodes), default=-1.0)
-                    largest[key] = limited(max(rest, family.threshold))
-                outside.append(largest[key])
-        self.write("largest_", [max((capacity[n] for n in i.candidates), default=0.0) for i in self.items])
+            largest = [
+                limited(max((capacity[n] for n in nodes if n not in family.nodes), default=-1.0))
+                for nodes in kinds
+            ]
+            outside += [largest[k] for k in kind]
+        largest = [limited(max((capacity[n] for n in nodes), default=0.0)) for nodes in kinds]
+        self.write("largest_", [largest[k] for k in kind])
         self.write("family_outside_", outside)
         self.write("family_capacity_", [limited(f.capacity) for f in families])
-        self.write("family_counts", [int(f.threshold >= 0) for f in families])
 
     def run(self, command: int, *numbers: int, reals: Sequence[float] = ()) -> float:
         """Calls the compiled code: up to three integers, four reals."""

@@ -13,9 +13,10 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import auto
 from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
 from weir_placement.search.session import Found, plan_with
 
-DEFAULTS = {"iterations": 2000.0, "restarts": 8.0, "steps": 1e6}
+DEFAULTS = {"iterations": 400.0, "restarts": 8.0, "steps": 1e6, "items": HUGE}
 """As `auto`; steps: of the first attempt at a proof, ten times more at each next one until the time is up."""
 
 

@@ -8,9 +8,9 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import BOTH, PHYSICAL, Found, best_of, plan_with
+from weir_placement.search.session import BOTH, PHYSICAL, TIES, Found, best_of, plan_with
 
-DEFAULTS = {"iterations": 1000.0}
+DEFAULTS = {"iterations": 1000.0, **TIES}
 """The paper's parameters (section 6)."""
 
 
@@ -19,7 +19,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float, mo
     if moves & PHYSICAL:
         encoding.run(code.SCATTER)
     value = encoding.run(code.CLIMB, int(options["iterations"]), moves)
-    return Found(best_of(encoding, value, moves == BOTH))
+    return Found(best_of(encoding, value, moves == BOTH and options["ties"] > 0))
 
 
 def greedy(

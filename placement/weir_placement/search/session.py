@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from weir_placement.cost.evaluation import Evaluation, evaluate
+from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Objective, Problem, Query
 from weir_placement.search.encode import VISITED_SIZE, Encoding
@@ -16,6 +16,9 @@ from weir_placement.search.space import impossible
 
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
 """Which moves a search makes."""
+TIES = {"ties": 1.0}
+"""1: among plans of equal headroom small moves at the end choose the one with less network usage; they may
+also climb a little. 0: the paper's algorithm and nothing else."""
 
 
 @dataclass
@@ -73,19 +76,19 @@ def plan_with(
         (q for q in problem.queries if q.name not in refused), key=lambda q: (-q.priority, q.name)
     )
     outcome = _try(problem, candidates, search, values, seed, deadline, table)
-    if not outcome.evaluation.feasible:
+    if not _feasible(outcome):
         accepted: list[Query] = []
         for query in candidates:
             attempt = _try(problem, [*accepted, query], search, values, seed, deadline, table)
-            if attempt.evaluation.feasible:
+            if _feasible(attempt):
                 accepted.append(query)
                 outcome = attempt
             else:
-                rejected.append(Rejection(query.name, "; ".join(attempt.evaluation.reasons)))
+                reasons = evaluate(problem, attempt.plan).reasons
+                rejected.append(Rejection(query.name, "; ".join(reasons)))
         if not accepted:
             outcome = _try(problem, [], search, values, seed, deadline, table)
-    found = outcome.found
-    value = outcome.evaluation.headroom
+    found, value = outcome.found, outcome.value
     return Result(
         plan=Plan(outcome.plan.queries, tuple(rejected)),
         strategy=name,
@@ -104,7 +107,7 @@ def plan_with(
 class _Outcome:
     found: Found
     plan: Plan
-    evaluation: Evaluation
+    value: float | None  # None: unbounded; negative: infeasible
     evaluations: int
 
 
@@ -118,11 +121,15 @@ def _try(
     table: int,
 ) -> _Outcome:
     if not queries:
-        return _Outcome(Found(HUGE), Plan(()), evaluate(problem, Plan(())), 0)
+        return _Outcome(Found(HUGE), Plan(()), None, 0)
     encoding = Encoding(problem, queries, seed=seed, visited=table)
     found = search(encoding, options, deadline)
-    plan = encoding.plan()
-    return _Outcome(found, plan, evaluate(problem, plan), encoding.evaluations)
+    value = encoding.run(code.EVALUATE)
+    return _Outcome(found, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
+
+
+def _feasible(outcome: _Outcome) -> bool:
+    return outcome.value is None or outcome.value >= 0
 
 
 def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:

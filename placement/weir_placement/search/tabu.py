@@ -9,9 +9,9 @@ from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import BOTH, PHYSICAL, Found, best_of, plan_with
+from weir_placement.search.session import BOTH, PHYSICAL, TIES, Found, best_of, plan_with
 
-DEFAULTS = {"iterations": 1000.0, "list": 1000.0}
+DEFAULTS = {"iterations": 1000.0, "list": 1000.0, **TIES}
 """The paper's parameters (section 6)."""
 
 
@@ -22,7 +22,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float, mo
     value = encoding.run(
         code.TABU, int(options["iterations"]), int(options["list"]), moves, reals=(0.0, 0.0, 0.0, HUGE)
     )
-    return Found(best_of(encoding, value, moves == BOTH))
+    return Found(best_of(encoding, value, moves == BOTH and options["ties"] > 0))
 
 
 def tabu(

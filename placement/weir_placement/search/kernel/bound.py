@@ -1,11 +1,11 @@
 """How full the cluster is at least at x, whatever the logical plan and the placement.
 
-Each family names some nodes and says how much they carry together. What must run on them (an operator
-whose load is more than any node outside carries) may not be more: summed up, or, above a threshold of
-size, counted, for a node of capacity c holds fewer than c / t operators larger than t. All nodes give the
-total-work bound, no node the bound by the largest operator. The least that any logical plan asks of a
-family is a dynamic program over the connected sets of streams of each region of joins (`bounds.Regions`
-writes them down), at rates with every selection pushed as far as it goes.
+A family is some of the nodes. What must run on them (an operator whose load is more than any node outside
+carries) may not be more than they carry together: all nodes give the total-work bound, no node the bound
+by the largest operator. The least that any logical plan asks of a family is a dynamic program over the
+connected sets of streams of each region of joins (`bounds.Regions` writes them down), at rates with every
+selection pushed as far as it goes. Where no family is too full, the least sizes of the large operators
+are packed.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def _weight(st: State, f: int, i: int, load: float, size: float) -> float:
     if f < 0:
         return 1.0 if load > size else 0.0
     outside = st.family_outside_[f * st.items + i]
-    if load <= outside:
-        return 0.0
-    return load if st.family_counts[f] == 0 else 1.0
+    return load if load > outside else 0.0
 
 
 @jit
@@ -82,7 +80,9 @@ def _set_rates(st: State, at: int, fl: int) -> float:
             e += 1
         left = s & st.regions[e0 + 3 * e + 1]
         right = s & ~left
-        rate = st.set_rate_[base + left] * st.set_rate_[base + right] * st.selectivity_[st.regions[e0 + 3 * e]]
+        rate = (
+            st.set_rate_[base + left] * st.set_rate_[base + right] * st.selectivity_[st.regions[e0 + 3 * e]]
+        )
         for f in range(filters):
             mask = st.regions[f0 + f]
             if s & mask == mask and left & mask != mask and right & mask != mask:

@@ -13,13 +13,16 @@ from weir_placement.search.kernel.entry_codes import (
     POLISH,
     REACTIVE,
     SCATTER,
+    SETTLE,
     TABU,
 )
 from weir_placement.search.kernel.evaluator import rebuild
 from weir_placement.search.kernel.exact import exhaust, place_all
+from weir_placement.search.kernel.fixed import settle_fixed
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.local import anneal, climb, reactive_tabu, scatter, tabu
 from weir_placement.search.kernel.moves import save
+from weir_placement.search.kernel.settle import settle
 from weir_placement.search.kernel.ties import polish
 
 
@@ -35,6 +38,8 @@ def run(st: State, command: int, a: int, b: int, c: int, w: float, x: float, y: 
         return v
     if command == ANNEAL:
         return anneal(st, a, b, w, x, y, z)
+    if command == SETTLE:
+        return settle(st, a, z) if st.flags else settle_fixed(st, a, z)
     if command == CLIMB:
         return climb(st, a, b)
     if command == TABU:

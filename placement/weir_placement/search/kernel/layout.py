@@ -7,6 +7,9 @@ one point of the profile. Fields marked * change during a search.
 
 from __future__ import annotations
 
+from functools import cache
+from math import prod
+
 SOURCE, FILTER, PROJECT, JOIN, AGGREGATE, UNION, SINK = range(7)
 
 FLOAT_BASE, HEAD = 0, 1
@@ -68,6 +71,8 @@ INTS: tuple[tuple[str, str], ...] = (
     ("stack", "items*4+8"),
     ("best_node", "items"),
     ("best_child", "slots"),
+    ("kept_node", "items"),
+    ("kept_child", "slots"),
     ("random", "2"),
     ("tabu", "tabu_size"),
     ("visited", "visited_size"),
@@ -77,7 +82,6 @@ INTS: tuple[tuple[str, str], ...] = (
     ("twin", "nodes"),  # equal numbers: nodes that can be exchanged
     ("out", "32"),
     ("regions", "items*32+64"),  # the program of `kernel.bound`
-    ("family_counts", "families"),  # 0: loads are summed up, 1: counted
     ("pack_node", "items"),
     ("set_list", "set_limit"),  # connected sets of streams
 )
@@ -123,16 +127,19 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("need", "items*2*points"),
     ("left", "nodes*2*points"),
     ("rest", "items*2*points+2*points"),
+    ("flow", "items*points"),  # * rates at one x
+    ("full", "nodes"),  # * fullness of the fullest resource at one x
+    ("crowd", "nodes"),  # * its power
     ("result", "32"),
 )
 
 
 def size(expression: str, dims: dict[str, int]) -> int:
     """The length of a field: sums of products of dimensions and numbers."""
-    total = 0
-    for term in expression.split("+"):
-        product = 1
-        for factor in term.split("*"):
-            product *= int(factor) if factor.isdigit() else dims[factor]
-        total += product
-    return total
+    return sum(number * prod(dims[name] for name in names) for number, names in _terms(expression))
+
+
+@cache
+def _terms(expression: str) -> list[tuple[int, list[str]]]:
+    products = [term.split("*") for term in expression.split("+")]
+    return [(prod(int(f) for f in p if f.isdigit()), [f for f in p if not f.isdigit()]) for p in products]

@@ -21,7 +21,7 @@ def draw(st: State, n: int) -> int:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
-    return np.int64((z >> np.uint64(33)) % np.uint64(n))
+    return np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @jit
@@ -103,11 +103,8 @@ def _replace_reader(st: State, c: int, old: int, new: int) -> None:
 
 
 @jit
-def turn(st: State, t: int, j: int, k: int) -> None:
-    """The rotation: b, child j of t, rises above t; c, child k of b, becomes t's child j.
-
-    Links, rates and masks; not the roots.
-    """
+def relink(st: State, t: int, j: int, k: int) -> None:
+    """The rotation: b, child j of t, rises above t; c, child k of b, becomes t's child j. Links only."""
     at = st.first[t] + j
     b = st.child[at]
     below = st.first[b] + k
@@ -121,6 +118,13 @@ def turn(st: State, t: int, j: int, k: int) -> None:
     st.reader[b * st.uses] = p
     st.reader[t * st.uses] = b
     _replace_reader(st, c, b, t)
+
+
+@jit
+def turn(st: State, t: int, j: int, k: int) -> None:
+    """The rotation with rates and masks; not the roots."""
+    b = st.child[st.first[t] + j]
+    relink(st, t, j, k)
     derive(st, t)
     derive(st, b)
 

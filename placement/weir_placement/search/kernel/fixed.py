@@ -1,0 +1,284 @@
+"""Annealing at one x, where rates and loads are numbers: for problems without limits on the network.
+
+What `settle` does by roots of polynomials is here a handful of additions. x is the headroom of the best
+plan so far: a plan whose fullest node is less than full at x is better. It is then measured exactly.
+"""
+
+from __future__ import annotations
+
+import math
+
+from weir_placement.search.kernel.evaluator import INFINITE, rebuild
+from weir_placement.search.kernel.jit import State, jit
+from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
+from weir_placement.search.kernel.moves import draw, relink, save, side, uniform
+from weir_placement.search.kernel.settle import COLD, DOUBLINGS, HOT, SWAPS, TEMPERATURES, may_run
+
+REPLACEMENTS = 0.05
+"""Share of physical moves that exchange an operator for several."""
+
+
+@jit
+def _measure(st: State, i: int, x: float) -> None:
+    """Masks, width, and for each point rate and loads of item i at x, from its children."""
+    m, kind, first = st.items, st.kind[i], st.first[i]
+    points = st.points
+    if kind == SOURCE:
+        st.width_[i] = st.fixed_width_[i]
+        s = 0
+        for p in range(points):
+            while st.point[s] != p:
+                s += 1
+            st.flow_[p * m + i] = st.source_rate_[s * m + i] * x
+            st.need_[2 * (i * points + p)] = 0.0
+            st.need_[2 * (i * points + p) + 1] = 0.0
+        return
+    width, below, joins = 0.0, 0, 0
+    for slot in range(first, st.first[i + 1]):
+        c = st.child[slot]
+        width = width + st.width_[c] if kind == JOIN else max(width, st.width_[c])
+        below |= st.set[c]
+        joins |= st.joins[c]
+    if kind == JOIN:
+        joins |= st.above[i]
+    st.set[i] = below
+    st.joins[i] = joins
+    st.width_[i] = width if st.fixed_width_[i] < 0 else st.fixed_width_[i]
+    for p in range(points):
+        cpu, memory = 0.0, st.memory_[i]
+        rate = 1.0 if kind == JOIN else 0.0
+        for slot in range(first, st.first[i + 1]):
+            c = st.child[slot]
+            flow = st.flow_[p * m + c]
+            cpu += st.cost_[i] * flow
+            if kind == JOIN:
+                rate *= flow
+                memory += st.kept_[i] * (st.width_[c] + st.row_overhead_[i]) * flow
+            else:
+                rate += flow
+        rate *= st.selectivity_[i]
+        if kind == JOIN:
+            cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * rate
+        elif kind == AGGREGATE:
+            rate = min(rate, st.limit_[i])
+        st.flow_[p * m + i] = rate
+        st.need_[2 * (i * points + p)] = 0.0 if kind == SINK else cpu
+        st.need_[2 * (i * points + p) + 1] = 0.0 if kind == SINK else memory
+
+
+@jit
+def _measure_all(st: State, x: float) -> None:
+    """Everything at x: items from the sources up, then nodes."""
+    for q in range(st.queries):
+        st.stack[0] = st.sink[q]
+        st.stack[1] = 0
+        top = 1
+        while top > 0:
+            i, k = st.stack[2 * top - 2], st.stack[2 * top - 1]
+            if st.first[i] + k < st.first[i + 1]:
+                st.stack[2 * top - 1] = k + 1
+                st.stack[2 * top] = st.child[st.first[i] + k]
+                st.stack[2 * top + 1] = 0
+                top += 1
+            else:
+                top -= 1
+                _measure(st, i, x)
+    width = 2 * st.points
+    for k in range(st.nodes * width):
+        st.left_[k] = 0.0
+    for i in range(st.items):
+        if st.node[i] >= 0:
+            _add(st, i, st.node[i], 1.0)
+    for n in range(st.nodes):
+        _fill(st, n)
+
+
+@jit
+def _add(st: State, i: int, n: int, sign: float) -> None:
+    width = 2 * st.points
+    for r in range(width):
+        st.left_[n * width + r] += sign * st.need_[i * width + r]
+
+
+@jit
+def _fill(st: State, n: int) -> None:
+    """The fullest resource of node n, and its power."""
+    width = 2 * st.points
+    full = 0.0
+    for p in range(st.points):
+        if st.cpu_[n] < INFINITE:
+            full = max(full, st.left_[n * width + 2 * p] / st.cpu_[n])
+        if st.memory_of_[n] < INFINITE:
+            full = max(full, st.left_[n * width + 2 * p + 1] / st.memory_of_[n])
+    st.full_[n] = full
+    for _ in range(DOUBLINGS):
+        full *= full
+    st.crowd_[n] = full
+
+
+@jit
+def _crowd(st: State) -> float:
+    total = 0.0
+    for n in range(st.nodes):
+        total += st.crowd_[n]
+    return total
+
+
+@jit
+def _fullest(st: State) -> float:
+    full = 0.0
+    for n in range(st.nodes):
+        full = max(full, st.full_[n])
+    return full
+
+
+@jit
+def _move(st: State, i: int, to: int) -> None:
+    """Item i to another node: loads and lists."""
+    old = st.node[i]
+    _shift(st, i, to)
+    _fill(st, old)
+    _fill(st, to)
+
+
+@jit
+def _turn(st: State, t: int, j: int, k: int, x: float) -> int:
+    """The rotation of `moves.turn` at x; the item that rose."""
+    b = st.child[st.first[t] + j]
+    _add(st, t, st.node[t], -1.0)
+    _add(st, b, st.node[b], -1.0)
+    relink(st, t, j, k)
+    _measure(st, t, x)
+    _measure(st, b, x)
+    _add(st, t, st.node[t], 1.0)
+    _add(st, b, st.node[b], 1.0)
+    _fill(st, st.node[t])
+    _fill(st, st.node[b])
+    return b
+
+
+@jit
+def _replace(st: State, i: int, to: int) -> None:
+    """Item i to another node, from where a random half of the items goes to its old node. `stack` keeps
+    how many moved, and which."""
+    old = st.node[i]
+    moved = 1
+    st.stack[1] = i
+    for e in range(st.items):
+        if st.node[e] == to and draw(st, 2) == 0 and may_run(st, e, old):
+            moved += 1
+            st.stack[moved] = e
+            _shift(st, e, old)
+    _shift(st, i, to)
+    st.stack[0] = moved
+    _fill(st, old)
+    _fill(st, to)
+
+
+@jit
+def _replace_back(st: State, old: int, to: int) -> None:
+    _shift(st, st.stack[1], old)
+    for k in range(2, st.stack[0] + 1):
+        _shift(st, st.stack[k], to)
+    _fill(st, old)
+    _fill(st, to)
+
+
+@jit
+def _shift(st: State, i: int, to: int) -> None:
+    _add(st, i, st.node[i], -1.0)
+    _add(st, i, to, 1.0)
+    st.node[i] = to
+
+
+@jit
+def settle_fixed(st: State, iterations: int, goal: float) -> float:
+    """As `settle.settle`: the best value, whose configuration is saved."""
+    best = rebuild(st)
+    save(st)
+    for level in range(TEMPERATURES):
+        if best >= goal or best >= INFINITE:
+            return best
+        x = best if best > 0 else 1.0
+        least = 1.0 if best > 0 else INFINITE
+        _measure_all(st, x)
+        crowd = _crowd(st)
+        improved = False
+        t = HOT * (COLD / HOT) ** (level / (TEMPERATURES - 1.0)) * (1 << DOUBLINGS)
+        for _ in range(iterations):
+            i = draw(st, st.items)
+            b = j = k = old = -1
+            kind = 0
+            if draw(st, 2) == 0:
+                n = st.choice_first[i + 1] - st.choice_first[i]
+                if n < 2:
+                    continue
+                old = st.node[i]
+                chance = uniform(st)
+                if chance < REPLACEMENTS:
+                    to = st.choice[st.choice_first[i] + draw(st, n)]
+                    if to == old:
+                        continue
+                    kind = 3
+                    _replace(st, i, to)
+                elif chance < SWAPS:
+                    j = draw(st, st.items)
+                    to = st.node[j]
+                    if to == old or to < 0 or not may_run(st, i, to) or not may_run(st, j, old):
+                        continue
+                    kind = 1
+                    _move(st, i, to)
+                    _move(st, j, old)
+                else:
+                    to = st.choice[st.choice_first[i] + draw(st, n)]
+                    if to == old:
+                        continue
+                    kind = 2
+                    _move(st, i, to)
+            else:
+                if st.kind[i] == SOURCE or not st.free[i]:
+                    continue
+                j = draw(st, st.first[i + 1] - st.first[i])
+                k = side(st, i, j)
+                if k < 0:
+                    continue
+                b = _turn(st, i, j, k, x)
+            st.out[0] += 1
+            after = _crowd(st)
+            if after <= crowd or uniform(st) < math.exp(math.log(crowd / after) / t):
+                crowd = after
+                full = _fullest(st)
+                if full < least * (1 - 1e-9):
+                    least = full
+                    improved = True
+                    save(st)
+            elif kind == 0:
+                _turn(st, b, k, j, x)
+            elif kind == 1:
+                _move(st, i, old)
+                _move(st, j, to)
+            elif kind == 2:
+                _move(st, i, old)
+            else:
+                _replace_back(st, old, to)
+        if improved:
+            best = max(best, _exact(st))
+    return best
+
+
+@jit
+def _exact(st: State) -> float:
+    """The value of the saved configuration; the present one stays."""
+    for i in range(st.items):
+        st.kept_node[i] = st.node[i]
+        st.node[i] = st.best_node[i]
+    for slot in range(st.slots):
+        st.kept_child[slot] = st.child[slot]
+        st.child[slot] = st.best_child[slot]
+    v = rebuild(st)
+    for i in range(st.items):
+        st.node[i] = st.kept_node[i]
+    for slot in range(st.slots):
+        st.child[slot] = st.kept_child[slot]
+    rebuild(st)
+    return v
