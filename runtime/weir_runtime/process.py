@@ -34,6 +34,9 @@ LOOK = 0.01
 LEASE_LOOK = 0.1
 """[s] between two looks at the lease."""
 
+PATIENCE = 45.0
+"""[s] for the batch under way when the process shall go; less than the grace time of a pod."""
+
 EXIT_FENCED = 75
 EXIT_TOLD = 128 + signal.SIGTERM
 """Stopped before it was finished or had handed over: whoever keeps processes alive starts it again."""
@@ -201,11 +204,19 @@ class Fragment:
         return record is not None and record.handover is not None and record.handover != self.spec.epoch
 
     def _leave(self, query: StreamingQuery, inputs: list[OpenInput]) -> int:
-        """Admits nothing more; when every reader has said so, every admitted batch is committed."""
+        """Admits nothing more; when every reader has said so, every admitted batch is committed.
+
+        A batch that cannot end (its broker is away) is left behind after `PATIENCE`: the lease is not
+        released then, but expires, and whoever follows runs the batch again.
+        """
         self.status.say(phase="draining")
         self.control.set("drain")
         flags = [f"drained-{item.spec.name}" for item in inputs]
+        deadline = time.monotonic() + PATIENCE
         while query.isActive and not all(self.control.is_set(flag) for flag in flags):
+            if time.monotonic() > deadline:
+                self.status.say(phase="stopped", error="a batch did not end")
+                return EXIT_TOLD
             time.sleep(LOOK / 2)
         if not query.isActive:
             return self._failed(query)
