@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.decision import Action, Start
+from weir_operator.controller.ports import Refused
 from weir_operator.controller.world import Fault
 
 from tests.controller.world import Crash, FakeCluster, Town, asked, loop, query, settle
@@ -271,3 +273,24 @@ def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
     writes = cluster.writes
     it.once()
     assert cluster.writes == writes
+
+
+def test_a_start_that_is_refused_is_told_once_for_each_reason() -> None:
+    cluster = FakeCluster()
+    it = loop(one_query(), cluster)
+    applied = cluster.apply
+
+    def refuse(action: Action) -> None:
+        if isinstance(action, Start):
+            raise Refused("exceeded quota")
+        applied(action)
+
+    cluster.apply = refuse  # type: ignore[method-assign]
+    for _ in range(3):
+        it.once()
+    told = [e for e in cluster.events if e.reason == "StartRefused"]
+    assert len(told) == len({e.message for e in told}) >= 1
+    assert all("exceeded quota" in e.message and e.warning for e in told)
+    cluster.apply = applied  # type: ignore[method-assign]
+    settle(it)
+    assert condition(cluster, "q", "Ready") == "True"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from weir_operator.controller.decide import decide
-from weir_operator.controller.decision import Decision
-from weir_operator.controller.ports import Clock, ClusterPort, ExchangePort, MetricsPort
+from weir_operator.controller.decision import Decision, Event, Start
+from weir_operator.controller.ports import Clock, ClusterPort, ExchangePort, MetricsPort, Refused
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
 from weir_operator.controller.world import World
@@ -34,6 +34,7 @@ class Loop:
     clock: Clock
     readings: deque[Mapping[str, FragmentMetrics]] = field(default_factory=lambda: deque(maxlen=120))
     last: Decision = field(default_factory=Decision)
+    refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why it could not be started last
     snapshot: Snapshot | None = None
 
     def once(self) -> Decision:
@@ -70,6 +71,14 @@ class Loop:
                     found[name] = metrics
         return found
 
+    def _tell(self, start: Start, error: str) -> None:
+        """Once for each reason why a fragment cannot be started."""
+        fragment = start.spec.name
+        if self.refusals.get(fragment) != error:
+            self.refusals[fragment] = error
+            text = f"{fragment} cannot be started: {error}"
+            self.cluster.emit(Event(start.query, "StartRefused", text, warning=True))
+
     def _apply(self, decision: Decision) -> None:
         """Intents before actions: a crash between them leaves an intent that the next round carries out."""
         for placement in decision.placements:
@@ -78,7 +87,9 @@ class Loop:
             try:
                 self.cluster.apply(action)
             except OSError as error:
-                log.warning("%s: %s; tried again in the next round", action, error)
+                log.warning("%s: %s; tried again in the next round", type(action).__name__, error)
+                if isinstance(action, Start) and isinstance(error, Refused):
+                    self._tell(action, str(error))
         if decision.keep is not None:
             self.exchange.sweep(decision.keep)
         for status in decision.statuses:

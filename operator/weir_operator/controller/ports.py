@@ -23,6 +23,10 @@ class Observed:
     budget_since: Mapping[str, float] = field(default_factory=dict)
 
 
+class Refused(OSError):
+    """Not done, and not to be done before a person changes something: a quota, an admission rule."""
+
+
 class ClusterPort(Protocol):
     """Nodes, objects and processes. Every write is idempotent."""
 
@@ -31,7 +35,7 @@ class ClusterPort(Protocol):
         ...
 
     def apply(self, action: Action) -> None:
-        """Carry out one action; OSError: it is tried again at the next round."""
+        """Carry out one action; OSError: it is tried again at the next round (Refused: and told)."""
         ...
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:

@@ -19,7 +19,7 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.ports import Observed
+from weir_operator.controller.ports import Observed, Refused
 from weir_operator.controller.snapshot import Process, Requests
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
@@ -38,6 +38,7 @@ from weir_operator.kube.template import template_of
 
 KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
+REFUSALS = (400, 403, 422)  # a quota, a limit range, the namespace's pod standard, a policy
 FOREIGN_SECONDS = 30.0
 API_VERSION = "weir.dev/v1alpha1"
 Address = tuple[str, int]  # fragment, epoch
@@ -174,9 +175,13 @@ class KubernetesCluster:
             raise ApiError(409, f"files of queries that are gone are being removed in {namespace}")
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
-        start_fragment(
-            self._api, action, self._owner(action.query), query or {}, template_of(policy, self._settings)
-        )
+        owner, template = self._owner(action.query), template_of(policy, self._settings)
+        try:
+            start_fragment(self._api, action, owner, query or {}, template)
+        except ApiError as error:
+            if error.status in REFUSALS:
+                raise Refused(str(error)) from None
+            raise
         self._namespaces[action.spec.name] = namespace
 
     def _protect(self, action: Protect) -> None:
