@@ -8,6 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,11 @@ def release(cluster: None) -> Iterator[None]:
 @pytest.fixture
 def operator(release: None) -> str:
     """The operator, installed by Helm unless it is there already; its namespace."""
+    return ensure_installed()
+
+
+def ensure_installed() -> str:
+    """The operator's namespace, with the operator in it."""
     if not installed():
         apply([namespace_of(OPERATOR_NAMESPACE)])
         install()
@@ -98,6 +104,13 @@ def uninstall() -> None:
 
 @pytest.fixture
 def namespace(operator: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own."""
+    with fresh_namespace(request.session) as name:
+        yield name
+
+
+@contextmanager
+def fresh_namespace(session: pytest.Session) -> Iterator[str]:
     """A namespace under the `restricted` standard with a ReadWriteMany volume of its own."""
     name = f"t-{uuid.uuid4().hex[:8]}"
     folder = SHARED / name
@@ -105,7 +118,7 @@ def namespace(operator: str, request: pytest.FixtureRequest) -> Iterator[str]:
     folder.chmod(0o777)  # the pods are not root, and a host folder knows no fsGroup
     apply([namespace_of(name), volume_of(name)])
     yield name
-    if request.session.testsfailed:
+    if session.testsfailed:
         _report(name)
     kubectl("delete", "namespace", name, "--timeout=180s", timeout=200)
     kubectl("delete", "persistentvolume", name)
@@ -131,6 +144,20 @@ def volume_of(name: str) -> dict[str, object]:
             "storageClassName": "",
             "hostPath": {"path": f"/var/weir-shared/{name}", "type": "Directory"},
             "claimRef": {"namespace": name, "name": "weir-exchange"},
+        },
+    }
+
+
+def claim_of(name: str) -> dict[str, object]:
+    """The claim on that volume, which queries that run need."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "weir-exchange", "namespace": name},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "resources": {"requests": {"storage": "5Gi"}},
         },
     }
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.e2e.kubectl import ENVIRONMENT, Manifest, apply, condition, get, wait_until
+from tests.e2e import flights
+from tests.e2e.conftest import claim_of, ensure_installed, fresh_namespace
+from tests.e2e.kubectl import ENVIRONMENT, Manifest, apply, condition, get, kubectl, wait_until
 
 STREAM: Manifest = {
     "apiVersion": "weir.dev/v1alpha1",
@@ -103,28 +106,57 @@ STALLED = {
 }
 
 
+@pytest.fixture(scope="module")
+def steady(release: None, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace in which a query runs, and goes on running in the very same pod."""
+    ensure_installed()
+    with fresh_namespace(request.session) as namespace:
+        apply([claim_of(namespace), _in(STREAM, namespace), _in(named(QUERY, "steady"), namespace)])
+        flights.wait_ready(namespace, 180, ("steady",))
+        before = pods(namespace)
+        yield namespace
+        assert pods(namespace) == before
+        flights.wait_ready(namespace, 1, ("steady",))
+
+
+def pods(namespace: str) -> dict[str, tuple[str, int]]:
+    """uid and restarts of each driver."""
+    return {
+        p["metadata"]["name"]: (p["metadata"]["uid"], flights.restarts(namespace, p["metadata"]["name"]))
+        for p in flights.drivers(namespace)
+    }
+
+
 @pytest.mark.parametrize("what", REFUSED)
-def test_the_api_server_refuses(what: str, namespace: str) -> None:
+def test_the_api_server_refuses(what: str, steady: str) -> None:
     manifest, path = REFUSED[what]
     done = subprocess.run(
-        ["kubectl", "apply", "--server-side", "-n", namespace, "-f", "-"],
-        input=json.dumps(manifest), capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=60,
+        ["kubectl", "apply", "--server-side", "-n", steady, "-f", "-"],
+        input=json.dumps(named(manifest, "bad")), capture_output=True, text=True,
+        env=ENVIRONMENT, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode != 0
     assert path in done.stderr
 
 
 @pytest.mark.parametrize("what", STALLED)
-def test_the_operator_says_what_is_wrong(what: str, namespace: str) -> None:
+def test_the_operator_says_what_is_wrong(what: str, steady: str) -> None:
     manifest, word = STALLED[what]
-    apply([_in(STREAM, namespace), _in(manifest, namespace)])
+    apply([_in(named(manifest, "bad"), steady)])
 
     def refused() -> Manifest:
-        query = get("streamquery", "q", "-n", namespace)[0]
+        query = get("streamquery", "bad", "-n", steady)[0]
         return condition(query, "Ready") if condition(query, "Ready").get("status") == "False" else {}
 
-    assert word in wait_until(60, f"{what}: Ready is False", refused)["message"]
-    assert not get("pods", "-n", namespace)
+    try:
+        assert word in wait_until(60, f"{what}: Ready is False", refused)["message"]
+        assert not get("pods", "-n", steady, "-l", "weir.dev/query=bad")
+    finally:
+        kubectl("delete", "wsq", "bad", "-n", steady)
+
+
+def named(manifest: Manifest, name: str) -> Manifest:
+    return manifest | {"metadata": manifest["metadata"] | {"name": name}}
 
 
 def _in(manifest: Manifest, namespace: str) -> Manifest:
