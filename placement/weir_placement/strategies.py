@@ -75,7 +75,15 @@ for _name, _paper, _guarantee, _function, _options in (
         "beyond 000",
         "the best of a portfolio with an upper bound; proven when that is reached",
         "auto:auto",
-        {"iterations": "100 a temperature", "restarts": "8", "steps": "100000 of the proof", "items": "16"},
+        {
+            "iterations": "100 a temperature",
+            "restarts": "8",
+            "steps": "100000 of the proof",
+            "items": "16",
+            "clones": "1: of an operator at most, by key",
+            "split-cost": "1.0 us a tuple",
+            "merge-cost": "0.5 us a tuple",
+        },
     ),
     (
         "exact",

@@ -124,8 +124,18 @@ def _value(node: exp.Expression, row: Row) -> Any:
         return _value(node.this, row) is None
     if isinstance(node, exp.Coalesce):
         return next((v for n in [node.this, *node.expressions] if (v := _value(n, row)) is not None), None)
+    if isinstance(node, exp.Anonymous):
+        return _called(node.name.lower(), [_value(n, row) for n in node.expressions])
+    if isinstance(node, exp.UnixMillis):
+        time = _value(node.this, row)
+        return None if time is None else time // 1000
     left, right = _value(node.this, row), _value(node.expression, row)
     return None if left is None or right is None else _COMPARE[type(node)](left, right)
+
+
+def _called(name: str, arguments: list[Any]) -> Any:
+    assert name == "pmod", name
+    return None if None in arguments else arguments[0] % arguments[1]
 
 
 def _logic(node: exp.Expression, left: bool | None, right: bool | None) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 BENCHES: dict[str, str] = {
     "whitewater-small": "weir_placement.bench.whitewater:small",
     "whitewater-large": "weir_placement.bench.whitewater:large",
+    "whitewater-example": "weir_placement.bench.example:example",
     "whitewater-16h": "weir_placement.bench.whitewater:sixteen_hours",
     "iflow-64": "weir_placement.bench.network_usage:iflow_64",
     "planetlab": "weir_placement.bench.network_usage:planetlab",

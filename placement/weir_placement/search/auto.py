@@ -13,10 +13,11 @@ from time import perf_counter
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.bounds import is_bound, upper_bound
+from weir_placement.search.clones import OPTIONS, with_clones
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.search.session import Found, best_of, plan_with, read_options
 
 DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
 """iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
@@ -76,5 +77,13 @@ def auto(
     time_limit: float,
     options: Mapping[str, str],
 ) -> Result:
-    """Plans a problem by the portfolio."""
-    return plan_with("auto", search, DEFAULTS, problem, objective, seed, time_limit, options)
+    """Plans a problem by the portfolio; with the option `clones`, hot operators may use several nodes."""
+    given = read_options({**DEFAULTS, **OPTIONS}, options)
+    own = {name: value for name, value in options.items() if name not in OPTIONS}
+
+    def once(p: Problem) -> Result:
+        return plan_with("auto", search, DEFAULTS, p, objective, seed, time_limit, own)
+
+    if given["clones"] < 2:
+        return once(problem)
+    return with_clones(problem, once, given, perf_counter() + time_limit)
