@@ -43,6 +43,7 @@ class Metrics:
         self.backlog = gauge("weir_backlog_batches", "Batches of an input that wait", "operator")
         self.late = counter("weir_late_rows", "Rows late at a source", "operator")
         self.dropped = counter("weir_dropped_rows", "Rows dropped as late by Spark: must be 0")
+        self.link = gauge("weir_link_seconds", "One-way latency to the producer of an input", "operator")
         self._gauge("weir_epoch", "The process's epoch").labels(**self._labels).set(spec.epoch)
         for metric in (self.batches, self.bytes, self.dropped, self.duration, self.lag):
             metric.labels(**self._labels)
@@ -63,6 +64,10 @@ class Metrics:
     def plain(self) -> dict[str, str]:
         """Labels of the fragment as a whole."""
         return self._labels
+
+    def link_seconds(self, name: str, seconds: float) -> None:
+        """The latency to the producer of an input."""
+        self.link.labels(**self.of(name)).set(seconds)
 
     def measure_cpu(self) -> float:
         """CPU seconds of this process, the JVM and the workers."""

@@ -17,6 +17,7 @@ from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.lease import Lease, holder_name, owns
+from weir_runtime.links import announce, watch
 from weir_runtime.logs.file_log import late_rows
 from weir_runtime.metrics import Metrics
 from weir_runtime.names import END, PLAUSIBLE
@@ -58,12 +59,14 @@ class Fragment:
         self.terminate = threading.Event()
         self.control = Control(tempfile.mkdtemp(prefix="weir-control-"))
         self._final_batch: int | None = None
+        self._port = 0
         self._fenced = threading.Event()
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
         signal.signal(signal.SIGTERM, lambda *_: self.terminate.set())
-        self.status.say(port=serve(self.status, self.metrics.registry, self.spec.port))
+        self._port = serve(self.status, self.metrics.registry, self.spec.port)
+        self.status.say(port=self._port)
         try:
             return self.execute()
         except Stopped:
@@ -106,6 +109,9 @@ class Fragment:
             query = self._start(plan, sink, checkpoint)
         self.control.set("go")
         self.status.say(phase="running")
+        if spec.output.kind == "exchange" and self._port:
+            announce(spec.output.uri, self._port)
+        watch(spec.inputs, self.metrics.link_seconds, self.terminate)
         return self._watch(query, inputs, sink, checkpoint)
 
     def _await(self, condition: Any) -> None:

@@ -134,6 +134,9 @@ class PlacementStatus(Status):
     )
     pinned_revision: int | None = Field(None, description="Revision that a rollback holds.")
     drift: AnyObject | None = Field(None, description="Since when the headroom is low; the last moves.")
+    links: AnyObject | None = Field(
+        None, description="Latencies [s] that its fragments measured, by `from to` nodes; the last of each."
+    )
 
 
 class Placement(Model):

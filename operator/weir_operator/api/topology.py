@@ -75,6 +75,9 @@ class NetworkTopologySpec(Model):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["from", "to"]},
     )
     matrix: Matrix | None = Field(None, description="Measured latencies, before the links of this object.")
+    measured: bool = Field(
+        False, description="true: latencies measured between running fragments go before what is written."
+    )
 
 
 class NetworkTopologyStatus(Status):

@@ -16,6 +16,7 @@ from weir_placement.replacement import headroom_of
 from weir_operator.controller.carry_out import actions, cut_all, step_all
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
+from weir_operator.controller.links import measured_links, remember, remembered, with_links
 from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.replan import Round
 from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
@@ -91,6 +92,10 @@ def plan(work: Work) -> None:
         found = _measurements(work, group, readings)
         rates = measured_rates({n: r.plan for n, r in mine.items() if r.plan}, found)
         seen = replace(group, problem=_beside_others(work, group))
+        if group.measured_links:
+            mine = {name: _with_links(work, group, record) for name, record in mine.items()}
+            known = remembered({**work.records, **mine}.values())
+            seen = replace(seen, problem=with_links(seen.problem, known))
         look = work.settings.first_round_of(work.settings.look_period, work.snapshot.now)
         full = _unplaced(work, group)
         round_ = Round(seen, work.world, work.snapshot.now, mine, found, rates, full, look=look)
@@ -103,6 +108,14 @@ def plan(work: Work) -> None:
                 work.numbers.setdefault(name, {})["headroom"] = headroom_of(round_.evaluation)
                 work.numbers[name]["binding"] = getattr(round_.evaluation.binding, "name", "")
                 work.numbers[name]["rates"] = dict(rates)
+
+
+def _with_links(work: Work, group: Group, record: Record) -> Record:
+    """A record with what its fragments measured of the links between them."""
+    if record.plan is None:
+        return record
+    specs = [spec for name, spec in _in_force(work, group) if name == record.query]
+    return remember(record, measured_links(specs, work.snapshot.metrics, work.processes))
 
 
 def _in_force(work: Work, group: Group) -> Iterator[tuple[str, FragmentSpec]]:

@@ -80,6 +80,7 @@ class FragmentMetrics:
     late_rows: float = 0.0
     dropped_rows: float = 0.0
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
+    links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
 
 
 @dataclass(frozen=True)

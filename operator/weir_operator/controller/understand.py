@@ -107,7 +107,9 @@ class Understand:
         problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))
         if problem.overheads == Overheads():
             problem = replace(problem, overheads=self.overheads)
-        return Group(found.policy.metadata.name, found.policy.spec, problem, queries)
+        topology = objects.topology(found.policy.spec.topology)
+        measured = topology is not None and topology.spec.measured
+        return Group(found.policy.metadata.name, found.policy.spec, problem, queries, measured)
 
 
 def sink_of(spec: StreamQuerySpec, query: Query) -> Output:

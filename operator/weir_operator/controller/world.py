@@ -39,6 +39,7 @@ class Group:
     policy: PlacementPolicySpec
     problem: Problem
     queries: Mapping[str, Asked]
+    measured_links: bool = False  # latencies between fragments go before the topology's
 
 
 @dataclass(frozen=True)

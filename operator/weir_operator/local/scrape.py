@@ -51,6 +51,7 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
     last: dict[str, float] = {}
     rows_in: dict[str, float] = {}
     rows_out: dict[str, float] = {}
+    links: dict[str, float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             operator = sample.labels.get("operator")
@@ -60,6 +61,8 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
                 rows_in[operator] = sample.value
             elif sample.name == "weir_rows_out_total" and operator:
                 rows_out[operator] = sample.value
+            elif sample.name == "weir_link_seconds" and operator:
+                links[operator] = sample.value
     return FragmentMetrics(
         fragment=fragment,
         epoch=epoch,
@@ -76,4 +79,5 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
         late_rows=total["weir_late_rows_total"],
         dropped_rows=total["weir_dropped_rows_total"],
         operators={name: OperatorMetrics(rows, rows_out.get(name, 0.0)) for name, rows in rows_in.items()},
+        links=links,
     )

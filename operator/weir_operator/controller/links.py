@@ -1,0 +1,89 @@
+"""Latencies that fragments measured to their producers, put into the model.
+
+The last measurement of each link is kept in the Placement's status, also when nothing flows there any
+more: a link found slow and left would look as fast as written otherwise, and be taken again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.problem import Problem
+
+from weir_operator.controller.record import Record
+from weir_operator.controller.snapshot import FragmentMetrics, Process
+
+CHANGE = 0.2
+"""A measurement that differs by no more than this part of the last one says nothing new."""
+
+Links = Mapping[tuple[str, str], float]
+"""(from node, to node) -> one-way latency [s]."""
+
+
+def measured_links(
+    specs: Iterable[FragmentSpec],
+    readings: Mapping[str, FragmentMetrics],
+    processes: Mapping[str, Iterable[Process]],
+) -> dict[tuple[str, str], float]:
+    """Of the links between a query's fragments, by where they really run; one that is being moved has no
+    place now."""
+    specs = list(specs)
+    producer = {spec.operators[-1].id: spec.name for spec in specs if spec.operators}
+    at: dict[str, str] = {}
+    for spec in specs:
+        running = [p.node for p in processes.get(spec.name, ()) if p.state in ("running", "standby")]
+        if len(running) == 1:
+            at[spec.name] = running[0]
+    found: dict[tuple[str, str], float] = {}
+    for spec in specs:
+        reading = readings.get(spec.name)
+        for name, seconds in (reading.links if reading else {}).items():
+            source, target = at.get(producer.get(name, "")), at.get(spec.name)
+            if source and target and source != target:
+                found[source, target] = seconds
+    return found
+
+
+def remember(record: Record, links: Links) -> Record:
+    """The record with new measurements, those that differ."""
+    known: dict[str, float] = dict(record.status.get("links") or {})
+    for (source, target), seconds in links.items():
+        key = f"{source} {target}"
+        if key not in known or abs(seconds - known[key]) > CHANGE * known[key]:
+            known[key] = round(seconds, 7)
+    return record.with_status(links=known) if known != (record.status.get("links") or {}) else record
+
+
+def remembered(records: Iterable[Record]) -> dict[tuple[str, str], float]:
+    """What all records know, the median of each link."""
+    every: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        for key, seconds in (record.status.get("links") or {}).items():
+            source, target = key.split(" ")
+            every.setdefault((source, target), []).append(float(seconds))
+    return {link: median(values) for link, values in every.items()}
+
+
+def with_links(problem: Problem, links: Links) -> Problem:
+    """The problem whose network has the measured latencies: between two groups of nodes (zones, or nodes
+    that the topology names) the median over their measured links, for both directions where only one
+    was measured."""
+    network, index = problem.cluster.network, problem.cluster.index
+    between: dict[tuple[int, int], list[float]] = {}
+    for (source, target), seconds in links.items():
+        if source in index and target in index:
+            groups = int(network.group[index[source]]), int(network.group[index[target]])
+            between.setdefault(groups, []).append(seconds)
+    if not between:
+        return problem
+    latency = np.array(network.latency, float)
+    for (a, b), values in between.items():
+        latency[a, b] = median(values)
+        if (b, a) not in between:
+            latency[b, a] = median(values)
+    cluster = replace(problem.cluster, network=replace(network, latency=latency))
+    return replace(problem, cluster=cluster)

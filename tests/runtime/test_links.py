@@ -1,0 +1,54 @@
+"""A reader measures the way to the producer of its exchange, wherever that is now."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+from weir_placement.model.fragment import Input
+from weir_runtime.links import FILE, announce, latency, watch
+
+
+@pytest.fixture
+def producer(tmp_path):
+    server = socket.create_server(("", 0))
+    announce(str(tmp_path), server.getsockname()[1])
+    yield tmp_path
+    server.close()
+
+
+def test_is_half_of_a_round_trip(producer):
+    found = latency(str(producer))
+    assert found is not None
+    assert 0.0 < found < 1.0
+
+
+def test_says_nothing_of_a_producer_that_has_not_said_where_it_is_or_is_gone(tmp_path):
+    assert latency(str(tmp_path)) is None
+    with socket.create_server(("", 0)) as server:
+        announce(str(tmp_path), server.getsockname()[1])
+    assert (tmp_path / FILE).exists()
+    assert latency(str(tmp_path)) is None
+
+
+def test_a_producer_that_moved_is_measured_where_it_is_now(producer):
+    with socket.create_server(("", 0)) as other:
+        announce(str(producer), other.getsockname()[1])
+        assert latency(str(producer)) is not None
+        other.settimeout(5.0)
+        other.accept()[0].close()
+
+
+def test_only_exchanges_are_watched(producer):
+    said, done, stop = {}, threading.Event(), threading.Event()
+
+    def say(name: str, seconds: float) -> None:
+        said[name] = seconds
+        done.set()
+
+    inputs = (Input("s", "source"), Input("f", "exchange", exchange=str(producer)))
+    watch(inputs, say, stop)
+    assert done.wait(10.0)
+    stop.set()
+    assert set(said) == {"f"}
