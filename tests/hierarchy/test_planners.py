@@ -119,6 +119,31 @@ def test_a_view_holds_its_own_members_only_and_planning_reads_nothing_else():
     assert plan_view(views[0]) == plan_view(views[1])
 
 
+def test_the_views_of_upper_levels_hold_costs_between_their_members_only():
+    """At each level over the nodes: costs other than between members of the cluster do not reach its plan."""
+    problem = spread(12, nodes=40)
+    space = plan_space(problem, problem.queries[0])
+    hierarchy = partition(problem.cluster.network, np.arange(40), 4)
+    assert len(hierarchy.levels) >= 3
+    for level in range(1, len(hierarchy.levels)):
+        cluster = hierarchy.levels[level][0]
+        member = np.array(cluster.members)
+        latency = np.random.default_rng(level).uniform(1, 2, (40, 40))
+        latency[np.ix_(member, member)] = problem.cluster.network.latency[np.ix_(member, member)]
+        scrambled = replace(problem, cluster=replace(problem.cluster, network=Network.of_matrix(latency)))
+        plans = []
+        for world in (problem, scrambled):
+            ledger = Ledger(world)
+            entries = advertised(ledger, space)
+            view, _ = Views(ledger, space, hierarchy).view(
+                cluster, level, entries, space.ways.streams - 1, [int(member[0])]
+            )
+            assert view.latency.shape == view.place.shape[1:] * 2 == (len(member),) * 2
+            plans.append(plan_view(view))
+        assert plans[0] == plans[1]
+        assert plans[0] is not None
+
+
 def test_net_present_cost_says_its_odds_and_draws_by_them():
     problem = spread(3, nodes=60, queries=20, streams=10, width=4)
     decisions = [d for seed in range(3) for d in plan(problem, "net-present-cost", seed).extra["decisions"]]

@@ -93,6 +93,25 @@ def test_the_same_network_gives_the_same_hierarchy():
     assert first.levels == second.levels
 
 
+@given(st.integers(0, 1000), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 29)), max_size=20))
+@settings(max_examples=15, deadline=None)
+def test_the_same_changes_give_the_same_hierarchy(seed, changes):
+    """Joining, leaving and moving draw nothing at random, and depend on no order but that of the changes."""
+    both = [partition(random_network(seed, 30), np.arange(15), 5) for _ in range(2)]
+    moved = random_network(seed + 1, 30)
+    for kind, node in changes:
+        present = set(both[0].of[0])
+        for hierarchy in both:
+            if kind == 0 and node not in present:
+                hierarchy.join(node)
+            elif kind == 1 and node in present and len(present) > 1:
+                hierarchy.leave(node)
+            elif kind == 2 and node in present and len(present) > 1:
+                hierarchy.change(moved, node)
+        assert both[0].levels == both[1].levels
+        is_well_formed(both[0], set(both[0].of[0]))
+
+
 def test_a_cluster_of_one_is_refused():
     with pytest.raises(ValueError, match="maxClusterSize is 1"):
         partition(random_network(1, 5), np.arange(5), 1)
