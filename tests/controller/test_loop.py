@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -295,3 +296,16 @@ def test_a_start_that_is_refused_is_told_once_for_each_reason() -> None:
     cluster.apply = applied  # type: ignore[method-assign]
     settle(it)
     assert condition(cluster, "q", "Ready") == "True"
+
+
+def test_writes_at_the_same_time_end_in_the_same_place() -> None:
+    town = Town({f"default/q{i}": asked(query(f"q{i}")) for i in range(6)})
+    one, many = FakeCluster(), FakeCluster()
+    settle(loop(town, one))
+    with ThreadPoolExecutor(4) as pool:
+        it = loop(town, many)
+        it.pool = pool
+        settle(it)
+    assert many.running() == one.running()
+    assert many.log.count("Start") == one.log.count("Start")
+    assert many.log.index("Start") > many.log.index("WritePlacement")

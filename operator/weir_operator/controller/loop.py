@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from weir_operator.controller.decide import decide
-from weir_operator.controller.decision import Decision, Event, Start
+from weir_operator.controller.decision import Action, Decision, Event, Start
 from weir_operator.controller.ports import Clock, ClusterPort, ExchangePort, MetricsPort, Refused
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
 from weir_operator.controller.world import World
 
+T = TypeVar("T")
 log = logging.getLogger("weir.loop")
 
 WINDOW = 10.0
@@ -36,6 +39,7 @@ class Loop:
     last: Decision = field(default_factory=Decision)
     refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why it could not be started last
     snapshot: Snapshot | None = None
+    pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
 
     def once(self) -> Decision:
         """One round. What fails to be applied is logged and comes up again at the next round."""
@@ -81,18 +85,31 @@ class Loop:
 
     def _apply(self, decision: Decision) -> None:
         """Intents before actions: a crash between them leaves an intent that the next round carries out."""
-        for placement in decision.placements:
-            self.cluster.write_placement(placement)
+        self._each(self.cluster.write_placement, decision.placements)
+        by_fragment: dict[str, list[Action]] = {}
         for action in decision.actions:
+            name = action.spec.name if isinstance(action, Start) else action.fragment
+            by_fragment.setdefault(name, []).append(action)
+        self._each(self._carry_out, by_fragment.values())
+        if decision.keep is not None:
+            self.exchange.sweep(decision.keep)
+        self._each(self.cluster.write_status, decision.statuses)
+        self._each(self.cluster.emit, decision.events)
+
+    def _carry_out(self, actions: list[Action]) -> None:
+        """The actions of one fragment, in order."""
+        for action in actions:
             try:
                 self.cluster.apply(action)
             except OSError as error:
                 log.warning("%s: %s; tried again in the next round", type(action).__name__, error)
                 if isinstance(action, Start) and isinstance(error, Refused):
                     self._tell(action, str(error))
-        if decision.keep is not None:
-            self.exchange.sweep(decision.keep)
-        for status in decision.statuses:
-            self.cluster.write_status(status)
-        for event in decision.events:
-            self.cluster.emit(event)
+
+    def _each(self, write: Callable[[T], None], items: Iterable[T]) -> None:
+        """All of them, in any order; the first error is raised when every one was tried or done."""
+        if self.pool is None:
+            for item in items:
+                write(item)
+        else:
+            list(self.pool.map(write, items))

@@ -16,6 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from weir_operator.kube.names import FIELD_MANAGER
 
 TIMEOUT = (5.0, 30.0)  # [s] to connect, and to read
+WRITES_AT_A_TIME = 16
 PAGE = 500  # objects a page of a list
 
 _APPLY = "application/apply-patch+yaml"
@@ -74,6 +75,7 @@ def path_of(kind: str, namespace: str = "", name: str = "", subresource: str = "
 def connect(context: str | None = None) -> Api:
     """The API server of the pod that this runs in, or of the kubeconfig (its `context`)."""
     configuration = client.Configuration()
+    configuration.connection_pool_maxsize = WRITES_AT_A_TIME + 4
     try:
         if context:
             config.load_kube_config(context=context, client_configuration=configuration)

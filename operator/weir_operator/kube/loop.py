@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from weir_placement.fragments import Layout
 
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings as LoopSettings
 from weir_operator.controller.understand import Understand
+from weir_operator.kube.api import WRITES_AT_A_TIME
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.driver_pod import DATA_PATH
 from weir_operator.kube.metrics import DirectScrape, Prometheus
@@ -38,4 +40,5 @@ def build_loop(cluster: KubernetesCluster, settings: Settings) -> Loop:
         understand=Understand(cluster.matrices.readers),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
         clock=time.time,
+        pool=ThreadPoolExecutor(WRITES_AT_A_TIME, thread_name_prefix="write"),
     )
