@@ -80,6 +80,8 @@ for _name, _paper, _guarantee, _function, _options in (
             "restarts": "8",
             "steps": "100000 of the proof",
             "items": "16",
+            "forms": "1: also with projections pushed down; 0: as written only",
+            "plans": "2000 of a small query, looked at one by one",
             "clones": "1: of an operator at most, by key",
             "split-cost": "1.0 us a tuple",
             "merge-cost": "0.5 us a tuple",

@@ -48,6 +48,7 @@ class Builder:
         """Two results, by the key columns of one source each."""
         left, right = self.random.sample(sorted(self.tops), 2)
         a, b = (self.random.choice([c for c in self.tops[t] if c.endswith(".k")]) for t in (left, right))
+        a, b = sorted((a, b))
         window = Window(a.split(".")[0], b.split(".")[0], -WINDOW, WINDOW)
         partners = self.between(0.1, 2.0)
         fastest = max(self.rates[window.left], self.rates[window.right])
@@ -75,7 +76,7 @@ class Builder:
                 "filter",
                 (top,),
                 (column,),
-                f"{column} = 0",
+                f"{column} = {len(self.operators)}",
                 selectivity=self.random.uniform(0.05, 1.0),
                 cost=SELECT_COST,
             )

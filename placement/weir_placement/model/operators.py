@@ -92,6 +92,14 @@ class Operator:
     nodes: tuple[str, ...] = ()  # where it may run; empty: anywhere
     origin: tuple[str, ...] = ()  # `from` of the plan JSON: ids it was rewritten from
 
+    def reading(self, *inputs: str) -> Operator:
+        """The same operator over other inputs (as `dataclasses.replace`, at a twentieth of its time)."""
+        if inputs == self.inputs:
+            return self
+        other = object.__new__(Operator)
+        other.__dict__.update(self.__dict__, inputs=inputs)
+        return other
+
     @property
     def half_width(self) -> float:
         """`w` [s] of a join: the narrowest window that it checks."""

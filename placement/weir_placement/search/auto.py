@@ -12,12 +12,12 @@ from time import perf_counter
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
+from weir_placement.search import clones, forms
 from weir_placement.search.bounds import is_bound, upper_bound
-from weir_placement.search.clones import OPTIONS, with_clones
-from weir_placement.search.encode import Encoding
+from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, plan_with, read_options
+from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
 
 DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
 """iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
@@ -25,12 +25,19 @@ as the one before, the last two only while more than `NEAR` is missing. steps: o
 up to so many `items` (operators, sources, sinks): with more there are too many logical plans."""
 
 EQUAL = 1e-9
-NEAR = 1e-3
+NEAR = 3e-4
+NO_TABLE = 64
+"""Words of the table of logical plans where no proof looks at each of them."""
 
 
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
     """Anneals, bounds, proves or anneals again."""
     best, kept, bound, proven = -HUGE * 2, None, HUGE, False
+    floor = options.get("floor", -HUGE)
+    if floor > 0:
+        bound = upper_bound(encoding, floor)
+        if bound <= floor * (1 + EQUAL):
+            return Found(floor, bound)
     iterations, restarts = int(options["iterations"]), max(1, int(options["restarts"]))
     for restart in range(restarts):
         if restart >= restarts - 2 and restart and bound <= best * (1 + NEAR):
@@ -42,7 +49,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
             best, kept = value, encoding.best()
             if best >= HUGE:
                 proven = True
-            elif restart == 0:
+            elif bound >= HUGE:
                 bound = upper_bound(encoding, best)
             elif is_bound(encoding, best * (1 + EQUAL)):
                 bound = best * (1 + EQUAL)
@@ -78,12 +85,43 @@ def auto(
     options: Mapping[str, str],
 ) -> Result:
     """Plans a problem by the portfolio; with the option `clones`, hot operators may use several nodes."""
-    given = read_options({**DEFAULTS, **OPTIONS}, options)
-    own = {name: value for name, value in options.items() if name not in OPTIONS}
+    deadline = perf_counter() + time_limit
+    return planned("auto", DEFAULTS, search, problem, objective, seed, deadline, options)
+
+
+def _items(problem: Problem) -> int:
+    return sum(len(q.operators) + len(q.sources) + 1 for q in problem.queries)
+
+
+def planned(
+    name: str,
+    defaults: Mapping[str, float],
+    search: Search,
+    problem: Problem,
+    objective: Objective,
+    seed: int,
+    deadline: float,
+    options: Mapping[str, str],
+    table: int = VISITED_SIZE,
+) -> Result:
+    """By a search that takes the option `floor`, over the forms of the problem's queries, with clones."""
+    around = {**forms.OPTIONS, **clones.OPTIONS, **{k: v for k, v in defaults.items() if k in forms.OPTIONS}}
+    given = read_options({**defaults, **around}, options)
+    own = {option: value for option, value in options.items() if option not in around}
+
+    def form(p: Problem, floor: float) -> Result:
+        left = deadline - perf_counter()
+        known = {**defaults, "floor": floor}
+        plans = table if _items(p) <= given["items"] else NO_TABLE
+        return plan_with(name, search, known, p, objective, seed, left, own, plans)
 
     def once(p: Problem) -> Result:
-        return plan_with("auto", search, DEFAULTS, p, objective, seed, time_limit, own)
+        if not given["forms"]:
+            return form(p, -HUGE)
+        best = forms.best_form(p, form, deadline)
+        small = _items(p) <= given["small"] and len(p.queries) == 1 and len(best.plan.queries) == 1
+        if not small or best.value is None or not any(o.kind == "project" for o in p.queries[0].operators):
+            return best
+        return forms.over_table_6(p, best, int(given["plans"]), deadline)
 
-    if given["clones"] < 2:
-        return once(problem)
-    return with_clones(problem, once, given, perf_counter() + time_limit)
+    return once(problem) if given["clones"] < 2 else clones.with_clones(problem, once, given, deadline)

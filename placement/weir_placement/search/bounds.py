@@ -198,7 +198,7 @@ class Regions:
 
 
 def upper_bound(encoding: Encoding, known: float) -> float:
-    """No plan has a greater headroom than this; 1e300 when nothing is known.
+    """No plan has a greater headroom than this, or than `known`; 1e300 when nothing is known.
 
     `known` is the value of some plan: if nothing more than that (to rounding) is possible, it is the bound.
     Else the bound is found by bisection, to `PRECISION`, and is on the safe side.
@@ -228,7 +228,7 @@ def upper_bound(encoding: Encoding, known: float) -> float:
 
 def is_bound(encoding: Encoding, x: float) -> bool:
     """Whether no plan carries more than x; after `upper_bound` has written the program down."""
-    return _impossible(encoding, x, PLAIN) or _impossible(encoding, x, PACKED)
+    return _impossible(encoding, x, PLAIN)
 
 
 def _impossible(encoding: Encoding, x: float, how: int) -> bool:

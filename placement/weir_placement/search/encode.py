@@ -13,7 +13,6 @@ from weir_placement.cost.allowed import allowed_nodes
 from weir_placement.cost.flows import flows_of, scaled
 from weir_placement.cost.rules import Flow
 from weir_placement.model.cluster import REFERENCE_CORE
-from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.compiled import searches
@@ -115,7 +114,7 @@ class Encoding:
             "visited_size": visited,
             "path_size": 2 * visited + 16,
             "families": len(families),
-            "set_limit": SET_LIMIT,
+            "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 14) for q in self.queries)),
         }
         self.dims, self.reads = dims, reads
         self._allocate(dims)
@@ -259,7 +258,7 @@ class Encoding:
             "fixed_width_",
         ]
         for name, column in zip(names, zip(*rows, strict=True), strict=True):
-            self.write(name, [limited(v) for v in column])
+            self.write(name, column if max(column) < HUGE else [limited(v) for v in column])
         self.write(
             "source_rate_",
             [
@@ -375,7 +374,7 @@ class Encoding:
             order: list[int] = []
             self._post_order(self.sinks[q], child, first, order, set())
             inputs = {i: tuple(self.items[c].name for c in child[first[i] : first[i + 1]]) for i in order}
-            operators = tuple(_reread(self.items[i].op, inputs[i]) for i in order)
+            operators = tuple(op.reading(*inputs[i]) for i in order if (op := self.items[i].op) is not None)
             nodes = {self.items[i].name: names[node[i]] for i in order}
             origins = {a: names[node[self.index[q][a]]] for a in query.sources}
             sink = names[node[self.sinks[q]]] if node[self.sinks[q]] >= 0 else ""
@@ -392,8 +391,3 @@ class Encoding:
             self._post_order(c, child, first, order, seen)
         if self.items[i].op is not None:
             order.append(i)
-
-
-def _reread(op: Operator | None, inputs: tuple[str, ...]) -> Operator:
-    assert op is not None
-    return op if op.inputs == inputs else replace(op, inputs=inputs)

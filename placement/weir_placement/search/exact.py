@@ -14,9 +14,9 @@ from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import auto
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
-from weir_placement.search.session import Found, plan_with
+from weir_placement.search.session import Found
 
-DEFAULTS = {"iterations": 400.0, "restarts": 8.0, "steps": 1e6, "items": HUGE}
+DEFAULTS = {"iterations": 400.0, "restarts": 8.0, "steps": 1e6, "items": HUGE, "small": 40.0}
 """As `auto`; steps: of the first attempt at a proof, ten times more at each next one until the time is up."""
 
 
@@ -39,4 +39,5 @@ def exact(
     options: Mapping[str, str],
 ) -> Result:
     """Plans a problem to a proof."""
-    return plan_with("exact", search, DEFAULTS, problem, objective, seed, time_limit, options, 1 << 20)
+    deadline = perf_counter() + time_limit
+    return auto.planned("exact", DEFAULTS, search, problem, objective, seed, deadline, options, table=1 << 20)

@@ -254,7 +254,7 @@ def prepare(st: State) -> int:
 
 STEPS = 4000
 """Of the packing: beyond, it is taken to be possible."""
-FINE = 1e-7
+FINE = 1e-4
 
 
 @jit

@@ -1,0 +1,128 @@
+"""A normal form of a query: plain projections pushed down to the sources and merged (Table 6 of 000).
+
+A projection between two joins keeps them from changing places, and several on one path do the work of one.
+Here they are taken as far down as the rules allow in one walk. What is left for a search to swap are
+selections, joins, and projections on their side of the joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from weir_placement.model.operators import Item, Operator
+from weir_placement.model.problem import Query
+from weir_placement.model.streams import Stream
+from weir_placement.rewrite.graph import Graph
+from weir_placement.rewrite.rules import is_plain
+
+
+@dataclass
+class _Pending:
+    """A projection on its way down: the operator it comes from, the columns that are wanted."""
+
+    like: Operator
+    columns: tuple[str, ...]
+    origin: tuple[str, ...]
+
+
+@dataclass
+class _Push:
+    graph: Graph
+    through_top: bool
+    made: list[Operator] = field(default_factory=list)
+    done: dict[str, str] = field(default_factory=dict)
+    taken: list[str] = field(default_factory=list)
+
+    def visit(self, name: str, wanted: _Pending | None, filters: list[Operator], below_join: bool) -> str:
+        """Builds what `name` gives with `filters` (the topmost first) and `wanted` above it; its new name."""
+        op = self.graph.operators.get(name)
+        alone = bool(self.graph.only_reader(name)) or name == self.graph.query.operators[-1].id
+        if op is None or not alone:
+            return self.above(self.written(name), wanted, filters)
+        if op.kind == "filter" and op.columns:
+            return self.visit(op.inputs[0], wanted, [*filters, op], below_join)
+        if is_plain(op):
+            columns = tuple(i.name for i in op.items)
+            origin = op.origin or (op.id,)
+            if wanted is None:
+                wanted = _Pending(op, columns, origin)
+            else:
+                wanted = replace(wanted, origin=tuple(sorted({*wanted.origin, *origin})))
+            return self.visit(op.inputs[0], wanted, filters, below_join)
+        if op.kind == "join" and (op.columns or op.windows):
+            return self.join(op, wanted, filters, below_join)
+        return self.above(self.written(name), wanted, filters)
+
+    def written(self, name: str) -> str:
+        """A source, or an operator that stays where it is with what is below it, made once."""
+        op = self.graph.operators.get(name)
+        if op is None:
+            return name
+        if name not in self.done:
+            inputs = tuple(self.visit(i, None, [], below_join=False) for i in op.inputs)
+            self.made.append(op.reading(*inputs))
+            self.done[name] = name
+        return name
+
+    def above(self, name: str, wanted: _Pending | None, filters: list[Operator]) -> str:
+        """Selections on `name`, the lowest first, then the projection."""
+        for op in reversed(filters):
+            self.made.append(op.reading(name))
+            name = op.id
+        if wanted is None:
+            return name
+        like = wanted.like
+        used = like.id in self.taken
+        identifier = self.graph.fresh_id("p", self.taken) if used else like.id
+        self.taken.append(identifier)
+        items = tuple(Item(c, c) for c in wanted.columns)
+        origin = wanted.origin if used or len(wanted.origin) > 1 or like.origin else ()
+        self.made.append(
+            replace(like, id=identifier, inputs=(name,), items=items, columns=wanted.columns, origin=origin)
+        )
+        return identifier
+
+    def join(self, op: Operator, wanted: _Pending | None, filters: list[Operator], below_join: bool) -> str:
+        """Selections go to the side that has their columns; the projection goes to both."""
+        sides: tuple[list[Operator], list[Operator]] = [], []
+        staying: list[Operator] = []
+        for selection in filters:
+            needed = {c.partition(".")[0] for c in selection.columns}
+            side = next((k for k, i in enumerate(op.inputs) if needed <= self.graph.aliases[i]), None)
+            (staying if side is None else sides[side]).append(selection)
+        columns = [self.graph.columns[i] for i in op.inputs]
+        push = wanted is not None and (below_join or self.through_top) and None not in columns
+        if push and wanted is not None:
+            push = all(set(selection.columns) <= set(wanted.columns) for selection in staying)
+        below: list[_Pending | None] = [None, None]
+        upper = wanted
+        if push and wanted is not None:
+            times = {self.graph.event_time(alias) for alias in self.graph.aliases[op.id]}
+            needed = {*wanted.columns, *op.columns, *times}
+            kept: set[str] = set()
+            for k, have in enumerate(columns):
+                keep = tuple(c for c in have or () if c in needed)
+                kept.update(keep)
+                if len(keep) < len(have or ()):
+                    below[k] = replace(wanted, columns=keep)
+            if kept == set(wanted.columns) and self.graph.readers.get(wanted.like.id):
+                upper = None
+        inputs = tuple(self.visit(i, below[k], sides[k], below_join=True) for k, i in enumerate(op.inputs))
+        self.made.append(op.reading(*inputs))
+        return self.above(op.id, upper, staying)
+
+
+def pushed(query: Query, streams: Mapping[str, Stream], through_top: bool = True) -> Query:
+    """The query with its plain projections pushed down and merged; the query itself if it has none above a
+    join or another projection. Without `through_top` those above every join stay there.
+
+    The rows are the same. Operators that merge or are made say `from` which they come.
+    """
+    if query.fixed_order or not any(is_plain(op) for op in query.operators):
+        return query
+    push = _Push(Graph(query, streams), through_top)
+    push.visit(query.operators[-1].id, None, [], below_join=False)
+    if {op.id: op for op in push.made} == {op.id: op for op in query.operators}:
+        return query
+    return replace(query, operators=tuple(push.made))

@@ -1,0 +1,132 @@
+"""Projections that leave their side of a join: what the compiled searches do not move themselves.
+
+A compiled search swaps selections, joins, and projections on their side of the joins. Around it, `auto`
+plans two forms of the written queries, both with projections pushed to the sources and merged: in the first
+those above all joins stay there. (As written, a projection between joins keeps them from changing places.)
+A small query's other plans are then looked at one by one, so that a proof holds over all of Table 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import islice
+from time import perf_counter
+
+from weir_placement.model.plan import Plan, Result
+from weir_placement.model.problem import Problem
+from weir_placement.search.encode import Encoding
+from weir_placement.search.item import HUGE
+from weir_placement.search.kernel import entry_codes as code
+
+OPTIONS = {"forms": 1.0, "plans": 2000.0, "small": 8.0}
+"""forms: 0 plans the queries as they are written only. plans: logical plans, at most, that are looked at one
+by one, of a query that is `small` (operators, sources and the sink)."""
+SWAPS = "swaps of selections and joins, projections pushed down and merged"
+ALL = "all plans of Table 6"
+EQUAL = 1e-9
+TABLE = 64
+
+
+def forms_of(problem: Problem) -> list[Problem]:
+    """The problem's forms, each once: the one that is best most often comes first."""
+    if not any(op.kind == "project" for query in problem.queries for op in query.operators):
+        return [problem]
+    from weir_placement.rewrite.projections import pushed  # imports the parser
+
+    pushes = [tuple(pushed(q, problem.streams, top) for q in problem.queries) for top in (False, True)]
+    forms: list[Problem] = []
+    for queries in pushes:
+        if all(queries != form.queries for form in forms):
+            forms.append(replace(problem, queries=queries))
+    return forms
+
+
+def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadline: float) -> Result:
+    """The best plan of all forms; its bound is the largest of theirs. `plan` takes a value to beat."""
+    started = perf_counter()
+    best: Result | None = None
+    bound, evaluations = 0.0, 0
+    for form in forms_of(problem):
+        if best is not None and (best.value is None or perf_counter() > deadline):
+            break
+        result = plan(form, -HUGE if best is None or best.value is None else best.value)
+        evaluations += result.evaluations
+        bound = max(bound, HUGE if result.bound is None else result.bound)
+        if best is None or _better(result, best):
+            best = result
+    assert best is not None
+    if best.value is None or best.plan.rejected:
+        return best
+    return replace(
+        best,
+        bound=None if bound >= HUGE else max(bound, best.value),
+        proven=best.value >= bound * (1 - 2 * EQUAL),
+        evaluations=evaluations,
+        seconds=perf_counter() - started,
+        extra={**best.extra, "space": SWAPS},
+    )
+
+
+def _better(one: Result, other: Result) -> bool:
+    if len(one.plan.queries) != len(other.plan.queries):
+        return len(one.plan.queries) > len(other.plan.queries)
+    if one.value is None or other.value is None:
+        return one.value is None and other.value is not None
+    return one.value > other.value * (1 + EQUAL)
+
+
+def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> Result:
+    """`best` or what beats it among all logical plans of the problem's one query: proven, if there are
+    at most `most`."""
+    from weir_placement.rewrite.rewriter import Rewriter
+
+    started = perf_counter()
+    (query,) = problem.queries
+    value = best.value
+    assert value is not None
+    found: tuple[Encoding, float] | None = None
+    count = 0
+    evaluations = best.evaluations
+    for count, logical in enumerate(
+        islice(Rewriter(query, problem.streams).reachable(most + 1), most + 1), 1
+    ):
+        if count > most or perf_counter() > deadline:
+            return best if found is None else _placed(problem, best, found, evaluations, started)
+        encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
+        placed = encoding.run(code.PLACE, 100_000, reals=(0.0, 0.0, 0.0, value))
+        evaluations += encoding.evaluations
+        if encoding.counter(5):
+            return best if found is None else _placed(problem, best, found, evaluations, started)
+        if placed > value * (1 + EQUAL):
+            found, value = (encoding, placed), placed
+    result = best if found is None else _placed(problem, best, found, evaluations, started)
+    assert result.value is not None
+    seconds = best.seconds + perf_counter() - started
+    extra: Mapping[str, object] = {**result.extra, "space": ALL, "logicalPlans": count}
+    return replace(result, bound=result.value, proven=True, seconds=seconds, extra=extra)
+
+
+def _placed(
+    problem: Problem, best: Result, found: tuple[Encoding, float], evaluations: int, started: float
+) -> Result:
+    encoding, value = found
+    encoding.recall()
+    encoding.run(code.EVALUATE)
+    written = {query.name: query.fixed_order for query in problem.queries}
+    plan = Plan(
+        tuple(
+            replace(p, query=replace(p.query, fixed_order=written[p.query.name]))
+            for p in encoding.plan().queries
+        )
+    )
+    bound = None if best.bound is None else max(best.bound, value)
+    return replace(
+        best,
+        plan=plan,
+        value=value,
+        bound=bound,
+        proven=False,
+        evaluations=evaluations,
+        seconds=best.seconds + perf_counter() - started,
+    )

@@ -1,0 +1,41 @@
+"""Projections pushed to the sources: only by moves of Table 6, and the rows stay."""
+
+from __future__ import annotations
+
+from random import Random
+
+from weir_placement.bench.generator import random_query
+from weir_placement.rewrite.projections import pushed
+from weir_placement.rewrite.rewriter import Rewriter
+from weir_placement.rewrite.shape import shape
+
+from tests.rewrite.random_queries import STREAMS, TIMES, query, rows
+from tests.rewrite.rows import run
+
+
+def test_the_form_is_one_that_moves_reach() -> None:
+    changed = 0
+    for seed in range(60):
+        problem = random_query(seed, 1 + seed % 2, 5, 2)
+        (written,) = problem.queries
+        reached = {shape(plan) for plan in Rewriter(written, problem.streams).reachable(3_000)}
+        for through_top in (True, False):
+            form = pushed(written, problem.streams, through_top)
+            assert shape(form) in reached, (seed, through_top)
+            changed += form is not written
+    assert changed > 20
+
+
+def test_rows_stay() -> None:
+    for seed in range(80):
+        random = Random(seed)
+        written, data = query(random).query, rows(random)
+        for through_top in (True, False):
+            assert run(pushed(written, STREAMS, through_top), data, TIMES) == run(written, data, TIMES), seed
+
+
+def test_nothing_changes_without_a_projection_above_anything_or_in_a_fixed_order() -> None:
+    problem = random_query(3, 1, 1, 2)
+    (written,) = problem.queries
+    assert pushed(written, problem.streams) is written
+    assert pushed(written, problem.streams) is written
