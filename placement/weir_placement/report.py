@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any
 
-from weir_placement.cost.evaluation import Evaluation, NodeLoads, evaluate, query_headroom
+from weir_placement.cost.evaluation import Evaluation, NodeLoads, evaluate
+from weir_placement.cost.own_headroom import query_headrooms
 from weir_placement.cost.rules import RULES
 from weir_placement.model.operators import Aggregation, Item, Operator, Window
 from weir_placement.model.plan import Plan, QueryPlan, Result
@@ -26,6 +27,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
     at its binding point. Units: [tuples/s], [CPU-us/s], [bytes], [bytes/s], [s]."""
     evaluation = evaluate(problem, result.plan)
     sharers = _sharers(result.plan)
+    own = query_headrooms(problem, result.plan)
     value, bound = finite(result.value), finite(result.bound)
     return {
         "apiVersion": API_VERSION,
@@ -43,9 +45,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "binding": evaluation.binding.name if evaluation.binding else None,
         "bindingShare": finite(evaluation.binding.share) if evaluation.binding else None,
         "infeasible": list(evaluation.reasons),
-        "queries": [
-            _query(problem, result.plan, placed, evaluation, sharers) for placed in result.plan.queries
-        ]
+        "queries": [_query(problem, p, evaluation, sharers, own[p.query.name]) for p in result.plan.queries]
         + [_rejected(r.query, r.reason) for r in result.plan.rejected],
         "flows": [
             {
@@ -94,14 +94,14 @@ def _sharers(plan: Plan) -> Sharers:
 
 
 def _query(
-    problem: Problem, plan: Plan, placed: QueryPlan, evaluation: Evaluation, sharers: Sharers
+    problem: Problem, placed: QueryPlan, evaluation: Evaluation, sharers: Sharers, headroom: float | None
 ) -> dict[str, Any]:
     query = placed.query
     return {
         "name": query.name,
         "admitted": True,
         "reason": None,
-        "headroom": query_headroom(problem, plan, query.name),
+        "headroom": headroom,
         "latencySeconds": evaluation.latency[query.name],
         "origins": dict(placed.origins),
         "sink": placed.sink or None,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from weir_placement.cost.evaluation import evaluate, query_headroom
+from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads, Placed, Problem
@@ -142,26 +142,6 @@ def test_a_capped_aggregate_does_not_grow_for_ever() -> None:
     e = evaluate(p, placed(p, {"a": "n1"}, c="n1", f="n2"))
     assert e.loads["n2"].cpu(100.0) == 10 * 50_000
     assert e.headroom == pytest.approx(1000.0)
-
-
-def test_a_query_alone_scales_only_its_own_streams() -> None:
-    p = problem(cluster([1.0]), [stream("a", 10, "n1")], [filter_("f", "a", "a.k", 1, 10_000)])
-    b = stream("b", 10, "n1")
-    other = replace(
-        p.queries[0],
-        name="default/r",
-        sources={"b": b.name},
-        operators=(filter_("f", "b", "b.k", 1, 10_000),),
-    )
-    both = replace(p, streams={**p.streams, b.name: b}, queries=(p.queries[0], other))
-    plan = Plan(
-        (
-            QueryPlan(both.queries[0], {"f": "n1"}, {"a": "n1"}),
-            QueryPlan(other, {"f": "n1"}, {"b": "n1"}),
-        )
-    )
-    assert evaluate(both, plan).headroom == pytest.approx(5.0)
-    assert query_headroom(both, plan, "default/r") == pytest.approx(9.0)
 
 
 def test_moves_count_what_is_not_where_it_runs() -> None:

@@ -28,7 +28,7 @@ from weir_placement.network.workload import random_problem
 SIZES = (1_000, 10_000, 100_000)
 ZONES = 300
 CHANGES = 60
-BOUND_SECONDS = 60.0
+BOUND_SECONDS = 30.0
 """For the bound at each size."""
 NEMO_FULL = {1_000: 0.62, 10_000: 5.7, 100_000: 59.0}
 """Seconds that NEMO (PVLDB 2024) reports for a full plan, of another workload."""
@@ -61,6 +61,9 @@ def scale_problem(nodes: int, queries: int = 1_000, seed: int = 1) -> Problem:
     group = np.arange(nodes) % ZONES if zonal else np.arange(nodes)
     network = Network(group, latency, np.broadcast_to(np.array(1.25e8), latency.shape))
     return Problem(Cluster(machines, network), origins, tuple(made), max_cluster_size=16)
+
+
+Change = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -105,48 +108,49 @@ def measure(nodes: int) -> Measured:
     busy = float(used.max())
 
     network = problem.cluster.network
-    every = range(nodes)
 
-    def any_rate() -> object:
-        return live.change_rate(streams[random.integers(300)], float(random.uniform(20, 500)))
+    def any_rate() -> Change:
+        stream, tuples = streams[random.integers(300)], float(random.uniform(20, 500))
+        return lambda: live.change_rate(stream, tuples)
 
-    def any_node() -> object:
-        return live.remove_node(int(random.choice([n for n in every if n in live.hierarchy.of[0]])))
+    def leaving(among: list[int]) -> Change:
+        node = int(random.choice([n for n in among if n in live.hierarchy.of[0]]))
+        return lambda: live.remove_node(node)
 
-    def used_node() -> object:
-        return live.remove_node(
-            int(random.choice([n for n in live.users if live.users[n] and n in live.hierarchy.of[0]]))
-        )
+    def any_node() -> Change:
+        return leaving(list(range(nodes)))
 
-    def new_latency(a: int, b: int) -> object:
-        factor = float(random.uniform(0.5, 2.0))
-        return live.change_link(a, b, factor * network.link_latency(a, b))
+    def used_node() -> Change:
+        return leaving([n for n in live.users if live.users[n]])
 
-    def any_link() -> object:
+    def new_latency(a: int, b: int) -> Change:
+        seconds = float(random.uniform(0.5, 2.0)) * network.link_latency(a, b)
+        return lambda: live.change_link(a, b, seconds)
+
+    def any_link() -> Change:
         return new_latency(*map(int, random.choice(nodes, 2, replace=False)))
 
-    def used_link() -> object:
+    def used_link() -> Change:
         flows = list(live.ledger.flows)
         return new_latency(*flows[random.integers(len(flows))][1:])
 
     streams = list(problem.streams)
     usage = live.ledger.usage
     spaces = list(live.spaces.values())
-    mixed = _each(lambda: (any_rate, any_node, any_link)[random.integers(3)])
-    rate, node, link = _each(lambda: any_rate), _each(lambda: used_node), _each(lambda: any_link)
-    used_link_ = _each(lambda: used_link)
+    mixed = _each(lambda: (any_rate, any_node, any_link)[random.integers(3)]())
+    rate, node, link, busy_link = _each(any_rate), _each(used_node), _each(any_link), _each(used_link)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     started = process_time()
     bound = lower_bound(problem, spaces, usage, perf_counter() + BOUND_SECONDS)
     bound_cpu = process_time() - started
     above = 100.0 * (usage / bound - 1.0)
     return Measured(
-        nodes, cpu, wall, hierarchy, spaces_cpu, placed, mixed, rate, node, link, used_link_, memory, busy,
+        nodes, cpu, wall, hierarchy, spaces_cpu, placed, mixed, rate, node, link, busy_link, memory, busy,
         above, bound_cpu,
     )  # fmt: skip
 
 
-def _each(draw: Callable[[], Callable[[], object]]) -> float:
+def _each(draw: Callable[[], Change]) -> float:
     """The median CPU seconds of changes that are drawn, the drawing itself not counted."""
     times = []
     for _ in range(CHANGES):

@@ -115,7 +115,9 @@ class _Parts:
 
 
 @dataclass
-class _PointLoads:
+class PointLoads:
+    """Loads by node, flows by (stream, from, to), flows by (query, alias or operator)."""
+
     nodes: dict[str, NodeLoads]
     links: dict[tuple[str, str, str], Load]
     operators: dict[tuple[str, str], Flow]
@@ -147,7 +149,7 @@ class _Sharing:
         return placed.query.sources.get(producer) or "/".join(self.of(placed, producer))
 
 
-def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _PointLoads:
+def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLoads:
     """Adds up operators, flows (each (stream, from, to) once), exchanges and fragments by node."""
     nodes: dict[str, _Parts] = defaultdict(_Parts)
     links: dict[tuple[str, str, str], Load] = {}
@@ -185,10 +187,11 @@ def _loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> _Point
     for (_, source, target), load in links.items():
         nodes[source].egress.append(load)
         nodes[target].ingress.append(load)
-    return _PointLoads({name: parts.summed() for name, parts in nodes.items()}, links, operators)
+    return PointLoads({name: parts.summed() for name, parts in nodes.items()}, links, operators)
 
 
-def _constraints(problem: Problem, loads: _PointLoads, point: int) -> Iterable[Constraint]:
+def constraints_at(problem: Problem, loads: PointLoads, point: int) -> Iterable[Constraint]:
+    """Of the nodes and links that carry something, in an order that only the plan decides."""
     for node in problem.cluster.nodes:
         load = loads.nodes.get(node.name)
         if load is None:
@@ -247,10 +250,10 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
     each constraint's root is exact (Proposition 1 and section 4 of 000).
     """
     constraints: list[Constraint] = []
-    points: list[_PointLoads] = []
+    points: list[PointLoads] = []
     for k, point in enumerate(problem.points()):
-        points.append(_loads_at(problem, plan, scaled(point)))
-        constraints += _constraints(problem, points[-1], k)
+        points.append(loads_at(problem, plan, scaled(point)))
+        constraints += constraints_at(problem, points[-1], k)
     roots = {id(c): c.root for c in constraints}
     constraints.sort(key=lambda c: (roots[id(c)], c.name))
     latency = {q.query.name: longest_path(problem, q) for q in plan.queries}
@@ -282,16 +285,10 @@ def _usage(problem: Problem, links: Mapping[tuple[str, str, str], Load]) -> floa
     return sum(load(1.0) * network.link_latency(index[a], index[b]) for (_, a, b), load in links.items())
 
 
-def query_headroom(problem: Problem, plan: Plan, name: str) -> float | None:
-    """A query's own headroom: only its streams grow, the others stay at the profile."""
-    placed = next(q for q in plan.queries if q.query.name == name)
-    return headroom_of(problem, plan, frozenset(placed.query.sources.values()))
-
-
 def headroom_of(problem: Problem, plan: Plan, streams: frozenset[str]) -> float | None:
     """The largest x when only the rates of `streams` are scaled; None: nothing limits them."""
     lowest = inf
     for k, point in enumerate(problem.points()):
-        loads = _loads_at(problem, plan, scaled(point, streams))
-        lowest = min([lowest, *(c.root for c in _constraints(problem, loads, k))])
+        loads = loads_at(problem, plan, scaled(point, streams))
+        lowest = min([lowest, *(c.root for c in constraints_at(problem, loads, k))])
     return None if lowest == inf else max(lowest, 0.0)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from weir_placement.model.cluster import Network
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.network.dynamic_program import Floats, Ints, Step, delivered, solve, tree
@@ -65,6 +66,17 @@ def coordinates(latency: Floats, dimensions: int = 3, rounds: int = 200) -> Floa
     return at
 
 
+_last: list[tuple[Network, Floats]] = []
+
+
+def _coordinates_of(problem: Problem) -> Floats:
+    """Those of the last network are kept: queries are often planned one by one over the same."""
+    network = problem.cluster.network
+    if not _last or _last[0][0] is not network:
+        _last[:] = [(network, coordinates(latencies(problem, np.arange(len(problem.cluster)))))]
+    return _last[0][1]
+
+
 def relaxation(
     problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
 ) -> Result:
@@ -76,7 +88,7 @@ def relaxation(
     """
     if len(problem.cluster) > LARGEST:
         raise ValueError(f"relaxation reads the whole latency matrix: at most {LARGEST} nodes")
-    at = coordinates(latencies(problem, np.arange(len(problem.cluster))))
+    at = _coordinates_of(problem)
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
         only = smallest_order(space)
