@@ -6,7 +6,7 @@ core may let operators move.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -20,6 +20,8 @@ from weir_placement.model.problem import Problem
 from weir_placement.strategies import STRATEGIES
 
 MEGABIT = 1e6 / 8  # [bytes/s]
+MANY = 32
+LINK = "bandwidth of link "
 
 
 @dataclass(frozen=True)
@@ -52,25 +54,41 @@ def _gain(change: str, problem: Problem, base: float | None) -> Gain:
     return Gain(change, headroom, None if headroom is None or base is None else max(headroom - base, 0.0))
 
 
-def prices(problem: Problem) -> list[Gain]:
-    """What one more core, and one more Mbit/s out and in where that is limited, is worth at each node."""
-    base = best_headroom(problem)
-    gains = []
+def prices(problem: Problem, plan: Plan, base: float | None) -> Iterator[Gain]:
+    """What one more core, and one more Mbit/s out and in where that is limited, is worth at each node, and
+    one more Mbit/s of each of the tightest links; `base` is the headroom of `plan`.
+
+    In a cluster of more than `MANY` nodes only those that the plan uses are priced.
+    """
+    used = {node for q in plan.queries for node in (*q.nodes.values(), *q.origins.values(), q.sink)}
     for node in problem.cluster.nodes:
+        if len(problem.cluster) > MANY and node.name not in used:
+            continue
         more = _changed(problem, node.name, lambda n: replace(n, cpu=n.cpu + 1))
-        gains.append(_gain(f"one more core at node {node.name}", more, base))
+        yield _gain(f"one more core at node {node.name}", more, base)
         if node.egress < inf:
             more = _changed(problem, node.name, lambda n: replace(n, egress=n.egress + MEGABIT))
-            gains.append(_gain(f"one more Mbit/s out of node {node.name}", more, base))
+            yield _gain(f"one more Mbit/s out of node {node.name}", more, base)
         if node.ingress < inf:
             more = _changed(problem, node.name, lambda n: replace(n, ingress=n.ingress + MEGABIT))
-            gains.append(_gain(f"one more Mbit/s into node {node.name}", more, base))
-    return gains
+            yield _gain(f"one more Mbit/s into node {node.name}", more, base)
+    for constraint in tightest(problem, plan):
+        if constraint.name.startswith(LINK):
+            source, target = constraint.name.removeprefix(LINK).split(" -> ")
+            yield _gain(f"one more Mbit/s from {source} to {target}", _wider(problem, source, target), base)
 
 
-def without(problem: Problem) -> list[Gain]:
-    """The plan without each kind of constraint: memory, network, latency, pins, allowed nodes."""
-    base = best_headroom(problem)
+def _wider(problem: Problem, source: str, target: str) -> Problem:
+    """One more Mbit/s on the links between the groups of two nodes."""
+    network, index = problem.cluster.network, problem.cluster.index
+    bandwidth = network.bandwidth.copy()
+    bandwidth[network.group[index[source]], network.group[index[target]]] += MEGABIT
+    return replace(problem, cluster=replace(problem.cluster, network=replace(network, bandwidth=bandwidth)))
+
+
+def without(problem: Problem, base: float | None) -> Iterator[Gain]:
+    """The plan without each kind of constraint: cpu, memory, network, latency, pins, allowed nodes; `base`
+    is the headroom with all of them."""
     cluster = problem.cluster
 
     def on_nodes(**limits: float) -> Problem:
@@ -82,6 +100,7 @@ def without(problem: Problem) -> list[Gain]:
         replace(q, operators=tuple(replace(op, nodes=()) for op in q.operators)) for q in problem.queries
     )
     changes = {
+        "without limits on cpu": on_nodes(cpu=inf),
         "without limits on memory": on_nodes(memory=inf),
         "without limits on egress and ingress": on_nodes(egress=inf, ingress=inf),
         "without limits on links": replace(problem, cluster=replace(cluster, network=unlimited)),
@@ -91,7 +110,8 @@ def without(problem: Problem) -> list[Gain]:
         "without pinned and forbidden nodes": replace(problem, pinned={}, forbidden={}),
         "with every operator allowed on every node": replace(problem, queries=anywhere),
     }
-    return [_gain(change, changed, base) for change, changed in changes.items()]
+    for change, changed in changes.items():
+        yield _gain(change, changed, base)
 
 
 def feasible_region(

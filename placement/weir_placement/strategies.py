@@ -73,7 +73,7 @@ for _name, _paper, _guarantee, _function, _options in (
     (
         "auto",
         "beyond 000",
-        "the best of a portfolio with an upper bound; proven when that is reached",
+        "the best of a portfolio with an upper bound; proven when that is reached, small queries over all of Table 6",
         "auto:auto",
         {
             "iterations": "100 a temperature",
@@ -97,7 +97,7 @@ for _name, _paper, _guarantee, _function, _options in (
     (
         "exhaustive",
         "000 section 5.2, 004",
-        "the optimum, proven; network-usage: for each query alone",
+        "the optimum over swaps of the written plan, proven; network-usage: for each query alone",
         "exhaustive:exhaustive",
         {"steps": "1e9 placement steps at most"},
     ),

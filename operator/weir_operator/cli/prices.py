@@ -1,14 +1,10 @@
-"""`weir prices`: what binds a plan, what a core or a Mbit/s is worth, the plan without each constraint."""
+"""`weir explain -f`: what binds a plan, what a core or a Mbit/s is worth, the plan without each constraint."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from weir_operator.cli.inputs import Namespace, Paths
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from weir_placement.explain import Gain
@@ -16,24 +12,10 @@ if TYPE_CHECKING:
     from weir_placement.model.problem import Problem
 
 
-def prices(
-    filename: Paths,
-    region: Annotated[
-        Path | None,
-        typer.Option("--region", help="Write a PNG of the feasible rates, if there are two streams."),
-    ] = None,
-    namespace: Namespace = "default",
-) -> int:
-    """Plan for headroom and say what binds next, what more capacity is worth, what each constraint costs.
-
-    Examples:
-
-      weir prices -f examples/flights
-
-      weir prices -f two-streams/ --region region.png
-    """
-    from weir_placement.explain import prices as prices_of
-    from weir_placement.explain import tightest, without
+def print_prices(filename: list[str], namespace: str, region: Path | None) -> int:
+    """Plans for headroom and says what binds and binds next, what more capacity is worth, what the plan would
+    be without each constraint; every line as soon as it is known."""
+    from weir_placement.explain import prices, tightest, without
     from weir_placement.strategies import STRATEGIES
 
     from weir_operator.manifests.load import load
@@ -43,14 +25,16 @@ def prices(
         plan = STRATEGIES["auto"].load()
         result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
         print(f"headroom {_shown(result.value)}, bound {_shown(result.bound)}")
+        for rejected in result.plan.rejected:
+            print(f"  rejected: {rejected.query}: {rejected.reason}")
         for word, constraint in zip(
             ("binds:", "next:", "next:", "next:"), tightest(problem, result.plan), strict=False
         ):
             print(f"  {word:6} {constraint}, up to {constraint.root:.4g} times the profile")
-        print("worth (headroom of the new plan):")
-        _print(prices_of(problem))
-        print("constraints:")
-        _print(without(problem))
+        print("worth (headroom of the new plan):", flush=True)
+        _print(prices(problem, result.plan, result.value))
+        print("constraints:", flush=True)
+        _print(without(problem, result.value))
         if region is not None:
             _draw(problem, result.plan, region)
     return 0
@@ -63,7 +47,7 @@ def _shown(value: float | None) -> str:
 def _print(gains: Iterable[Gain]) -> None:
     for gain in gains:
         more = "" if gain.gain is None else f" (+{gain.gain:.4g})"
-        print(f"  {gain.change}: {_shown(gain.headroom)}{more}")
+        print(f"  {gain.change}: {_shown(gain.headroom)}{more}", flush=True)
 
 
 def _draw(problem: Problem, plan: Plan, path: Path) -> None:

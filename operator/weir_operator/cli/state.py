@@ -121,17 +121,29 @@ def explain(
         bool, typer.Option("--defaults", help="Show objects with all defaults; the built-in ones without -f.")
     ] = False,
     filename: OptionalPaths = None,
+    region: Annotated[
+        Path | None,
+        typer.Option(
+            "--region", metavar="FILE", help="With -f: draw the feasible rates of two streams (svg or png)."
+        ),
+    ] = None,
     run_folder: RunFolder = DEFAULT_FOLDER,
     context: Context = None,
     namespace: Namespace = "default",
 ) -> int:
     """Say why a query is where it is: its operators and nodes, what binds, the last ten decisions.
 
-    With --defaults show objects as Weir understands them, nothing left open.
+    With -f and no query plan the manifests for headroom: what binds and what binds next, what one more core
+    or Mbit/s is worth at each node, the plan without each constraint. With --defaults show objects as Weir
+    understands them, nothing left open.
 
     Examples:
 
       weir explain by-carrier
+
+      weir explain -f examples/flights
+
+      weir explain -f two-streams/ --region region.svg
 
       weir explain --defaults                         the built-in policy and topology
 
@@ -141,8 +153,12 @@ def explain(
         from weir_operator.cli.defaults import print_defaults
 
         return print_defaults(filename or [], namespace)
+    if query is None and filename:
+        from weir_operator.cli.prices import print_prices
+
+        return print_prices(filename, namespace, region)
     if query is None:
-        print("say which query, or --defaults", file=sys.stderr)
+        print("say which query, or -f PATH, or --defaults", file=sys.stderr)
         return BAD_INPUT
     from rich.console import Console
     from rich.table import Table

@@ -52,8 +52,8 @@ def options_of(name: str) -> dict[str, str]:
 
 
 def compare_small(problems: Sequence[Problem]) -> list[list[str | float | int]]:
-    """A row for each algorithm: optimal, the paper's figure, proven, histogram of optimum / found, median
-    milliseconds."""
+    """A row for each algorithm: optimal, the paper's figure, better than the optimum of swaps, proven,
+    histogram of optimum / found, median milliseconds."""
     optima = [plan(problem, "exhaustive", 1)[0] for problem in problems]
     assert all(result.proven for result in optima)
     rows: list[list[str | float | int]] = []
@@ -71,8 +71,9 @@ def compare_small(problems: Sequence[Problem]) -> list[list[str | float | int]]:
         rows.append(
             [
                 name,
-                sum(r == 1.0 for r in ratios),
+                sum(r <= 1.0 for r in ratios),
                 PAPER_SMALL.get(name, ""),
+                sum(r < 1.0 for r in ratios),
                 proven,
                 *counts,
                 max(ratios),
@@ -105,9 +106,12 @@ def small(folder: Path) -> None:
         "Small queries against the optimum (000, section 6.1)",
         "100 random queries of 1 or 2 emitters and up to 5 operators, 2 nodes (seeds 0 to 99), against the "
         "exhaustive optimum. Column `paper`: figure 6, other random queries. Greedy, tabu, "
-        "reactive tabu and annealing run as the paper has them (`ties=0`). Milliseconds are medians a query: "
+        "reactive tabu and annealing run as the paper has them (`ties=0`). The optimum is that of all swaps of "
+        "selections and joins, projections on their side of the joins; `better` counts plans beyond it, with "
+        "projections pushed through joins and merged: `auto` proves its plan over all of Table 6. Milliseconds: "
+        "medians a query, "
         f"wall time as the report states it, and processor time. {described()}",
-        ["algorithm", "optimal", "paper", "proven", *bins, "worst ratio", "ms", "processor ms"],
+        ["algorithm", "optimal", "paper", "better", "proven", *bins, "worst ratio", "ms", "processor ms"],
         rows,
         draw,
     )
@@ -191,7 +195,8 @@ def large(folder: Path, count: int = 1_000) -> None:
         f"seeds {UNSEEN} on. Column `paper, %` is what the paper found against reactive tabu search: "
         "better / same / worse. Greedy, tabu, reactive tabu and annealing run as the paper has them "
         "(`ties=0`), two-phase is two-phase reactive tabu. Figure 8 of the paper: annealing about 200 ms, "
-        "23 times faster than reactive tabu. Projections are not pushed through joins by these searches. "
+        "23 times faster than reactive tabu. Only `auto` pushes projections through joins; its bound and proof "
+        "are over swaps of selections and joins of the plans so made. "
         f"One core. {described()}",
         [
             "algorithm",
@@ -237,7 +242,8 @@ def sixteen_hours(folder: Path) -> None:
         folder,
         "whitewater-16h",
         "Fifteen operators, eleven nodes, two choices each (000, introduction)",
-        "The paper's exhaustive search took up to 16 hours on a 1.6 GHz machine; these are milliseconds. "
+        "The paper's exhaustive search took up to 16 hours on a 1.6 GHz machine; these are milliseconds. `auto` "
+        "and `exact` also push projections through joins, `exhaustive` looks at all swaps of the written plan. "
         f"{described()}",
         ["algorithm", "headroom", "proven", "evaluations", "ms", "processor ms", "logical plans"],
         rows,
