@@ -73,7 +73,7 @@ for _name, _paper, _guarantee, _function, _options in (
     (
         "auto",
         "beyond 000",
-        "the best of a portfolio with an upper bound; proven when that is reached, small queries over all of Table 6",
+        "the best of a portfolio with an upper bound; proven when that is reached",
         "auto:auto",
         {
             "iterations": "100 a temperature",

@@ -1,4 +1,4 @@
-"""`weir explain -f`: what binds a plan, what a core or a Mbit/s is worth, the plan without each constraint."""
+"""`weir explain -f`: what binds, what a core or a Mbit/s is worth, the plan without each constraint."""
 
 from __future__ import annotations
 

@@ -106,10 +106,10 @@ def small(folder: Path) -> None:
         "Small queries against the optimum (000, section 6.1)",
         "100 random queries of 1 or 2 emitters and up to 5 operators, 2 nodes (seeds 0 to 99), against the "
         "exhaustive optimum. Column `paper`: figure 6, other random queries. Greedy, tabu, "
-        "reactive tabu and annealing run as the paper has them (`ties=0`). The optimum is that of all swaps of "
-        "selections and joins, projections on their side of the joins; `better` counts plans beyond it, with "
-        "projections pushed through joins and merged: `auto` proves its plan over all of Table 6. Milliseconds: "
-        "medians a query, "
+        "reactive tabu and annealing run as the paper has them (`ties=0`). The optimum is that of swaps of "
+        "selections and joins, projections on their side of the joins; `better` counts plans beyond, with "
+        "projections pushed through joins and merged: `auto` proves its plan over all of Table 6. "
+        "Milliseconds: medians a query, "
         f"wall time as the report states it, and processor time. {described()}",
         ["algorithm", "optimal", "paper", "better", "proven", *bins, "worst ratio", "ms", "processor ms"],
         rows,
@@ -195,7 +195,7 @@ def large(folder: Path, count: int = 1_000) -> None:
         f"seeds {UNSEEN} on. Column `paper, %` is what the paper found against reactive tabu search: "
         "better / same / worse. Greedy, tabu, reactive tabu and annealing run as the paper has them "
         "(`ties=0`), two-phase is two-phase reactive tabu. Figure 8 of the paper: annealing about 200 ms, "
-        "23 times faster than reactive tabu. Only `auto` pushes projections through joins; its bound and proof "
+        "23 times faster than reactive tabu. Only `auto` pushes projections through joins; bound and proof "
         "are over swaps of selections and joins of the plans so made. "
         f"One core. {described()}",
         [
@@ -242,8 +242,9 @@ def sixteen_hours(folder: Path) -> None:
         folder,
         "whitewater-16h",
         "Fifteen operators, eleven nodes, two choices each (000, introduction)",
-        "The paper's exhaustive search took up to 16 hours on a 1.6 GHz machine; these are milliseconds. `auto` "
-        "and `exact` also push projections through joins, `exhaustive` looks at all swaps of the written plan. "
+        "The paper's exhaustive search took up to 16 hours on a 1.6 GHz machine; these are milliseconds. "
+        "`auto` and `exact` also push projections through joins, `exhaustive` looks at swaps of the written "
+        "plan. "
         f"{described()}",
         ["algorithm", "headroom", "proven", "evaluations", "ms", "processor ms", "logical plans"],
         rows,
