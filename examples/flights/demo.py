@@ -52,6 +52,7 @@ class Demo:
     begin: float = field(default_factory=time.monotonic)
     cold: str = ""  # the query whose fragment is moved back cold, for comparison
     dropped: float = 0.0
+    replayer: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
         shutil.rmtree(OUT, ignore_errors=True)
@@ -64,21 +65,20 @@ class Demo:
 
     def run(self) -> int:
         """The exit status: 0 when every row is right."""
-        replayer = None
         try:
             with Live(console=self.console, refresh_per_second=2, transient=True) as live:
                 self._until(live, self._all_run, "starting")
                 self._picture("before")
                 command = [sys.executable, "-m", "examples.flights.replay", str(OUT / "in")]
-                replayer = subprocess.Popen([*command, "--seconds", str(self.seconds)])
+                self.replayer = subprocess.Popen([*command, "--seconds", str(self.seconds)])
                 self.console.print(f"[{self._clock()}] the flights begin: an hour of 2013 is a second")
                 self._until(live, self._all_finished, "running")
             self._picture("after")
             return self._report()
         finally:
-            if replayer is not None:
-                replayer.terminate()
-                replayer.wait()
+            if self.replayer is not None:
+                self.replayer.terminate()
+                self.replayer.wait()
             self.machine.stop()
 
     # -- rounds
@@ -97,6 +97,8 @@ class Demo:
             live.update(table)
             if snapshot.processes and done(snapshot.processes):
                 return
+            if self.replayer is not None and self.replayer.poll():
+                raise SystemExit(f"the replay of the rows ended with {self.replayer.returncode}: see above")
             time.sleep(self.machine.options.period)
         self.console.print(f"[red]not done after {self.limit:.0f} s")
 

@@ -29,7 +29,7 @@ from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
 from weir_runtime.status import Status, serve
 
-LOOK = 0.01
+LOOK = 0.02
 """[s] between two looks at the query while something is awaited."""
 
 LEASE_LOOK = 0.1

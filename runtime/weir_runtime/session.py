@@ -20,6 +20,10 @@ PUSHDOWN = "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
+CHECKPOINT_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -50,6 +54,9 @@ SETTINGS = {
     "spark.python.daemon.module": "weir_runtime.daemon",
     # No .crc file beside each of the many small files of a checkpoint.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # The default manager, without Hadoop's native library, starts a `chmod` and two `readlink` processes
+    # for each file of a checkpoint: 18 processes a batch of a join, most of the batch's time.
+    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
@@ -82,6 +89,11 @@ JVM_OPTIONS = (
 )
 
 
+QUICK = "-XX:TieredStopAtLevel=1"
+"""Java's quick compiler alone, for a fragment of one core: it starts with 20 instead of 33 s of CPU, and
+its rows cost a third more in the long run (docs/runtime.md, "Starting")."""
+
+
 def start_session(cores: int = 1, heap_mb: int = 512, app: str = "weir") -> SparkSession:
     """The process's session, with one shuffle partition a core. Raises RuntimeError without a JVM."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -89,7 +101,7 @@ def start_session(cores: int = 1, heap_mb: int = 512, app: str = "weir") -> Spar
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        port, secret = _start_gateway(heap_mb)
+        port, secret = _start_gateway(heap_mb, (QUICK,) if cores == 1 else ())
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
     for key, value in SETTINGS.items():
@@ -108,7 +120,7 @@ def java() -> str:
     return found
 
 
-def _start_gateway(heap_mb: int) -> tuple[int, str]:
+def _start_gateway(heap_mb: int, options: tuple[str, ...]) -> tuple[int, str]:
     """Starts the JVM without spark-submit's shell and launcher; (port, secret) of its gateway.
 
     The kernel kills the JVM when this process dies: a JVM that outlives its Python could still write
@@ -117,7 +129,7 @@ def _start_gateway(heap_mb: int) -> tuple[int, str]:
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     folder = tempfile.mkdtemp(prefix="weir-gateway-")
     info = Path(folder) / "connection"
-    command = [java(), "-cp", f"{home}/jars/*", f"-Xmx{heap_mb}m", *JVM_OPTIONS]
+    command = [java(), "-cp", f"{home}/jars/*", f"-Xmx{heap_mb}m", *JVM_OPTIONS, *options]
     command += ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
     environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info), "SPARK_CONNECT_MODE": "0"}
     # With SPARK_HOME, Spark puts its pyspark.zip first on the workers' path: without cached bytecode,

@@ -8,6 +8,7 @@ where rows of a slow branch may be far older than what has been read of a fast o
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,10 @@ class WeirSource(DataSource):
         arrived = len(list(control.folder.glob("arrived-*")))
         if arrived == int(self.options["inputs"]):
             control.set("at-gate")
+        parent = os.getppid()
         while control.is_set("at-gate") and not control.is_set("go"):
+            if os.getppid() != parent:
+                raise SystemExit("the fragment's JVM is gone")  # else this would wait for ever
             time.sleep(GATE_SECONDS)
         log: Log = pickle.loads(bytes.fromhex(self.options["log"]))
         return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]))

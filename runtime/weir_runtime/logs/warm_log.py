@@ -11,7 +11,7 @@ from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import FOREVER
 
 ROWS = 2_000
-BATCHES = 4
+BATCHES = 2
 ORIGIN = 1_600_000_000_000_000
 STEP = 1_000
 """[us] between two rows."""
