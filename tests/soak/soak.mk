@@ -1,3 +1,3 @@
 .PHONY: soak
-soak: env ## the runtime for long: 50 random queries, 20 moves, 20 SIGKILLs at random points, pauses of moves
-	@$(PY) -m pytest -q -s --import-mode=importlib -o addopts= tests/soak
+soak: env ## the runtime for long: 50 random queries, killed at every point, 20 moves with their pauses, 20 SIGKILLs
+	@WEIR_RANDOM_QUERIES=50 $(PY) -m pytest -q -s --import-mode=importlib -o addopts= tests/runtime/test_random_queries.py tests/soak

@@ -1,4 +1,4 @@
-"""Fifty random queries; twenty moves and twenty kills at random moments while rows flow."""
+"""Twenty moves and twenty kills at random moments while rows flow."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def test_twenty_moves(tmp_path: Path) -> None:
     """With warm standbys; prints each gap and the pause: the gap less the normal interval."""
     first, replayer = begin(tmp_path)
     spec, process = first, launch(first)
-    wait_for(lambda: bool(sink_rows(tmp_path / "out")), "the first process publishes", 180)
+    wait_for(lambda: bool(sink_rows(tmp_path / "out")), "the first process publishes", 300)
     gaps, pauses = [], []
     for epoch in range(2, MOVES + 2):
         successor = replace(
             spec, epoch=epoch, standby=True, state=str(tmp_path / "states" / f"g-e{epoch}.json")
         )
         following = launch(successor)
-        wait_for(lambda: state(successor)["phase"] == "standby-ready", "the standby is ready", 180)  # noqa: B023
+        wait_for(lambda: state(successor)["phase"] == "standby-ready", "the standby is ready", 300)  # noqa: B023
         FileLease(spec.lease).hand_over(epoch)
-        assert process.wait(120) == 0
+        assert process.wait(300) == 0
         published = newest(tmp_path)
-        wait_for(lambda: newest(tmp_path) > published, "the new process publishes", 120)  # noqa: B023
+        wait_for(lambda: newest(tmp_path) > published, "the new process publishes", 300)  # noqa: B023
         times = sorted(path.stat().st_mtime for path in published_files(tmp_path))
         steps = [b - a for a, b in pairwise(times)]
         gap = times[times.index(published) + 1] - published
@@ -63,10 +63,10 @@ def test_twenty_kills_at_random_points(tmp_path: Path) -> None:
     spec, replayer = begin(tmp_path)
     for _ in range(KILLS):
         process = launch(spec)
-        wait_for(lambda: state(spec)["phase"] == "running" or process.poll() is not None, "it runs", 180)  # noqa: B023
+        wait_for(lambda: state(spec)["phase"] == "running" or process.poll() is not None, "it runs", 300)  # noqa: B023
         time.sleep(chance.uniform(0.0, 4.0))  # the moment itself is what is random
         process.send_signal(signal.SIGKILL)
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
     finish(tmp_path, spec, replayer, launch(spec))
 
 

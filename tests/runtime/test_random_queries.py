@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from tests.runtime.queries import check
 from tests.runtime.sessions import Run
 from tests.runtime.support import source, write_log
 
-RUNS = 50
+RUNS = int(os.environ.get("WEIR_RANDOM_QUERIES", "8"))
+"""`make soak` asks for 50."""
 
 
 @pytest.fixture(scope="module")
