@@ -57,7 +57,7 @@ class Demo:
     def __post_init__(self) -> None:
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir(parents=True)
-        knobs = Knobs(trigger_ms=1000, heap_mb=512)
+        knobs = Knobs(trigger_ms=2000, heap_mb=512)
         options = Options(MANIFESTS, OUT / "run", Path("."), knobs, Path(".weir/calibration.json"))
         self.machine = Machine(options, self._complain)
         self.machine.cluster.on_event(self._event)
@@ -205,7 +205,7 @@ class Demo:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="the flights example, from plan to audit")
-    parser.add_argument("--seconds", type=int, default=120, help="length of the replay")
+    parser.add_argument("--seconds", type=int, default=150, help="length of the replay")
     parser.add_argument("--limit", type=float, default=290.0, help="it ends after so many seconds")
     told = parser.parse_args()
     return Demo(told.seconds, told.limit, Console()).run()

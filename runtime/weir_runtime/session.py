@@ -49,6 +49,13 @@ SETTINGS = {
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.cleaner.referenceTracking.blocking": "false",
     "spark.sql.shuffle.partitions": "1",
+    # A batch is planned anew each time: nothing that only a person at a web page would see.
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "100",
+    "spark.ui.liveUpdate.period": "60s",
+    "spark.broadcast.compress": "false",
+    "spark.broadcast.checksum": "false",
     "spark.python.worker.reuse": "true",
     # Workers are forked from a process that has imported what they need.
     "spark.python.daemon.module": "weir_runtime.daemon",
@@ -108,7 +115,19 @@ def start_session(cores: int = 1, heap_mb: int = 512, app: str = "weir") -> Spar
         builder = builder.config(key, value)
     session = builder.config("spark.sql.shuffle.partitions", str(cores)).getOrCreate()
     session.sparkContext.setLogLevel(os.environ.get("WEIR_SPARK_LOG", "ERROR"))
+    _forget_hadoop_defaults(session)
     return session
+
+
+def _forget_hadoop_defaults(session: SparkSession) -> None:
+    """Each stateful operator sends Hadoop's configuration with every batch, deflated: four hundred defaults,
+    which Hadoop's code also has by itself. Only what was set stays."""
+    context = session.sparkContext
+    hadoop = context._jsc.hadoopConfiguration()
+    hadoop.clear()
+    for key, value in context.getConf().getAll():
+        if key.startswith("spark.hadoop."):
+            hadoop.set(key.removeprefix("spark.hadoop."), value)
 
 
 def java() -> str:
