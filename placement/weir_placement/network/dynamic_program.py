@@ -79,8 +79,7 @@ class Table:
     source: Ints
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A node of a plan tree: `stream` produced at `node` by `way` (-1: it is there already)."""
 
     stream: int

@@ -108,49 +108,45 @@ class Ledger:
 
     def overloads(self, space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[str, int, str]]:
         """What a tree would overload: ("cpu" | "memory" | "flow", node, the constraint with its numbers)."""
-        new = [
-            s
-            for s in steps(root)
-            if s.way >= 0 and not self.operators.get((space.signatures[s.stream], s.node))
-        ]
         name = self.problem.cluster.nodes
-        for kind, loads, free in (
-            ("cpu", space.ways.cpu, self.cpu),
-            ("memory", space.ways.memory, self.memory),
+        cpu: dict[int, float] = {}
+        memory: dict[int, float] = {}
+        for step in steps(root):
+            if step.way >= 0 and not self.operators.get((space.signatures[step.stream], step.node)):
+                at = step.node
+                cpu[at] = cpu.get(at, 0.0) + float(space.ways.cpu[step.way])
+                memory[at] = memory.get(at, 0.0) + float(space.ways.memory[step.way])
+        for kind, added, free, unit in (
+            ("cpu", cpu, self.cpu, "CPU-us/s"),
+            ("memory", memory, self.memory, "bytes"),
         ):
-            added: dict[int, float] = defaultdict(float)
-            for step in new:
-                added[step.node] += float(loads[step.way])
             for node, load in added.items():
                 if load > free[node] * (1 + TOLERANCE) + 1e-12:
-                    unit = "CPU-us/s" if kind == "cpu" else "bytes"
-                    yield (
-                        kind,
-                        node,
-                        f"{kind} of node {name[node].name}: {load:.6g} {unit} on {free[node]:.6g} free",
-                    )
+                    short = f"{kind} of node {name[node].name}: {load:.6g} {unit} on {free[node]:.6g} free"
+                    yield kind, node, short
         if self.bounded:
             yield from self._wide(space, root, sink)
 
     def _wide(self, space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[str, int, str]]:
-        name = self.problem.cluster.nodes
-        out: dict[int, float] = defaultdict(float)
-        into: dict[int, float] = defaultdict(float)
-        link: dict[tuple[int, int], float] = defaultdict(float)
-        for (signature, a, b), rate in dict(flows(space, root, sink)).items():
-            if not self.flows.get((signature, a, b)):
-                out[a] += rate
-                into[b] += rate
-                link[a, b] += rate
+        out: dict[int, float] = {}
+        into: dict[int, float] = {}
+        link: dict[tuple[int, int], float] = {}
+        for key, rate in dict(flows(space, root, sink)).items():
+            if key not in self.flows:
+                _, a, b = key
+                out[a] = out.get(a, 0.0) + rate
+                into[b] = into.get(b, 0.0) + rate
+                link[a, b] = link.get((a, b), 0.0) + rate
         for which, added, free in (("egress", out, self.egress), ("ingress", into, self.ingress)):
             for node, load in added.items():
                 if load > free[node] * (1 + TOLERANCE):
-                    text = f"{which} of node {name[node].name}: {load:.6g} bytes/s on {free[node]:.6g} free"
-                    yield "flow", node, text
-        for (a, b), load in link.items():
+                    name = f"{which} of node {self.problem.cluster.nodes[node].name}"
+                    yield "flow", node, f"{name}: {load:.6g} bytes/s on {free[node]:.6g} free"
+        for (a, b), load in link.items() if self.bounded_links else ():
             left = self.network.link_bandwidth(a, b) - self.link_used.get(a, {}).get(b, 0.0)
             if load > left * (1 + TOLERANCE):
-                which = f"bandwidth of link {name[a].name} -> {name[b].name}"
+                names = [self.problem.cluster.nodes[n].name for n in (a, b)]
+                which = f"bandwidth of link {names[0]} -> {names[1]}"
                 yield "flow", b, f"{which}: {load:.6g} bytes/s on {left:.6g} free"
 
     def close(self, node: int) -> None:

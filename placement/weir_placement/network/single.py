@@ -66,13 +66,15 @@ def presence(ledger: Ledger, space: PlanSpace, sites: Ints, reuse: bool = True) 
     if not reuse:
         return present, shared
     for stream, signature in enumerate(space.signatures):
-        for node, running in ledger.advertised.get(signature, {}).items():
-            if node in position and translate(space, stream, running) is not None:
-                present[stream, position[node]] = 0.0
-        for node, origins in ledger.arrivals.get(signature, {}).items():
-            if node in position:
-                known = (position[o] for o in origins if o in position)
-                shared[stream, position[node]] = next((o for o in known if present[stream, o] == 0.0), -1)
+        if signature in ledger.advertised:
+            for node, running in ledger.advertised[signature].items():
+                if node in position and translate(space, stream, running) is not None:
+                    present[stream, position[node]] = 0.0
+        if signature in ledger.arrivals:
+            for node, origins in ledger.arrivals[signature].items():
+                if node in position:
+                    known = (position[o] for o in origins if o in position)
+                    shared[stream, position[node]] = next((o for o in known if present[stream, o] == 0.0), -1)
     return present, shared
 
 
