@@ -80,6 +80,8 @@ def operator(release: None) -> str:
 def ensure_installed() -> str:
     """The operator's namespace, with the operator in it."""
     if not installed():
+        # what a run that was killed may have left half done
+        run("helm", "uninstall", RELEASE, "-n", OPERATOR_NAMESPACE, "--no-hooks", "--ignore-not-found")
         apply([namespace_of(OPERATOR_NAMESPACE)])
         install()
     return OPERATOR_NAMESPACE
@@ -87,7 +89,7 @@ def ensure_installed() -> str:
 
 def installed() -> bool:
     """Whether the release is in the cluster."""
-    return bool(json.loads(run("helm", "list", "-n", OPERATOR_NAMESPACE, "-o", "json")))
+    return bool(json.loads(run("helm", "list", "-n", OPERATOR_NAMESPACE, "--deployed", "-o", "json")))
 
 
 def weir(*arguments: str, timeout: float = 200) -> str:

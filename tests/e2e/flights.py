@@ -16,6 +16,7 @@ ON_CONTROL_PLANE = {
     "nodeSelector": {"kubernetes.io/hostname": f"{CLUSTER}-control-plane"},
     "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
 }
+OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
 
@@ -56,20 +57,30 @@ def start(namespace: str, hours: int, speed: float) -> None:
     apply([o for o in objects if o["kind"] != "Job"])
     kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
     apply([o for o in objects if o["kind"] == "Job"])
-    wait_ready(namespace, 240)
+    wait_ready(namespace, 400)
     assert drivers(namespace)
     assert not off_their_pin(namespace)
 
 
 def topic(namespace: str, name: str) -> list[Message]:
-    """Every message that the topic has now, in order."""
-    command = ("/opt/kafka/entrypoint.sh", CONSUMER, "--bootstrap-server", "kafka:9092", "--topic", name)
-    text = kubectl(
-        *("-n", namespace, "exec", "deployment/kafka", "-c", "kafka", "--", *command),
-        *("--from-beginning", "--timeout-ms", "4000", "--property", "print.headers=true"),
-    )
+    """Every message that the topic has now, in order; none when there is no such topic yet."""
+    found = [line.split(":") for line in kafka_tool(namespace, OFFSETS).splitlines()]
+    count = sum(int(end) for topic_name, _, end in found if topic_name == name)
+    if not count:
+        return []
+    wanted = ("--from-beginning", "--max-messages", str(count), "--timeout-ms", "60000")
+    text = kafka_tool(namespace, CONSUMER, "--topic", name, *wanted, "--property", "print.headers=true")
     lines = (line.split("\t") for line in text.splitlines() if line.endswith("}"))
-    return [Message(line[0] if len(line) > 1 else "", json.loads(line[-1])) for line in lines]
+    messages = [Message(line[0] if len(line) > 1 else "", json.loads(line[-1])) for line in lines]
+    assert len(messages) == count, f"{len(messages)} of {count} messages of {name} were read"
+    return messages
+
+
+def kafka_tool(namespace: str, tool: str, *arguments: str) -> str:
+    """Standard output of one of the broker's tools."""
+    command = ("/opt/kafka/entrypoint.sh", tool, "--bootstrap-server", "kafka:9092", *arguments)
+    broker = ("-n", namespace, "exec", "deployment/kafka", "-c", "kafka")
+    return kubectl(*broker, "--", *command, timeout=180)
 
 
 def wait_ready(namespace: str, seconds: float, names: tuple[str, ...] = QUERIES) -> None:

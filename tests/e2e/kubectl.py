@@ -18,14 +18,23 @@ ENVIRONMENT = os.environ | {
     "PATH": f"{CACHE}/bin:{os.environ['PATH']}",
 }
 Manifest = dict[str, Any]
+PATIENCE = 180.0  # [s]
+UNREACHABLE = ("TLS handshake timeout", "connection refused", "i/o timeout", "Client.Timeout exceeded")
 
 
 def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
-    """Standard output of a command; AssertionError with both outputs when it fails."""
-    done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True,
-        env=ENVIRONMENT, cwd=REPOSITORY, timeout=timeout, check=False,
-    )  # fmt: skip
+    """Standard output of a command; AssertionError with both outputs when it fails. An API server that does
+    not answer for a while is asked again: the machine may be busy with starting what the test wants."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True,
+            env=ENVIRONMENT, cwd=REPOSITORY, timeout=timeout, check=False,
+        )  # fmt: skip
+        away = any(words in done.stderr for words in UNREACHABLE)
+        if done.returncode == 0 or not away or time.monotonic() > deadline:
+            break
+        time.sleep(2)
     assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

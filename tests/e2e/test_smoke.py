@@ -15,7 +15,7 @@ def test_flights_are_right_to_the_row_though_a_driver_is_killed_and_leave_nothin
 
     victim = flights.drivers(namespace)[0]["metadata"]["name"]
     flights.kill(namespace, victim)
-    wait_until(120, f"{victim} runs again", lambda: flights.restarted_and_ready(namespace, victim))
+    wait_until(300, f"{victim} runs again", lambda: flights.restarted_and_ready(namespace, victim))
 
     judge(namespace, 300)
     assert not flights.off_their_pin(namespace)
