@@ -27,7 +27,7 @@ def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Pa
     )  # fmt: skip
     for spec in specs:
         idle = Idle(spec, tmp_path / "out")
-        assert idle.execute(spark) == 0
+        assert idle.execute(spark) == EXIT_TOLD
         assert idle.status.phase == "stopped"
     assert (
         len(sink_rows(tmp_path / "out")) == 3
