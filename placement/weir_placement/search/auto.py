@@ -14,7 +14,7 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import clones, forms
 from weir_placement.search.bounds import is_bound, upper_bound
-from weir_placement.search.encode import VISITED_SIZE, Encoding
+from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
@@ -28,8 +28,6 @@ EQUAL = 1e-9
 NEAR = 3e-4
 SLOWER = 4
 """Restarts less where flows count: an evaluation takes some twenty times as long."""
-NO_TABLE = 64
-"""Words of the table of logical plans where no proof looks at each of them."""
 
 
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:

@@ -23,6 +23,9 @@ from weir_placement.search.kernel import layout
 MASK_BITS = 62
 VISITED_SIZE = 1 << 14
 """Words of the table of logical plans; half of them may be used."""
+NO_TABLE = 64
+"""Words of it for a search that neither looks at each logical plan nor keeps a list of tabu moves: that list
+grows with operators times nodes."""
 SET_LIMIT = 1 << 14
 """Most connected sets of streams, and most sets at all, that the upper bound looks at."""
 
@@ -110,7 +113,7 @@ class Encoding:
             "slots": sum(len(item.children) for item in items),
             "choices": sum(len(item.candidates) for item in items),
             "groups": len(groups),
-            "tabu_size": n_items * (n_nodes + n_items),
+            "tabu_size": n_items * (n_nodes + n_items) if visited > NO_TABLE else 0,
             "visited_size": visited,
             "path_size": 2 * visited + 16,
             "families": len(families),

@@ -252,6 +252,8 @@ def prepare(st: State) -> int:
     return 1
 
 
+PACKED = 64
+"""Operators, the largest, that are packed; the rest is taken to be fluid."""
 STEPS = 4000
 """Of the packing: beyond, it is taken to be possible."""
 FINE = 1e-4
@@ -305,7 +307,7 @@ def may_pack(st: State) -> bool:
             smallest = min(smallest, st.cpu_[n])
     if large >= 1e300:
         return True
-    count = _least_sizes(st, large, max(smallest / 8, large / 64), st.items)
+    count = _least_sizes(st, large, max(smallest / 8, large / 64), min(st.items, PACKED))
     rest = asked(st, 0, 0.0)  # the family of all nodes: total work
     for k in range(count):
         rest -= st.pack_size_[k]

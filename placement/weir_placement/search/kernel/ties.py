@@ -8,6 +8,9 @@ from weir_placement.search.kernel.layout import SINK, SOURCE
 from weir_placement.search.kernel.local import EQUAL
 from weir_placement.search.kernel.moves import move_to, rotate, rotate_back, save, side, take_back
 
+EFFORT = 4_000_000
+"""Nodes looked at while ties are broken."""
+
 
 @jit
 def network_usage(st: State) -> float:
@@ -70,13 +73,19 @@ def _improves(st: State, v: float, best: float, usage: float, fragments: float, 
 
 @jit
 def polish(st: State, rounds: int) -> float:
-    """Climbs by first improvement in the lexicographic order from the present configuration; saved."""
+    """Climbs by first improvement in the lexicographic order from the present configuration; saved.
+
+    At most EFFORT / nodes evaluations, each of which looks at all nodes.
+    """
+    until = st.out[0] + EFFORT // st.nodes
     best = rebuild(st)
     rest_of_key(st)
     usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
     for _ in range(rounds):
         improved = False
         for i in range(st.items):
+            if st.out[0] > until:
+                break
             for a in range(st.choice_first[i], st.choice_first[i + 1]):
                 old, to = st.node[i], st.choice[a]
                 if to == old:
@@ -106,7 +115,7 @@ def polish(st: State, rounds: int) -> float:
                     improved = True
                 else:
                     rotate_back(st, i, j, k, b)
-        if not improved:
+        if not improved or st.out[0] > until:
             break
     save(st)
     return best
