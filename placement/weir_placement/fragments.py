@@ -19,6 +19,7 @@ from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
+from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 
 _SEMANTIC = (
@@ -68,13 +69,20 @@ class Knobs:
 class Ends:
     """What a query's fragments touch outside: sources as in their Stream objects, by alias, and the sink.
 
-    `keep`: event time [us] that flows between fragments keep behind their slowest reader."""
+    Attributes:
+        incarnation: uid of the query, so that one deleted and made again starts anew, and the generation of
+            its operators: fragments of two generations never share a name.
+        keep: event time [us] that flows between fragments keep behind their slowest reader.
+        since: event time [us] after which the rows are this plan's; sources are read from as far back as
+            that needs (`horizon`). 0: from the beginning.
+    """
 
     sources: Mapping[str, Mapping[str, Any]]
     sink: Output
-    incarnation: str = ""  # uid of the query: a query deleted and made again starts anew
+    incarnation: str = ""
     knobs: Knobs = field(default_factory=Knobs)
     keep: int = 0
+    since: int = 0
 
 
 def cut(
@@ -109,7 +117,7 @@ def cut(
     specs = []
     for last, members in groups.items():
         name = names[last]
-        output = ends.sink
+        output = replace(ends.sink, after=ends.since)
         if last != plan.query.operators[-1].id:
             folder = layout.folder("exchange", namespace, name)
             output = Output(
@@ -160,6 +168,21 @@ def semantics(op: Operator) -> dict[str, Any]:
     return {name: getattr(op, name) for name in _SEMANTIC}
 
 
+def horizon(query: Query) -> int:
+    """H [us]: a row of the output with event time t depends on rows of the sources later than t - H alone.
+
+    The greatest sum over a path from a source to the sink of the reaches of join windows and the lengths of
+    aggregates' windows (003: how far back a changed plan must be replayed).
+    """
+    longest: dict[str, int] = {}
+    for op in query.operators:
+        own = {"join": max((w.reach for w in op.windows), default=0.0), "aggregate": op.window}.get(
+            op.kind, 0.0
+        )
+        longest[op.id] = round(own * 1e6) + max(longest.get(name, 0) for name in op.inputs)
+    return longest[query.operators[-1].id] if query.operators else 0
+
+
 def _outside(members: tuple[Operator, ...]) -> tuple[str, ...]:
     """Source aliases and upstream operators that a fragment reads, each once."""
     own = {op.id for op in members}
@@ -186,6 +209,7 @@ def _input(
         columns=tuple(TypedColumn(c.name, c.type) for c in stream.columns),
         event_time=stream.event_time,
         delay=round(stream.delay * 1e6),
+        after=max(0, ends.since - horizon(plan.query)),
     )
 
 

@@ -25,6 +25,9 @@ POINTS = (
     "before-release",
 )
 
+IN_A_CHANGE = ("before-agree", "after-agree", "after-pass")
+"""Of the operators of a running query."""
+
 _reached: Counter[str] = Counter()
 
 

@@ -62,11 +62,19 @@ def source_log(item: Input, sidelog: str) -> Log:
         if form not in FILE_FORMATS:
             raise FragmentError(f"{path}.format: {form!r}; give one of {', '.join(FILE_FORMATS)}")
         return FileLog(
-            _need(options, "uri", path), form, schema, item.event_time, item.delay, sidelog, item.start
+            _need(options, "uri", path),
+            form,
+            schema,
+            item.event_time,
+            item.delay,
+            sidelog,
+            item.start,
+            item.after,
         )
     if kind == "rate":
         rate = float(_need(options, "rowsPerSecond", path))
-        return RateLog(rate, schema, item.event_time, options.get("rows"))
+        rows, seed = options.get("rows"), int(options.get("seed", 0))
+        return RateLog(rate, schema, item.event_time, rows, seed, item.after)
     from weir_runtime.logs.kafka_log import KafkaLog
 
     return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog)

@@ -20,15 +20,18 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from weir_placement.model.fragment import Change
 
 from weir_runtime.lease import Expiry, LeaseRecord, may_take, owns
 
 HANDOVER = "weir.dev/handover-epoch"
 RELEASED = "weir.dev/released"
+CHANGE = "weir.dev/change"
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CONFLICT = 409
@@ -79,6 +82,7 @@ class KubernetesLease:
         self._version = 0
         self._heard = float("-inf")  # when the watch last said something [s, monotonic]
         self._watch: threading.Thread | None = None
+        self._unreachable = False  # whether the last change got no answer
         self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, monotonic]
 
     def read(self) -> LeaseRecord | None:
@@ -102,7 +106,8 @@ class KubernetesLease:
             expired = record is not None and self._expiry.expired(record)
             if not may_take(record, epoch, holder, expired):
                 return False
-            taken = self._put(manifest, LeaseRecord(epoch, holder, time.time(), duration))
+            change = record.change if record else None
+            taken = self._put(manifest, LeaseRecord(epoch, holder, time.time(), duration, change=change))
         except OSError:
             return False
         if taken:
@@ -111,7 +116,9 @@ class KubernetesLease:
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""
-        return self._change(epoch, holder, released=False)
+        return self._change(epoch, holder, released=False) or (
+            self._unreachable and self._seen is not None and self._lasts(self._seen.duration)
+        )
 
     def release(self, epoch: int, holder: str) -> bool:
         """Marks it released, with the hand-over kept."""
@@ -126,7 +133,23 @@ class KubernetesLease:
                 return
         raise OSError(f"lease {self._name}: {_TRIES} writes crossed with others")
 
-    def _change(self, epoch: int, holder: str, released: bool) -> bool:
+    def ask(self, lead: float) -> None:
+        """Raises OSError when the API server does not answer, or nobody has taken it yet."""
+        for _ in range(_TRIES):
+            manifest = self._get()
+            record = _record_of(manifest)
+            if record is None:
+                raise OSError(f"lease {self._name}: nobody has taken it yet")
+            if record.change is not None or self._put(manifest, replace(record, change=Change(lead))):
+                return
+        raise OSError(f"lease {self._name}: {_TRIES} writes crossed with others")
+
+    def answer(self, epoch: int, holder: str, change: Change) -> bool:
+        """True when it was written; False also when the API server does not answer."""
+        return self._change(epoch, holder, change=change)
+
+    def _change(self, epoch: int, holder: str, **fields: Any) -> bool:
+        self._unreachable = False
         for _ in range(_TRIES):
             begun = time.monotonic()
             try:
@@ -134,12 +157,13 @@ class KubernetesLease:
                 record = _record_of(manifest)
                 if record is None or not owns(record, epoch, holder):
                     return False
-                if self._put(manifest, replace(record, renewed=time.time(), released=released)):
+                if self._put(manifest, replace(record, renewed=time.time(), **fields)):
                     self._confirmed = begun
                     return True
             except OSError:
                 break
-        return not released and self._seen is not None and self._lasts(self._seen.duration)
+        self._unreachable = True
+        return False
 
     def _lasts(self, duration: float) -> bool:
         """Whether the lease is certainly still ours although the API server does not answer."""
@@ -232,13 +256,16 @@ def _record_of(manifest: dict[str, Any]) -> LeaseRecord | None:
         duration=float(spec["leaseDurationSeconds"]),
         handover=int(notes[HANDOVER]) if HANDOVER in notes else None,
         released=notes.get(RELEASED) == "true",
+        change=Change(**json.loads(notes[CHANGE])) if CHANGE in notes else None,
     )
 
 
 def _manifest_of(manifest: dict[str, Any], record: LeaseRecord) -> dict[str, Any]:
     """`manifest` with the record in it; what others keep there (labels, owners) stays."""
     notes = dict(manifest["metadata"].get("annotations") or {})
-    for key, value in ((HANDOVER, record.handover), (RELEASED, "true" if record.released else None)):
+    change = json.dumps(asdict(record.change)) if record.change else None
+    written = {HANDOVER: record.handover, RELEASED: "true" if record.released else None, CHANGE: change}
+    for key, value in written.items():
         if value is None:
             notes.pop(key, None)
         else:

@@ -12,14 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from weir_placement.model.fragment import Change
 
 from weir_runtime.names import read_json, write_whole
 
 
 @dataclass(frozen=True)
 class LeaseRecord:
-    """What the lease says. `renewed` [s since 1970] is the holder's clock, `duration` in seconds."""
+    """What the lease says. `renewed` [s since 1970] is the holder's clock, `duration` in seconds;
+    `change` stays from holder to holder."""
 
     epoch: int
     holder: str
@@ -27,6 +30,7 @@ class LeaseRecord:
     duration: float
     handover: int | None = None
     released: bool = False
+    change: Change | None = None
 
 
 class Lease(Protocol):
@@ -46,6 +50,12 @@ class Lease(Protocol):
 
     def hand_over(self, epoch: int) -> None:
         """The controller's wish that `epoch` takes over."""
+
+    def ask(self, lead: float) -> None:
+        """The controller's wish that the plan ends at a cut, `lead` seconds from now; once."""
+
+    def answer(self, epoch: int, holder: str, change: Change) -> bool:
+        """The holder's answer to `ask`. False: it belongs to somebody else."""
 
 
 def holder_name(pid: int | None = None) -> str:
@@ -115,7 +125,10 @@ class FileLease:
     def read(self) -> LeaseRecord | None:
         """The record; None when nobody ever held it."""
         raw = read_json(self._path)
-        return None if raw is None else LeaseRecord(**raw)
+        if raw is None:
+            return None
+        change = raw.pop("change", None)
+        return LeaseRecord(**raw, change=Change(**change) if change else None)
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """True when this holder now has it."""
@@ -124,28 +137,17 @@ class FileLease:
             expired = record is not None and self._expiry.expired(record)
             if not may_take(record, epoch, holder, expired):
                 return False
-            self._write(LeaseRecord(epoch, holder, time.time(), duration))
+            change = record.change if record else None
+            self._write(LeaseRecord(epoch, holder, time.time(), duration, change=change))
             return True
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""
-        with self._locked():
-            record = self.read()
-            if not owns(record, epoch, holder):
-                return False
-            assert record is not None
-            self._write(dataclasses.replace(record, renewed=time.time()))
-            return True
+        return self._change(epoch, holder)
 
     def release(self, epoch: int, holder: str) -> bool:
         """Marks it released, with the handover kept."""
-        with self._locked():
-            record = self.read()
-            if not owns(record, epoch, holder):
-                return False
-            assert record is not None
-            self._write(dataclasses.replace(record, renewed=time.time(), released=True))
-            return True
+        return self._change(epoch, holder, released=True)
 
     def hand_over(self, epoch: int) -> None:
         """Asks the holder to make way for `epoch`; without a holder, only `epoch` may begin."""
@@ -156,6 +158,28 @@ class FileLease:
             if epoch != record.epoch:
                 record = dataclasses.replace(record, handover=epoch)
             self._write(record)
+
+    def ask(self, lead: float) -> None:
+        """Kept until the lease goes. Raises OSError without a lease."""
+        with self._locked():
+            record = self.read()
+            if record is None:
+                raise OSError(f"{self._path}: nobody has taken it yet")
+            if record.change is None:
+                self._write(dataclasses.replace(record, change=Change(lead)))
+
+    def answer(self, epoch: int, holder: str, change: Change) -> bool:
+        """True when it was written."""
+        return self._change(epoch, holder, change=change)
+
+    def _change(self, epoch: int, holder: str, **fields: Any) -> bool:
+        with self._locked():
+            record = self.read()
+            if not owns(record, epoch, holder):
+                return False
+            assert record is not None
+            self._write(dataclasses.replace(record, renewed=time.time(), **fields))
+            return True
 
 
 def owns(record: LeaseRecord | None, epoch: int, holder: str) -> bool:

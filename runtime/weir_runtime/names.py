@@ -7,11 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from weir_placement.model.fragment import FOREVER
+
 END = "END"
 """A file of this name in a log or an exchange: no further batch will come."""
-
-FOREVER = 253_402_214_400_000_000
-"""[us] 9999-12-31: the clock of a stream that has ended."""
 
 PLAUSIBLE = FOREVER - 3650 * 86_400_000_000
 """[us] Event times stay below; a watermark above it means that every input has ended."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec
 from weir_placement.model.operators import Operator
 
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
 from weir_runtime.inputs import OpenInput, input_flow, stream_frame
-from weir_runtime.names import FOREVER, PLAUSIBLE
+from weir_runtime.names import PLAUSIBLE
 from weir_runtime.source import Control
 from weir_runtime.times import clock_shift
 
@@ -106,6 +106,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
         "kind": spec.output.kind,
         "uri": spec.output.uri,
         "columns": dataclasses.asdict(spec.output)["columns"],
+        "after": spec.output.after,
     }
     parts = [operators, streams, output, spec.cores, pyspark.__version__, 1]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from weir_placement.model.fragment import FragmentSpec
 
+from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
@@ -61,6 +62,7 @@ class Fragment:
         self._final_batch: int | None = None
         self._port = 0
         self._fenced = threading.Event()
+        self._share: Share | None = None  # of a fragment that delivers
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
@@ -107,6 +109,9 @@ class Fragment:
         else:
             self._acquire()
             query = self._start(plan, sink, checkpoint)
+        if spec.output.kind != "exchange":
+            share = self._share = Share(spec.output.after, checkpoint.folder)
+            self._await(lambda: share.look(self.lease, spec.epoch, self.holder))
         self.control.set("go")
         self.status.say(phase="running")
         if spec.output.kind == "exchange" and self._port:
@@ -160,7 +165,11 @@ class Fragment:
             table = frame.toArrow()
             reach("after-plan")
             clock = plan.clock(checkpoint.watermark_ms(batch))
+            if self._share:
+                table = self._share.restrict(table)
             size = sink.write(table, batch, clock, self._fence)
+            if self._share:
+                self._share.published(clock)
             self.metrics.bytes.labels(**self.metrics.plain).inc(size)
             self.metrics.published.labels(**self.metrics.plain).set_to_current_time()
             if clock >= PLAUSIBLE:
@@ -189,6 +198,8 @@ class Fragment:
                 looked = now
                 if self._must_go():
                     return self._leave(query, inputs)
+                if self._share:
+                    self._share.look(self.lease, self.spec.epoch, self.holder)
             if now - renewed >= self.spec.lease_seconds / 3:
                 renewed = now
                 if not self.lease.renew(self.spec.epoch, self.holder):

@@ -29,8 +29,8 @@ class Fenced(RuntimeError):
 def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
     """Publishes `temporary` as `final`; False when that name was there (a replay): the file is dropped."""
     reach("before-publish")
-    fence()
     try:
+        fence()
         os.link(temporary, final)
         return True
     except FileExistsError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -67,6 +68,9 @@ SETTINGS = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
+CONF = "WEIR_SPARK_CONF"
+"""Environment variable: a JSON object of settings that go before SETTINGS; for measurements."""
+
 JVM_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:-UsePerfData",
@@ -111,7 +115,7 @@ def start_session(cores: int = 1, heap_mb: int = 512, app: str = "weir") -> Spar
         port, secret = _start_gateway(heap_mb, (QUICK,) if cores == 1 else ())
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
-    for key, value in SETTINGS.items():
+    for key, value in {**SETTINGS, **json.loads(os.environ.get(CONF) or "{}")}.items():
         builder = builder.config(key, value)
     session = builder.config("spark.sql.shuffle.partitions", str(cores)).getOrCreate()
     session.sparkContext.setLogLevel(os.environ.get("WEIR_SPARK_LOG", "ERROR"))

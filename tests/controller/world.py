@@ -9,6 +9,7 @@ from typing import Any
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.decision import (
     Action,
+    Ask,
     DeletePlacement,
     Event,
     Forget,
@@ -26,7 +27,7 @@ from weir_operator.controller.snapshot import FragmentMetrics, Lease, Process, S
 from weir_operator.controller.world import Asked, Fault, Group, World
 from weir_placement.fragments import Ends, Layout
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.fragment import Output
+from weir_placement.model.fragment import Change, Output
 from weir_placement.model.operators import Item, Operator
 from weir_placement.model.problem import Overheads, Problem, Query
 from weir_placement.model.streams import Column, Stream
@@ -155,11 +156,20 @@ class FakeCluster:
             self.leases[process.fragment] = replace(lease, released=True)
             self.processes[key] = replace(process, state="stopped")
         elif mine and lease and process.state == "running":
-            self.leases[process.fragment] = replace(lease, renewed=self.time)
+            self.leases[process.fragment] = replace(lease, renewed=self.time, change=self._change(lease))
         elif process.terminating:
             self.processes[key] = replace(process, state="stopped")
         else:
             self._take_over(key, process, lease)
+
+    def _change(self, lease: Lease) -> Change | None:
+        """Agrees to a cut two looks ahead, and passes it then."""
+        change, now = lease.change, round(self.time * 1e6)
+        if change is None or change.passed:
+            return change
+        if change.time is None:
+            return replace(change, time=now + 1_500_000)
+        return replace(change, passed=now >= change.time)
 
     def _take_over(self, key: tuple[str, int], process: Process, lease: Lease | None) -> None:
         standby = process.message == "standby"
@@ -170,7 +180,10 @@ class FakeCluster:
         again = lease is not None and lease.epoch == process.epoch
         free = lease is None or lease.released or lease.expired(self.time)
         if again or (invited and free):  # `again`: its own earlier life is dead
-            self.leases[process.fragment] = Lease(process.fragment, process.epoch, "me", self.time, 10.0)
+            change = lease.change if lease else None
+            self.leases[process.fragment] = Lease(
+                process.fragment, process.epoch, "me", self.time, 10.0, change=change
+            )
             self.writers.setdefault(process.fragment, []).append(process.epoch)
             self.processes[key] = replace(process, state="running")
 
@@ -200,6 +213,10 @@ class FakeCluster:
             lease = self.leases.get(action.fragment)
             free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True)
             self.leases[action.fragment] = replace(lease, handover=action.epoch) if lease else free
+        elif isinstance(action, Ask):
+            lease = self.leases[action.fragment]
+            if lease.change is None:
+                self.leases[action.fragment] = replace(lease, change=Change(action.lead))
         elif isinstance(action, Stop):
             key = (action.fragment, action.epoch)
             process = self.processes.get(key)

@@ -11,6 +11,7 @@ from weir_operator.kube.lease import read_lease
 from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import requests_of, sum_by_node
+from weir_placement.model.fragment import Change
 
 AT = "2026-01-01T00:00:00Z"
 SECONDS = 1767225600.0
@@ -100,6 +101,8 @@ def test_a_lease_is_read_with_its_hand_over_and_release() -> None:
     assert read_lease(lease({}, **taken)) == Lease("f", 3, "h", SECONDS, 10.0)
     found = read_lease(lease({names.HANDOVER: "4", names.RELEASED: "true"}, **taken))
     assert found == Lease("f", 3, "h", SECONDS, 10.0, handover=4, released=True)
+    agreed = lease({names.CHANGE: '{"lead": 20.0, "time": 7, "passed": true}'}, **taken)
+    assert read_lease(agreed).change == Change(20.0, 7, passed=True)  # type: ignore[union-attr]
 
 
 def test_a_lease_that_nobody_took_is_none_or_free_for_who_was_told() -> None:

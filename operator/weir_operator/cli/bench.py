@@ -13,6 +13,7 @@ from weir_operator.cli import BAD_INPUT
 
 ON_SPARK = {
     "calibration": "weir_operator.local.saturation_bench:calibration",
+    "runtime": "weir_operator.local.runtime_bench:runtime",
 }
 """As weir_placement.bench.BENCHES; these start Spark."""
 
@@ -23,7 +24,7 @@ def bench(
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot beside the paper's figures.
 
-    `calibration` measures Spark on this machine, and wants a free core.
+    `calibration` and `runtime` measure Spark on this machine, and want a free core.
 
     Examples:
 

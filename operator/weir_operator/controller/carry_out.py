@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from weir_placement.fragments import cut
 from weir_placement.model.fragment import FragmentSpec
 
+from weir_operator.controller.change import leaving_specs, questions, specs_in_force
 from weir_operator.controller.decision import Action, Protect
 from weir_operator.controller.moves import Step, Wanted, next_step, removal
 from weir_operator.controller.work import Work, specs_of
@@ -20,10 +20,8 @@ def cut_all(work: Work) -> None:
     for group in work.world.groups:
         for name, asked in group.queries.items():
             record = work.records[name]
-            if record.plan is not None and not asked.suspended and record.source == asked.source:
-                work.specs[name] = cut(
-                    record.plan, group.problem.streams, asked.ends, work.settings.layout, record.boundaries
-                )
+            if not asked.suspended and (specs := specs_in_force(work, group, asked, record)):
+                work.specs[name] = specs
 
 
 def _build(spec: FragmentSpec, group: Group, image: str) -> str:
@@ -40,7 +38,10 @@ def step_all(work: Work) -> None:
     wanted: dict[str, Wanted] = {}
     for group in work.world.groups:
         for name in group.queries:
-            for spec in specs_of(work, name):
+            specs = specs_of(work, name)
+            if not group.queries[name].suspended:
+                specs += leaving_specs(work, group, work.records[name])
+            for spec in specs:
                 wanted[spec.name] = Wanted(spec, _build(spec, group, work.settings.image), name, group.name)
     under_way = 0
     order = sorted(wanted, key=lambda f: (not _moves_now(work, f), f))
@@ -52,6 +53,11 @@ def step_all(work: Work) -> None:
         step = next_step(want, seen, lease, work.settings.layout, may, work.settings.standby)
         under_way += step.phase == "moving"
         work.steps[fragment] = step
+    for record in work.records.values():
+        for question in questions(work, record):
+            if question.fragment in work.steps:
+                step = work.steps[question.fragment]
+                work.steps[question.fragment] = replace(step, actions=(*step.actions, question))
     _remove_unwanted(work, wanted)
 
 

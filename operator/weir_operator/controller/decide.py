@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from weir_placement.cost.evaluation import evaluate
-from weir_placement.fragments import cut
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import Plan
 from weir_placement.replacement import headroom_of
 
 from weir_operator.controller.carry_out import actions, cut_all, step_all
+from weir_operator.controller.change import advance, specs_in_force
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
 from weir_operator.controller.links import measured_links, remember, remembered, with_links
@@ -23,7 +23,7 @@ from weir_operator.controller.report import assess, fragments, numbers, statuses
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.statistics import Measured, measured_by_fragment, measured_rates
-from weir_operator.controller.work import Work
+from weir_operator.controller.work import Work, specs_of
 from weir_operator.controller.world import Group, World
 
 
@@ -38,6 +38,7 @@ def decide(snapshot: Snapshot, world: World, settings: Settings) -> Decision:
             work.records.setdefault(name, Record(name))
             before.setdefault(name, Record(name))
     plan(work)
+    advance(work)
     cut_all(work)
     step_all(work)
     known = {name for group in world.groups for name in group.queries} | set(world.faults)
@@ -65,10 +66,14 @@ def _placement(
     if name in work.world.faults or (record.plan is None and not record.status):
         return None
     record = with_running(work, record)
-    wanted = record.placement(fragments(work, name))
+    wanted = record.placement(fragments(work, name), specs_of(work, name) or record.told)
     present = before[name]
-    same = (record.revision, record.source) == (present.revision, present.source)
+    same = _intent(record) == _intent(present)
     return None if same and not worth_writing(present.status, record.status, numbers(work)) else wanted
+
+
+def _intent(record: Record) -> tuple[object, ...]:
+    return record.revision, record.source, record.since, record.leaving
 
 
 def _kept(work: Work) -> frozenset[str]:
@@ -121,11 +126,8 @@ def _with_links(work: Work, group: Group, record: Record) -> Record:
 def _in_force(work: Work, group: Group) -> Iterator[tuple[str, FragmentSpec]]:
     """(query, fragment) of every plan in force that is of the query's present version."""
     for name, asked in group.queries.items():
-        record = work.records[name]
-        if record.plan is not None and record.source == asked.source and not asked.suspended:
-            for spec in cut(
-                record.plan, group.problem.streams, asked.ends, work.settings.layout, record.boundaries
-            ):
+        if not asked.suspended:
+            for spec in specs_in_force(work, group, asked, work.records[name]):
                 yield name, spec
 
 

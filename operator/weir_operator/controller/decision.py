@@ -33,6 +33,14 @@ class HandOver:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """Write into the fragment's lease, once, that its plan shall end at a cut, `lead` [s] from now."""
+
+    fragment: str
+    lead: float
+
+
+@dataclass(frozen=True)
 class Stop:
     """End the process (fragment, epoch) gracefully; never force it away from a lost node."""
 
@@ -58,7 +66,7 @@ class Protect:
     wanted: bool
 
 
-Action: TypeAlias = Start | HandOver | Stop | Forget | Protect
+Action: TypeAlias = Start | HandOver | Ask | Stop | Forget | Protect
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from weir_placement.model.fragment import build_plain
+from weir_placement.model.fragment import FragmentSpec, build_plain
 from weir_placement.model.plan import QueryPlan
 
 from weir_operator.controller.decision import WritePlacement
@@ -19,7 +19,12 @@ HISTORY = 10
 @dataclass(frozen=True)
 class Record:
     """`approved` and `pinned` are what a person wrote (`weir approve`, `weir rollback`); the loop only
-    reads them. `source` is a hash of what the user's objects say: another one means an edited query."""
+    reads them. `source` is a hash of what the user's objects say: another one means an edited query.
+
+    `told` are the fragments in force. After an edit of a running query they become `leaving`, until the rows
+    up to the cut `since` [us] are published (None: not agreed yet); `generation` is the revision that brought
+    the present operators.
+    """
 
     query: str  # namespace/name
     revision: int = 0
@@ -29,6 +34,10 @@ class Record:
     approved: int | None = None
     pinned: int | None = None
     headroom: float | None = None
+    since: int | None = 0
+    generation: int = 0
+    told: tuple[FragmentSpec, ...] = ()
+    leaving: tuple[FragmentSpec, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -73,8 +82,10 @@ class Record:
             return self
         return self.with_status(decisions=[f"{timestamp(now)} {text}"[:512], *lines][:HISTORY])
 
-    def placement(self, fragments: list[Mapping[str, Any]]) -> WritePlacement:
-        """What is written; `fragments` are those of the plan in force."""
+    def placement(
+        self, fragments: list[Mapping[str, Any]], told: tuple[FragmentSpec, ...] = ()
+    ) -> WritePlacement:
+        """What is written; `fragments` are those of the plan in force, `told` what they are told."""
         assert self.plan is not None or not fragments
         operators = [
             {"id": op.id, "kind": op.kind, "inputs": list(op.inputs), "node": self.plan.nodes[op.id]}
@@ -85,7 +96,13 @@ class Record:
         if self.headroom is not None:
             spec["headroom"] = self.headroom
         if self.plan is not None:
-            spec["plan"] = pack(self.plan, self.boundaries, self.source)
+            spec["plan"] = {
+                **pack(self.plan, self.boundaries, self.source),
+                "since": self.since,
+                "generation": self.generation,
+                "told": _plain(told),
+                "leaving": _plain(self.leaving),
+            }
         return WritePlacement(self.query, spec, self.status)
 
 
@@ -93,6 +110,7 @@ def read_record(manifest: Manifest) -> Record:
     """The record in a Placement."""
     meta, spec = manifest["metadata"], manifest.get("spec") or {}
     plan, boundaries, source = unpack(spec.get("plan"))
+    packed = spec.get("plan") or {}
     return Record(
         query=f"{meta.get('namespace', 'default')}/{meta['name']}",
         revision=int(spec.get("revision") or 0),
@@ -102,6 +120,10 @@ def read_record(manifest: Manifest) -> Record:
         approved=spec.get("approved"),
         pinned=spec.get("pinned"),
         headroom=spec.get("headroom"),
+        since=packed.get("since", 0),
+        generation=packed.get("generation", 0),
+        told=_specs(packed.get("told")),
+        leaving=_specs(packed.get("leaving")),
         status=manifest.get("status") or {},
     )
 
@@ -117,6 +139,10 @@ def unpack(packed: Mapping[str, Any] | None) -> tuple[QueryPlan | None, frozense
         return None, frozenset(), ""
     plan = build_plain(QueryPlan, packed["placed"], "plan")
     return plan, frozenset(packed["boundaries"]), packed["source"]
+
+
+def _specs(raw: list[Any] | None) -> tuple[FragmentSpec, ...]:
+    return tuple(build_plain(FragmentSpec, item, "fragment") for item in raw or [])
 
 
 def _plain(value: Any) -> Any:

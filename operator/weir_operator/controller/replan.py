@@ -17,6 +17,7 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.strategies import select
 
+from weir_operator.controller.change import leave
 from weir_operator.controller.decision import Event
 from weir_operator.controller.drift import drift
 from weir_operator.controller.record import Record, pack, unpack
@@ -78,7 +79,11 @@ class Round:
     def _first_plans(self) -> None:
         """Queries without a plan, or with one of another version, are planned beside what runs."""
         asked = self.group.queries
-        fresh = [n for n, a in asked.items() if not a.suspended and self.records[n].source != a.source]
+        fresh = [
+            n
+            for n, a in asked.items()
+            if not (a.suspended or self.records[n].source == a.source or self.records[n].leaving)
+        ]
         if not fresh:
             return
         problem = self.problem_with_force(measured=False)
@@ -115,7 +120,8 @@ class Round:
         revision = record.next_revision()
         source = self.group.queries[name].source
         if mode == "Auto" or (mode == "Manual" and record.approved == revision):
-            self.records[name] = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
+            changed = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
+            self.records[name] = leave(record, changed)
             self.say(name, "Planned", f"revision {revision}: {why}")
             return True
         proposed = {

@@ -41,7 +41,7 @@ def with_running(work: Work, record: Record) -> Record:
                 "message": owner.message[:1000] if owner else "",
             }
         )
-    names = [spec.name for spec in specs_of(work, record.query)]
+    names = [spec.name for spec in (*specs_of(work, record.query), *record.leaving)]
     alive = set(work.processes) | set(work.snapshot.leases)
     owned = sorted(set(names) | {f for f in record.status.get("owned") or [] if f in alive})
     good = sum(entry["state"] in ("running", "finished") for entry in running)
@@ -87,6 +87,9 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
         runs = record.plan is not None
         return Health(runs, False, True, False, "Rejected", work.refused[name])
     specs = specs_of(work, name)
+    if record.leaving and record.since is None:
+        text = f"{record.leaving[-1].name} goes on until the cut, which it has not named yet"
+        return Health(False, True, False, True, "Changing", text)
     if not specs:
         reason = "Proposed" if record.status.get("proposed") else "Planning"
         return Health(False, True, False, False, reason, f"no plan in force yet (mode {mode})")
@@ -100,6 +103,9 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
         and o.node == (o.wanted_node or o.node)
     ]
     if len(serving) == len(specs):
+        if record.leaving:
+            text = f"{record.leaving[-1].name} still publishes rows up to the cut"
+            return Health(True, False, False, True, "Changing", text)
         text = f"{len(specs)} fragments run on {len({s.node for s in specs})} nodes"
         if moving:
             return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")

@@ -21,6 +21,7 @@ class Settings:
     status_period: float = 60.0  # a status whose numbers alone changed is written no oftener
     look_period: float = 10.0  # a better plan is looked for no oftener
     sweep_period: float = 60.0  # left-over flows and checkpoints are removed no oftener
+    change_lead: float = 20.0  # how long an edited query's old plan goes on: the new one starts meanwhile
     standby: bool = True  # false: moves are cold (stop, then start), for comparison
 
     def first_round_of(self, span: float, now: float) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from weir_placement.model.fragment import Change
+
 Manifest = Mapping[str, Any]
 """An object as the API server gives it, or as a file says it: apiVersion, kind, metadata, spec, status.
 
@@ -46,6 +48,7 @@ class Lease:
     duration: float  # [s]
     handover: int | None = None  # the epoch that shall take over
     released: bool = False  # the holder has stopped after a commit
+    change: Change | None = None  # the end of its plan: asked, agreed, passed
 
     def expired(self, now: float) -> bool:
         """Whether the holder has failed to renew for the lease's duration."""

@@ -15,6 +15,7 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
 from weir_operator.api.query import StreamQuerySpec
+from weir_operator.api.values import parse_quantity
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.world import Asked, Fault, Group, World
@@ -97,7 +98,10 @@ class Understand:
                 continue
             uid = str(manifest["metadata"].get("uid", ""))
             ends = Ends(
-                {alias: sources[stream] for alias, stream in query.sources.items()},
+                {
+                    alias: _source(sources[stream], found.problem.streams[stream].rate)
+                    for alias, stream in query.sources.items()
+                },
                 sink_of(item.spec, query),
                 uid,
                 self.knobs,
@@ -135,6 +139,14 @@ def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
     short = [name.rsplit(".", 1)[-1] for name in names]
     clear = [s if short.count(s) == 1 else n.replace(".", "_") for s, n in zip(short, names, strict=True)]
     return tuple(OutputColumn(name, shown) for name, shown in zip(names, clear, strict=True))
+
+
+def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
+    """A Stream's source as a fragment is told it: a generator without a rate has the stream's."""
+    if "rate" not in source:
+        return source
+    options = source["rate"] or {}
+    return {"rate": {**options, "rowsPerSecond": parse_quantity(str(options.get("rowsPerSecond", rate)))}}
 
 
 def _source_hash(query: Query, ends: Ends, found: Round) -> str:

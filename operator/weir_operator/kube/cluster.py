@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
+
+from weir_placement.model.fragment import Change
 
 from weir_operator.controller.decision import (
     Action,
+    Ask,
     DeletePlacement,
     Event,
     Forget,
@@ -164,6 +169,8 @@ class KubernetesCluster:
                 notes = {"metadata": {"annotations": {names.HANDOVER: str(action.epoch)}}}
                 name = names.object_name(action.fragment)
                 self._api.merge("Lease", self._namespace(action.fragment), name, notes)
+            case Ask():
+                self._ask(action)
             case Protect():
                 self._protect(action)
             case Forget():
@@ -183,6 +190,17 @@ class KubernetesCluster:
                 raise Refused(str(error)) from None
             raise
         self._namespaces[action.spec.name] = namespace
+
+    def _ask(self, action: Ask) -> None:
+        """Once: the holder's answer must not be overwritten, so the version that was read is named."""
+        namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
+        lease = self._api.get("Lease", namespace, name)
+        if lease is None or names.CHANGE in (lease["metadata"].get("annotations") or {}):
+            return
+        notes = {names.CHANGE: json.dumps(asdict(Change(action.lead)))}
+        version = lease["metadata"]["resourceVersion"]
+        meta = {"annotations": notes, "resourceVersion": version}
+        self._api.merge("Lease", namespace, name, {"metadata": meta})
 
     def _protect(self, action: Protect) -> None:
         namespace = action.query.split("/", 1)[0]

@@ -7,8 +7,11 @@ hand-over was written in between, so neither undoes the other.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+from weir_placement.model.fragment import Change
 
 from weir_operator.controller.snapshot import Lease
 from weir_operator.kube import names
@@ -44,4 +47,5 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
         duration=float(spec.get("leaseDurationSeconds") or 0),
         handover=int(handover) if handover else None,
         released=notes.get(names.RELEASED) == "true",
+        change=Change(**json.loads(notes[names.CHANGE])) if names.CHANGE in notes else None,
     )

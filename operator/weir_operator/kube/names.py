@@ -16,6 +16,7 @@ NODE = f"{GROUP}/node"  # annotation: where the plan wants the pod
 BUILD = f"{GROUP}/build"  # annotation: hash of the spec and the template
 SPEC = f"{GROUP}/spec"  # annotation: the FragmentSpec, mounted into the driver as a file
 HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
+CHANGE = f"{GROUP}/change"  # annotation of a lease: a Change as JSON
 RELEASED = f"{GROUP}/released"  # annotation of a lease
 
 RUNTIME_PORT = 8080  # of a driver: /metrics, /healthz, /readyz

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
+from weir_placement.model.fragment import Output
 from weir_placement.model.streams import Stream
 from weir_runtime.audit import Source, Verdict, batch, compare
 
@@ -21,20 +22,29 @@ def audit(asked: Asked, streams: Mapping[str, Stream]) -> Verdict:
     Raises:
         ValueError: the sink or a source is not made of files.
     """
-    sources = {}
-    for alias, name in asked.query.sources.items():
-        stream = streams[name]
-        rows = read_log(asked.ends.sources[alias])
-        sources[alias] = Source(rows, stream.event_time, round(stream.delay * 1e6))
-    expected = batch(asked.query.operators, sources)
+    expected = expected_rows(asked, streams)
     sink = asked.ends.sink
     if sink.kind != "files":
         raise ValueError(f"{asked.query.name}: only a files sink can be audited, not {sink.kind}")
     if sink.columns:
         expected = expected.select([column.column for column in sink.columns])
+    return compare(expected, sink_rows(sink, expected.slice(0, 0)))
+
+
+def expected_rows(asked: Asked, streams: Mapping[str, Stream]) -> pa.Table:
+    """What the batch query gives, all columns of the last operator. Raises ValueError as `audit`."""
+    sources = {}
+    for alias, name in asked.query.sources.items():
+        stream = streams[name]
+        rows = read_log(asked.ends.sources[alias])
+        sources[alias] = Source(rows, stream.event_time, round(stream.delay * 1e6))
+    return batch(asked.query.operators, sources)
+
+
+def sink_rows(sink: Output, nothing: pa.Table) -> pa.Table:
+    """What a files sink holds; `nothing` when it has no file."""
     files = sorted(Path(sink.uri).glob("*.parquet"))
-    actual = pa.concat_tables([pq.read_table(f) for f in files]) if files else expected.slice(0, 0)
-    return compare(expected, actual)
+    return pa.concat_tables([pq.read_table(f) for f in files]) if files else nothing
 
 
 def read_log(source: Mapping[str, Any]) -> pa.Table:

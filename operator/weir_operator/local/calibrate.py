@@ -12,7 +12,7 @@ from weir_placement.model.problem import Overheads
 from weir_operator.local.calibration import Calibration
 from weir_operator.local.saturation import ROWS_A_FILE, Saturated, saturate, write_log
 
-FILES = 128
+FILES = 64
 KEYS = 2_000
 LEAST = 0.05
 """[CPU-us] A cost is not less: a difference of two measurements may come out below zero."""

@@ -12,6 +12,7 @@ from weir_runtime.sweep import FOLDERS
 
 from weir_operator.controller.decision import (
     Action,
+    Ask,
     DeletePlacement,
     Event,
     Forget,
@@ -57,6 +58,7 @@ class LocalCluster:
                     record.duration,
                     record.handover,
                     record.released,
+                    record.change,
                 )
         objects = [self._with_status(o) for o in self._objects()] + list(self.store.placements())
         return Observed(tuple(objects), self.processes.observe(), leases)
@@ -76,6 +78,8 @@ class LocalCluster:
             self.processes.stop(action.fragment, action.epoch)
         elif isinstance(action, HandOver):
             self._lease(action.fragment).hand_over(action.epoch)
+        elif isinstance(action, Ask):
+            self._lease(action.fragment).ask(action.lead)
         elif isinstance(action, Forget):
             self._forget(action)
         elif isinstance(action, Protect):

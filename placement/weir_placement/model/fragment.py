@@ -21,6 +21,9 @@ DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 LEAST_HEAP_MB = 480
 
+FOREVER = 253_402_214_400_000_000
+"""[us] 9999-12-31: the clock of a stream that has ended."""
+
 
 class FragmentError(ValueError):
     """A fragment that cannot be run as written; the message names the field and what would be right."""
@@ -50,6 +53,8 @@ class Input:
             maximum of its partition by more than this.
         exchange: folder of an exchange.
         start: first batch to read when there is no checkpoint yet.
+        after: event time [us] up to which a source's rows are not needed: reading begins at the first
+            batch with a later one. 0: at `start`.
     """
 
     name: str
@@ -61,6 +66,7 @@ class Input:
     delay: int = 0
     exchange: str = ""
     start: int = 0
+    after: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class Output:
         consumers: names of the fragments that read an exchange; a batch is deleted when all of
             them are past it. Empty: nothing is deleted.
         keep: event time [us] that is kept below the slowest consumer, for replays.
+        after: of a sink: only rows with a later event time [us] are published; those up to it are the
+            work of the plan that was in force before.
     """
 
     kind: Literal["exchange", "files", "kafka", "console", "noop"]
@@ -91,6 +99,23 @@ class Output:
     columns: tuple[OutputColumn, ...] = ()
     consumers: tuple[str, ...] = ()
     keep: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a plan is left for one with other operators; kept in the lease of the fragment that delivers.
+
+    Attributes:
+        lead: asked by the controller: for so long [s] the plan shall go on before the cut.
+        time: agreed by the holder, once and for ever: the cut T [us]. From then on it publishes only rows
+            up to T, and it has published none later. None: not agreed yet.
+        passed: the holder has published every row up to T.
+    """
+
+    lead: float = 0.0
+    time: int | None = None
+    passed: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet as pq
+from weir_placement.model.fragment import FOREVER
 
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
-from weir_runtime.names import END, FOREVER, batch_name
+from weir_runtime.names import END, batch_name
 
 ROW_BITS = 24
 """A row id is the file's number and the row's position in it: at most 16,777,216 rows a file."""
@@ -31,6 +32,7 @@ class FileLog(Log):
         delay: watermark delay [us].
         sidelog: folder for late rows; "" for none.
         start: number of the first file to read.
+        after: event time [us]: files before the first one with a later row are not read.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class FileLog(Log):
         delay: int,
         sidelog: str,
         start: int = 0,
+        after: int = 0,
     ) -> None:
         self._folder = Path(folder)
         self._form = form
@@ -50,12 +53,22 @@ class FileLog(Log):
         self._delay = delay
         self._sidelog = sidelog
         self._start = start
+        self._after = after
         self._maxima: dict[int, int | None] = {}
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
-        """The first file, nothing seen."""
-        return {"next": self._start, "max": None}
+        """The first file; with `after`, the first whose running maximum exceeds it, with the maximum before
+        it, so that lateness is decided as by a reader of the whole log. O(files before it)."""
+        number: int = self._start
+        maximum: int | None = None
+        while self._after and self._path(number).exists():
+            newest = self._maximum(number)
+            if newest is not None and newest > self._after:
+                break
+            maximum = newest if maximum is None else max(maximum, newest or maximum)
+            number += 1
+        return {"next": number, "max": maximum}
 
     def advance(self, place: Place, clock: int, most: int) -> Advance:
         """Reads the event times of new files, to know the running maximum behind them."""

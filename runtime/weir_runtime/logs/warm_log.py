@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from weir_placement.model.fragment import FOREVER
 
 from weir_runtime.logs.log import Advance, Log, Place
-from weir_runtime.names import FOREVER
 
 ROWS = 2_000
 BATCHES = 2

@@ -1,0 +1,88 @@
+"""Changing the operators of a running query: rows up to a cut T come from the plan before, later ones from
+the new one (docs/runtime.md, "Change of operators").
+
+The fragments of the plan before stay wanted, as they were told, until they have published all up to T. T is
+agreed by the one that delivers, in its lease, and copied into the Placement before anything of the new plan
+starts. Each step is read off lease, processes and Placement: a controller that is killed goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weir_placement.fragments import cut
+from weir_placement.model.fragment import FOREVER, FragmentSpec
+
+from weir_operator.controller.decision import Ask
+from weir_operator.controller.record import Record
+from weir_operator.controller.work import Work
+from weir_operator.controller.world import Asked, Group
+
+
+def leave(before: Record, after: Record) -> Record:
+    """`after` is the record with a new plan in force: if its operators are others, those before it leave."""
+    if before.plan is None or before.source == after.source:
+        return after
+    after = replace(after, generation=after.revision, told=())
+    if not before.told:
+        return replace(after, since=0)
+    return replace(after, since=None, leaving=before.told)
+
+
+def advance(work: Work) -> None:
+    """Takes over what leases say of the cuts; plans that have published all that was theirs are left."""
+    for group in work.world.groups:
+        for name, asked in group.queries.items():
+            record = work.records[name]
+            if record.leaving and not asked.suspended:
+                work.records[name] = _advanced(work, record)
+
+
+def _advanced(work: Work, record: Record) -> Record:
+    last = record.leaving[-1]
+    lease, processes = work.snapshot.leases.get(last.name), work.processes.get(last.name, [])
+    change = lease.change if lease else None
+    since, done = record.since, bool(change and change.passed)
+    if lease is None and not processes:  # it never ran: all of its share is left
+        since, done = last.output.after if since is None else since, True
+    elif any(p.state == "finished" for p in processes):  # its input has ended: all is published
+        since, done = FOREVER if since is None else since, True
+    if since is None and change is not None:
+        since = change.time
+    if since is not None and record.since is None:
+        text = f"changed: rows up to event time {since / 1e6:.6f} s come from the plan before"
+        record = replace(record, since=since).decided(work.snapshot.now, text)
+    return replace(record, leaving=()) if done and since is not None else record
+
+
+def specs_in_force(work: Work, group: Group, asked: Asked, record: Record) -> tuple[FragmentSpec, ...]:
+    """The fragments of a query's plan in force; none before the cut at which it begins is agreed.
+
+    While an edit waits (for a change under way, an approval, room) they are what they were told last.
+    """
+    if record.plan is None or record.since is None:
+        return ()
+    if record.source != asked.source:
+        nodes = record.plan.nodes
+        return tuple(replace(spec, node=nodes[spec.operators[-1].id]) for spec in record.told)
+    generation = f"/{record.generation}" if record.generation else ""
+    ends = replace(asked.ends, incarnation=asked.ends.incarnation + generation, since=record.since)
+    return cut(record.plan, group.problem.streams, ends, work.settings.layout, record.boundaries)
+
+
+def leaving_specs(work: Work, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
+    """Those of the plan before, on a node of the new plan where their own is going."""
+    gone = work.world.lost | work.world.leaving
+    known = set(group.problem.cluster.index) - gone
+    other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in known), "")
+    return tuple(s if s.node in known or not other else replace(s, node=other) for s in record.leaving)
+
+
+def questions(work: Work, record: Record) -> tuple[Ask, ...]:
+    """The question for the cut, while the lease of the delivering fragment does not hold it."""
+    if not record.leaving:
+        return ()
+    lease = work.snapshot.leases.get(record.leaving[-1].name)
+    if lease is None or lease.change is not None:
+        return ()
+    return (Ask(record.leaving[-1].name, work.settings.change_lead),)

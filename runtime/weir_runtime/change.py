@@ -1,0 +1,101 @@
+"""The part of a delivered stream that one plan publishes (docs/runtime.md, "Change of operators").
+
+Rows belong to a plan by their event time: after the cut at which it began, up to the cut at which it ends.
+The latter is agreed once and kept in the lease, before the first batch that it could touch is published.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from weir_placement.model.fragment import Change
+
+from weir_runtime.compiler import TIME
+from weir_runtime.faults import reach
+from weir_runtime.lease import Lease
+from weir_runtime.names import PLAUSIBLE, write_whole
+
+SPAN = 30.0
+"""[s] over which the pace of event time is measured."""
+
+
+class Share:
+    """Which rows of the sink are this plan's.
+
+    Args:
+        after: [us] the cut at which this plan began; 0: it began with the query.
+        folder: the checkpoint's: the newest event time ever published is kept there, written before the
+            rows are, so that no later life of the fragment agrees to a cut below it.
+    """
+
+    def __init__(self, after: int, folder: Path) -> None:
+        self._after = after
+        self._file = folder.with_name(f"{folder.name}.newest")
+        self._newest = int(self._file.read_text()) if self._file.exists() else 0
+        self._lock = threading.Lock()
+        self._change: Change | None = None
+        self._clock = 0
+        self._clocks: deque[tuple[float, int]] = deque()
+
+    def restrict(self, table: pa.Table) -> pa.Table:
+        """The rows that this plan publishes, called before each publish."""
+        with self._lock:
+            times = table.column(TIME).cast(pa.int64())
+            end = self._change.time if self._change else None
+            if self._after:
+                table = table.filter(pc.greater(times, self._after))
+                times = table.column(TIME).cast(pa.int64())
+            if end is not None:
+                table = table.filter(pc.less_equal(times, end))
+                times = table.column(TIME).cast(pa.int64())
+            newest = pc.max(times).as_py()
+            if newest is not None and newest > self._newest:
+                self._newest = newest
+                write_whole(self._file, str(newest))
+            return table
+
+    def published(self, clock: int) -> None:
+        """A batch is published, and no later one has a row at or before `clock` [us]."""
+        now = time.monotonic()
+        self._clocks.append((now, clock))
+        while now - self._clocks[0][0] > SPAN:
+            self._clocks.popleft()
+        self._clock = clock
+
+    def look(self, lease: Lease, epoch: int, holder: str) -> bool:
+        """Answers what the lease asks: agrees to a cut, and says when it has passed. False: it could not be
+        read; nothing may be published before it was."""
+        record = lease.read()
+        change = record.change if record else None
+        if change is None:
+            return record is not None
+        if change.time is None:
+            with self._lock:  # no batch is between its filter and its note
+                agreed = dataclasses.replace(change, time=self._cut(change.lead))
+                reach("before-agree")
+                if not lease.answer(epoch, holder, agreed):
+                    return False
+                self._change = change = agreed
+            reach("after-agree")
+        self._change = change
+        assert change.time is not None
+        if self._clock >= change.time and not change.passed:
+            lease.answer(epoch, holder, dataclasses.replace(change, passed=True))
+            reach("after-pass")
+        return True
+
+    def _cut(self, lead: float) -> int:
+        """Nothing later was published, and nothing up to it is left to the plan before."""
+        base = max(self._newest, self._clock, self._after)
+        if not self._clocks:
+            return base
+        (then, first), (now, last) = self._clocks[0], self._clocks[-1]
+        if now - then < 1.0 or not 0 < first < last < PLAUSIBLE:
+            return base
+        return base + round(lead * (last - first) / (now - then))
