@@ -101,7 +101,7 @@ JVM_OPTIONS = (
 
 
 QUICK = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone, for a fragment of one core: it starts with 20 instead of 33 s of CPU, and
+"""Java's quick compiler alone, for a fragment of one core: it starts with 20 s of CPU instead of 33, and
 its rows cost a third more in the long run (docs/runtime.md, "Starting")."""
 
 
