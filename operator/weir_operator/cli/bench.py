@@ -11,11 +11,12 @@ import typer
 
 from weir_operator.cli import BAD_INPUT
 
-ON_SPARK = {
+OPERATORS = {
+    "manifests": "weir_operator.cli.manifests_bench:manifests",
     "calibration": "weir_operator.local.saturation_bench:calibration",
     "runtime": "weir_operator.local.runtime_bench:runtime",
 }
-"""As weir_placement.bench.BENCHES; these start Spark."""
+"""As weir_placement.bench.BENCHES; `calibration` and `runtime` start Spark."""
 
 
 def bench(
@@ -36,7 +37,7 @@ def bench(
     """
     from weir_placement.bench import BENCHES
 
-    benches = {**BENCHES, **ON_SPARK}
+    benches = {**BENCHES, **OPERATORS}
     if name != "all" and name not in benches:
         print(f"no experiment {name}; there are: all, {', '.join(benches)}", file=sys.stderr)
         return BAD_INPUT
