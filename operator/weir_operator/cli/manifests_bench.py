@@ -1,4 +1,4 @@
-"""How long manifests take to read: what `weir bench scale`, which begins with a snapshot in memory, leaves out."""
+"""How long manifests take to read: what `weir bench scale`, which begins in memory, leaves out."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def manifests(folder: Path) -> None:
             rows.append((nodes, queries, parsed, time.process_time() - begin - parsed))
             print(*rows[-1], flush=True)
     text = (
-        f"CPU time on one core. {STREAMS} streams; each query joins two of them. Loading contains the parsing and "
-        f"ends with the problem that a planner gets. {described()}"
+        f"CPU time on one core. {STREAMS} streams; each query joins two of them. Loading contains the "
+        f"parsing and ends with the problem that a planner gets. {described()}"
     )
     head = ("nodes", "queries", "parsing YAML [s]", "loading in all [s]")
     write(folder, "manifests", "From YAML to a planning problem", text, head, rows)
