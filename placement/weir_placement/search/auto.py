@@ -18,6 +18,7 @@ from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
+from weir_placement.strategies import StrategyFunction
 
 DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
 """iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
@@ -78,52 +79,52 @@ def _prove(encoding: Encoding, best: float, steps: int) -> float | None:
     return None if encoding.counter(5) else value
 
 
-def auto(
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
-    """Plans a problem by the portfolio; with the option `clones`, hot operators may use several nodes."""
-    deadline = perf_counter() + time_limit
-    return planned("auto", DEFAULTS, search, problem, objective, seed, deadline, options)
-
-
 def _items(problem: Problem) -> int:
     return sum(len(q.operators) + len(q.sources) + 1 for q in problem.queries)
 
 
-def planned(
-    name: str,
-    defaults: Mapping[str, float],
-    search: Search,
-    problem: Problem,
-    objective: Objective,
-    seed: int,
-    deadline: float,
-    options: Mapping[str, str],
-    table: int = VISITED_SIZE,
-) -> Result:
-    """By a search that takes the option `floor`, over the forms of the problem's queries, with clones."""
+def over_forms(
+    name: str, search: Search, defaults: Mapping[str, float], table: int = VISITED_SIZE
+) -> StrategyFunction:
+    """A strategy by a search that takes the option `floor`: over the forms of the queries, with clones."""
     around = {**forms.OPTIONS, **clones.OPTIONS, **{k: v for k, v in defaults.items() if k in forms.OPTIONS}}
-    given = read_options({**defaults, **around}, options)
-    own = {option: value for option, value in options.items() if option not in around}
 
-    def form(p: Problem, floor: float) -> Result:
-        left = deadline - perf_counter()
-        known = {**defaults, "floor": floor}
-        plans = table if _items(p) <= given["items"] else NO_TABLE
-        return plan_with(name, search, known, p, objective, seed, left, own, plans)
+    def plan(
+        problem: Problem,
+        *,
+        objective: Objective,
+        seed: int,
+        time_limit: float,
+        options: Mapping[str, str],
+    ) -> Result:
+        deadline = perf_counter() + time_limit
+        given = read_options({**defaults, **around}, options)
+        own = {option: value for option, value in options.items() if option not in around}
 
-    def once(p: Problem) -> Result:
-        if not given["forms"]:
-            return form(p, -HUGE)
-        best = forms.best_form(p, form, deadline)
-        small = _items(p) <= given["small"] and len(p.queries) == 1 and len(best.plan.queries) == 1
-        if not small or best.value is None or not any(o.kind == "project" for o in p.queries[0].operators):
-            return best
-        return forms.over_table_6(p, best, int(given["plans"]), deadline)
+        def form(p: Problem, floor: float) -> Result:
+            left = deadline - perf_counter()
+            known = {**defaults, "floor": floor}
+            plans = table if _items(p) <= given["items"] else NO_TABLE
+            return plan_with(name, search, known, p, objective, seed, left, own, plans)
 
-    return once(problem) if given["clones"] < 2 else clones.with_clones(problem, once, given, deadline)
+        def once(p: Problem) -> Result:
+            if not given["forms"]:
+                return form(p, -HUGE)
+            best = forms.best_form(p, form, deadline)
+            if best.value is None or not _small(p, best, given["small"]):
+                return best
+            return forms.over_table_6(p, best, int(given["plans"]), deadline)
+
+        return once(problem) if given["clones"] < 2 else clones.with_clones(problem, once, given, deadline)
+
+    return plan
+
+
+def _small(problem: Problem, best: Result, most: float) -> bool:
+    """One query with projections to move, whose plans may be looked at one by one."""
+    one = len(problem.queries) == 1 and len(best.plan.queries) == 1
+    return one and _items(problem) <= most and any(o.kind == "project" for o in problem.queries[0].operators)
+
+
+auto = over_forms("auto", search, DEFAULTS)
+"""Plans a problem by the portfolio; with the option `clones`, hot operators may use several nodes."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from time import perf_counter
 
-from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import auto
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
@@ -30,14 +28,5 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
         parameters["steps"] *= 10
 
 
-def exact(
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
-    """Plans a problem to a proof."""
-    deadline = perf_counter() + time_limit
-    return auto.planned("exact", DEFAULTS, search, problem, objective, seed, deadline, options, table=1 << 20)
+exact = auto.over_forms("exact", search, DEFAULTS, 1 << 20)
+"""Plans a problem to a proof."""

@@ -9,7 +9,7 @@ from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.search.session import Found, best_of, strategy
 
 DEFAULTS = {"steps": 1e9}
 """A budget of placement steps; when it is used up, the result is the best found and not proven."""
@@ -21,6 +21,9 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
     complete = encoding.counter(5) == 0
     extra: dict[str, object] = {"logicalPlans": encoding.counter(7)}
     return Found(best_of(encoding, value), value if complete else HUGE, complete, extra)
+
+
+_headroom = strategy("exhaustive", search, DEFAULTS, 1 << 20)
 
 
 def exhaustive(
@@ -38,4 +41,4 @@ def exhaustive(
         return usage.exhaustive(
             problem, objective=objective, seed=seed, time_limit=time_limit, options=options
         )
-    return plan_with("exhaustive", search, DEFAULTS, problem, objective, seed, time_limit, options, 1 << 20)
+    return _headroom(problem, objective=objective, seed=seed, time_limit=time_limit, options=options)

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import BOTH, PHYSICAL, TIES, Found, best_of, plan_with
+from weir_placement.search.session import TIES, from_random, strategy
 
 DEFAULTS = {"iterations": 1000.0, **TIES}
 """The paper's parameters (section 6)."""
 
 
-def search(encoding: Encoding, options: Mapping[str, float], deadline: float, moves: int = BOTH) -> Found:
+@from_random
+def search(encoding: Encoding, options: Mapping[str, float], moves: int) -> float:
     """Climbs from a random placement of the written plan."""
-    if moves & PHYSICAL:
-        encoding.run(code.SCATTER)
-    value = encoding.run(code.CLIMB, int(options["iterations"]), moves)
-    return Found(best_of(encoding, value, moves == BOTH and options["ties"] > 0))
+    return encoding.run(code.CLIMB, int(options["iterations"]), moves)
 
 
-def greedy(
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
-    """Plans a problem by hill climbing."""
-    return plan_with("greedy", search, DEFAULTS, problem, objective, seed, time_limit, options)
+greedy = strategy("greedy", search, DEFAULTS)
+"""Plans a problem by hill climbing."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.search.session import Found, best_of, strategy
 
 DEFAULTS: dict[str, float] = {}
 """It has no options."""
@@ -19,13 +17,5 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
     return Found(best_of(encoding, encoding.run(code.SCATTER), polished=False))
 
 
-def random_placement(
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
-    """Plans a problem by chance."""
-    return plan_with("random", search, DEFAULTS, problem, objective, seed, time_limit, options)
+random_placement = strategy("random", search, DEFAULTS)
+"""Plans a problem by chance."""

@@ -13,6 +13,7 @@ from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.space import impossible
+from weir_placement.strategies import StrategyFunction
 
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
 """Which moves a search makes."""
@@ -33,6 +34,9 @@ class Found:
 
 Search = Callable[[Encoding, Mapping[str, float], float], Found]
 """Searches an encoding with options until a deadline (`perf_counter`)."""
+
+Walk = Callable[[Encoding, Mapping[str, float], int], float]
+"""Walks over configurations with options and moves; the best value it saw."""
 
 
 def read_options(defaults: Mapping[str, float], given: Mapping[str, str]) -> dict[str, float]:
@@ -103,6 +107,24 @@ def plan_with(
     )
 
 
+def strategy(
+    name: str, search: Search, defaults: Mapping[str, float], table: int = VISITED_SIZE
+) -> StrategyFunction:
+    """The strategy that plans by one search; `table` is how many logical plans it can remember."""
+
+    def plan(
+        problem: Problem,
+        *,
+        objective: Objective,
+        seed: int,
+        time_limit: float,
+        options: Mapping[str, str],
+    ) -> Result:
+        return plan_with(name, search, defaults, problem, objective, seed, time_limit, options, table)
+
+    return plan
+
+
 @dataclass
 class _Outcome:
     found: Found
@@ -139,3 +161,16 @@ def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
         value = encoding.run(code.POLISH, 20)
         encoding.recall()
     return value
+
+
+def from_random(walk: Walk) -> Callable[..., Found]:
+    """The search that walks from a random placement of the written plan, or without `PHYSICAL` moves from
+    the present one; of `BOTH`, it breaks ties at the end if the option `ties` says so."""
+
+    def search(encoding: Encoding, options: Mapping[str, float], deadline: float, moves: int = BOTH) -> Found:
+        if moves & PHYSICAL:
+            encoding.run(code.SCATTER)
+        value = walk(encoding, options, moves)
+        return Found(best_of(encoding, value, moves == BOTH and options["ties"] > 0))
+
+    return search

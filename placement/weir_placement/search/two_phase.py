@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import accumulate, pairwise
 
-from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import annealing, greedy, reactive_tabu, tabu
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import LOGICAL, PHYSICAL, Found, best_of, plan_with
+from weir_placement.search.session import LOGICAL, PHYSICAL, Found, best_of, strategy
 
 ALGORITHMS: tuple[tuple[Callable[..., Found], Mapping[str, float]], ...] = (
     (greedy.search, greedy.DEFAULTS),
@@ -61,13 +59,5 @@ def _single_machine(encoding: Encoding) -> None:
     encoding.write("node", [0 if count else -1 for count in counts])
 
 
-def two_phase(
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
-    """Plans a problem in two phases."""
-    return plan_with("two-phase", search, DEFAULTS, problem, objective, seed, time_limit, options, 1 << 20)
+two_phase = strategy("two-phase", search, DEFAULTS, 1 << 20)
+"""Plans a problem in two phases."""
