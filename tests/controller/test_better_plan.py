@@ -129,6 +129,65 @@ def test_a_second_move_waits_for_cooldown_and_budget(policy: dict[str, Any]) -> 
     assert story.node() == third
 
 
+def test_the_cooldown_is_each_query_s_own() -> None:
+    """Another query, which has never moved and cannot, gives no leave to move this one again."""
+    story = Story(cooldown="1h")
+    first = story.node()
+    second = next(n for n in ("n1", "n2", "n3") if n != first)
+    story.capacity(**{second: 2.0})
+    story.rounds(60)
+    assert story.revision() == 2
+    other = query("other", nodes=(first,))
+    story.town.queries["default/other"] = asked(replace(other, operators=other.operators[:1]))
+    story.capacity(**{first: 90.0, second: 2.0})
+    story.rounds(120)
+    assert story.cluster.running() == {"q-f": second, "other-f": first}
+    assert story.revision() == 2
+
+
+def on_its_way() -> tuple[Story, str, str, str]:
+    """A query whose standby is still warming up on the second node when the third becomes the best."""
+    story = Story()
+    first = story.node()
+    second, third = (n for n in ("n1", "n2", "n3") if n != first)
+    story.cluster.slow_nodes = frozenset({second})
+    story.capacity(**{second: 2.0})
+    story.rounds(60)
+    assert story.revision() == 2
+    story.capacity(**{second: 2.0, third: 8.0})
+    return story, first, second, third
+
+
+def test_a_query_is_not_planned_again_before_its_move_has_ended() -> None:
+    story, first, second, third = on_its_way()
+    assert set(story.rounds(200)) == {first}, "longer than hold time and cooldown"
+    assert story.revision() == 2
+    story.cluster.slow_nodes = frozenset()
+    assert second in story.rounds(int(HOLD) - 1)
+    assert story.revision() == 2, "what was seen during the move does not count for the hold time"
+    story.rounds(30)
+    assert story.node() == third
+    assert story.revision() == 3
+
+
+def test_a_query_whose_move_has_failed_is_planned_again() -> None:
+    story, first, _, third = on_its_way()
+    for key, process in story.cluster.processes.items():
+        if process.state == "starting":
+            story.cluster.processes[key] = replace(process, restarts=1)
+    story.rounds(60)
+    assert story.node() == third != first
+    assert story.revision() == 3
+
+
+def test_a_node_that_is_cordoned_does_not_wait_for_the_end_of_a_move() -> None:
+    story, _, second, _ = on_its_way()
+    story.town.leaving = frozenset({second})
+    story.rounds(10)
+    assert story.revision() == 3
+    assert story.cluster.placements["default/q"].spec["operators"][0]["node"] != second
+
+
 def test_nothing_moves_on_declared_costs_alone() -> None:
     story = Story()
     first = story.node()

@@ -108,6 +108,7 @@ class FakeCluster:
     forgotten: list[str] = field(default_factory=list)
     writers: dict[str, list[int]] = field(default_factory=dict)  # epochs that held each lease, in order
     dead_nodes: frozenset[str] = frozenset()
+    slow_nodes: frozenset[str] = frozenset()  # a standby there goes on warming up
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     protected: set[str] = field(default_factory=set)
     crash_at: int | None = None
@@ -174,7 +175,8 @@ class FakeCluster:
     def _take_over(self, key: tuple[str, int], process: Process, lease: Lease | None) -> None:
         standby = process.message == "standby"
         if process.state == "starting" and standby:
-            self.processes[key] = replace(process, state="standby")
+            ready = process.node not in self.slow_nodes
+            self.processes[key] = replace(process, state="standby") if ready else process
             return
         invited = lease is None if not standby else lease is not None and lease.handover == process.epoch
         again = lease is not None and lease.epoch == process.epoch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from weir_operator.controller.change import advance, specs_in_force
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
 from weir_operator.controller.links import measured_links, remember, remembered, with_links
+from weir_operator.controller.moves import under_way
 from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.replan import Round
 from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
@@ -25,6 +26,9 @@ from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.statistics import Measured, measured_by_fragment, measured_rates
 from weir_operator.controller.work import Work, specs_of
 from weir_operator.controller.world import Group, World
+
+Force = Sequence[tuple[str, FragmentSpec]]
+"""(query, fragment) of the plans in force of a group."""
 
 
 def decide(snapshot: Snapshot, world: World, settings: Settings) -> Decision:
@@ -94,16 +98,20 @@ def plan(work: Work) -> None:
     readings = measured_by_fragment(work.snapshot.previous_metrics, work.snapshot.metrics)
     for group in work.world.groups:
         mine = {n: work.records[n] for n in group.queries}
-        found = _measurements(work, group, readings)
+        force = list(_in_force(work, group))
+        found = _measurements(force, readings)
         rates = measured_rates({n: r.plan for n, r in mine.items() if r.plan}, found)
         seen = replace(group, problem=_beside_others(work, group))
         if group.measured_links:
-            mine = {name: _with_links(work, group, record) for name, record in mine.items()}
+            mine = {name: _with_links(work, force, record) for name, record in mine.items()}
             known = remembered({**work.records, **mine}.values())
             seen = replace(seen, problem=with_links(seen.problem, known))
         look = work.settings.first_round_of(work.settings.look_period, work.snapshot.now)
-        full = _unplaced(work, group)
-        round_ = Round(seen, work.world, work.snapshot.now, mine, found, rates, full, look=look)
+        full = _unplaced(work, force)
+        moving = _moving(work, force)
+        round_ = Round(
+            seen, work.world, work.snapshot.now, mine, found, rates, full, moving=moving, look=look
+        )
         round_.run()
         work.records.update(round_.records)
         work.events += round_.events
@@ -115,11 +123,11 @@ def plan(work: Work) -> None:
                 work.numbers[name]["rates"] = dict(rates)
 
 
-def _with_links(work: Work, group: Group, record: Record) -> Record:
+def _with_links(work: Work, force: Force, record: Record) -> Record:
     """A record with what its fragments measured of the links between them."""
     if record.plan is None:
         return record
-    specs = [spec for name, spec in _in_force(work, group) if name == record.query]
+    specs = [spec for name, spec in force if name == record.query]
     return remember(record, measured_links(specs, work.snapshot.metrics, work.processes))
 
 
@@ -131,21 +139,29 @@ def _in_force(work: Work, group: Group) -> Iterator[tuple[str, FragmentSpec]]:
                 yield name, spec
 
 
-def _measurements(
-    work: Work, group: Group, readings: Mapping[str, Measured]
-) -> dict[str, dict[str, Measured]]:
+def _measurements(force: Force, readings: Mapping[str, Measured]) -> dict[str, dict[str, Measured]]:
     """Query -> last operator of a fragment -> measurement, for the plans in force."""
     result: dict[str, dict[str, Measured]] = {}
-    for name, spec in _in_force(work, group):
+    for name, spec in force:
         if spec.name in readings:
             result.setdefault(name, {})[spec.operators[-1].id] = readings[spec.name]
     return result
 
 
-def _unplaced(work: Work, group: Group) -> dict[str, str]:
+def _moving(work: Work, force: Force) -> frozenset[str]:
+    """Queries with a fragment that is still to reach its node."""
+    leases = work.snapshot.leases
+    return frozenset(
+        name
+        for name, spec in force
+        if under_way(spec.node, work.processes.get(spec.name, ()), leases.get(spec.name))
+    )
+
+
+def _unplaced(work: Work, force: Force) -> dict[str, str]:
     """ "query/operator" -> the node where its fragment has found no room for the grace time."""
     result = {}
-    for name, spec in _in_force(work, group):
+    for name, spec in force:
         for process in work.processes.get(spec.name, ()):
             waited = work.snapshot.now - process.since
             here = process.no_room and process.wanted_node == spec.node

@@ -36,7 +36,8 @@ def drift(round_: Round) -> None:
     round_.evaluation = evaluate(problem, plan)
     if _forced(round_, problem, plan, boundaries, running):
         return
-    problem = replace(problem, pinned={**problem.pinned, **_held_in_place(round_, running)})
+    still = [n for n in running if not _may_move(round_, n)]
+    problem = replace(problem, pinned={**problem.pinned, **_held_in_place(round_, still)})
     present = headroom_of(round_.evaluation)
     low = present < round_.group.policy.drift.min_headroom and bool(round_.rates)
     if _held(round_, running, "lowSince", low):
@@ -139,26 +140,33 @@ def _all_measured(round_: Round, plan: Plan, boundaries: Boundaries) -> bool:
 
 
 def _held(round_: Round, running: list[str], mark: str, holds: bool) -> bool:
-    """Whether a condition, whose first time is kept under `mark`, has held long enough, and the cooldown
-    is over."""
+    """Whether a condition, whose first time is kept under `mark`, has held long enough for a query that may
+    move; what is seen while one is on its way does not count for it."""
     held = []
     for name in running:
         record = round_.records[name]
         since = record.drift.get(mark)
-        wanted = (since if since is not None else round_.now) if holds else None
+        holds_here = holds and name not in round_.moving
+        wanted = (since if since is not None else round_.now) if holds_here else None
         if wanted != since:
             memory = {k: v for k, v in record.drift.items() if k != mark}
-            record = record.with_status(drift={**memory, **({mark: wanted} if holds else {})})
+            record = record.with_status(drift={**memory, **({mark: wanted} if holds_here else {})})
             round_.records[name] = record
-        cool = round_.now - float(record.drift.get("lastChange", 0.0)) >= round_.group.policy.cooldown
         long = wanted is not None and round_.now - wanted >= round_.group.policy.drift.hold
-        held.append(long and cool)
+        held.append(long and _may_move(round_, name))
     return any(held)
 
 
-def _held_in_place(round_: Round, running: list[str]) -> dict[str, str]:
-    """Operators of queries that were rolled back: drift does not move them."""
-    held = {n: p for n in running if round_.records[n].pinned is not None and (p := round_.records[n].plan)}
+def _may_move(round_: Round, name: str) -> bool:
+    """Not a query that was rolled back, or is on its way, or has moved within the cooldown."""
+    record = round_.records[name]
+    cool = round_.now - float(record.drift.get("lastChange", 0.0)) >= round_.group.policy.cooldown
+    return cool and record.pinned is None and name not in round_.moving
+
+
+def _held_in_place(round_: Round, names: list[str]) -> dict[str, str]:
+    """The operators of queries that drift does not move, where they are."""
+    held = {n: p for n in names if (p := round_.records[n].plan)}
     return {f"{n}/{op}": node for n, plan in held.items() for op, node in plan.nodes.items()}
 
 

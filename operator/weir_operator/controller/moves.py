@@ -117,6 +117,20 @@ def _settled(
     return Step(past + spare, "running" if owner.state == "running" else "starting", owner)
 
 
+def under_way(node: str, processes: Sequence[Process], lease: Lease | None) -> bool:
+    """Whether a fragment that belongs on `node` is still to move there; false once that has failed."""
+    if lease is None:
+        return False
+    live = [p for p in processes if p.state not in ("stopped", "lost")]
+    later = [p for p in live if p.epoch > lease.epoch]
+    owner = next((p for p in live if p.epoch == lease.epoch), None)
+    if owner is not None and owner.state == "finished":
+        return False
+    if any(p.state == "failed" or p.restarts for p in later):
+        return False
+    return bool(later) or (owner is not None and owner.wanted_node != node)
+
+
 def removal(fragment: str, query: str, processes: Sequence[Process], forget: bool) -> Step:
     """The fragment is wanted no more: its processes end, then (with `forget`) all that it kept goes."""
     live = _live(processes)

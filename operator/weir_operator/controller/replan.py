@@ -39,6 +39,7 @@ class Round:
     """ "query/operator" -> node that has no room for it"""
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
+    moving: frozenset[str] = frozenset()  # queries with a fragment that is on its way
     look: bool = True  # whether this is a round in which a better plan is looked for
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
