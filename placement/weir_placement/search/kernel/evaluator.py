@@ -300,26 +300,30 @@ def _arrive(st: State, i: int) -> None:
 
 
 @jit
-def post_order(st: State, q: int, what: int) -> None:
-    """Visits query q from its sources to its sink: 0 derives rates, 1 computes arrivals."""
-    top = 0
+def begin_walk(st: State, q: int) -> int:
+    """Begins a walk over query q from its sources to its sink; how high `stack` is: 0 when it has ended."""
     st.stack[0] = st.sink[q]
     st.stack[1] = 0
-    top = 1
-    while top > 0:
-        i = st.stack[2 * top - 2]
-        k = st.stack[2 * top - 1]
-        if st.first[i] + k < st.first[i + 1]:
-            st.stack[2 * top - 1] = k + 1
-            st.stack[2 * top] = st.child[st.first[i] + k]
-            st.stack[2 * top + 1] = 0
-            top += 1
-        else:
-            top -= 1
-            if what == 0:
-                derive(st, i)
-            else:
-                _arrive(st, i)
+    return 1
+
+
+@jit
+def walk(st: State, top: int) -> int:
+    """To the next item, whose children all were visited: it is `walked(st, top)` of the height returned."""
+    while True:
+        i, k = st.stack[2 * top - 2], st.stack[2 * top - 1]
+        if st.first[i] + k == st.first[i + 1]:
+            return top - 1
+        st.stack[2 * top - 1] = k + 1
+        st.stack[2 * top] = st.child[st.first[i] + k]
+        st.stack[2 * top + 1] = 0
+        top += 1
+
+
+@jit
+def walked(st: State, top: int) -> int:
+    """The item that a walk has come to."""
+    return int(st.stack[2 * top])
 
 
 @jit
@@ -338,7 +342,10 @@ def value(st: State) -> float:
         excess = 0.0
         for q in range(st.queries):
             if st.max_latency_[q] < INFINITE:
-                post_order(st, q, 1)
+                top = begin_walk(st, q)
+                while top > 0:
+                    top = walk(st, top)
+                    _arrive(st, walked(st, top))
                 late = st.arrival_[st.sink[q]] / st.max_latency_[q] - 1.0
                 if late > 1e-9:
                     excess += late
@@ -365,7 +372,10 @@ def rebuild(st: State) -> float:
         st.node[i] = -1
         place(st, i, n)
     for q in range(st.queries):
-        post_order(st, q, 0)
+        top = begin_walk(st, q)
+        while top > 0:
+            top = walk(st, top)
+            derive(st, walked(st, top))
     for n in range(st.nodes):
         st.root_[n] = node_root(st, n)
     return value(st)

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import math
 
-from weir_placement.search.kernel.evaluator import INFINITE, rebuild
+from weir_placement.search.kernel.evaluator import INFINITE, begin_walk, rebuild, walk, walked
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
-from weir_placement.search.kernel.moves import draw, relink, save, side, uniform
-from weir_placement.search.kernel.settle import COLD, DOUBLINGS, HOT, SWAPS, TEMPERATURES, may_run
+from weir_placement.search.kernel.moves import draw, draw_rotation, may_rotate, relink, save, uniform
+from weir_placement.search.kernel.settle import (
+    COLD,
+    DOUBLINGS,
+    HOT,
+    SWAPS,
+    TEMPERATURES,
+    draw_partner,
+    may_run,
+)
 
 REPLACEMENTS = 0.05
 """Share of physical moves that exchange an operator for several."""
@@ -70,19 +78,10 @@ def _measure(st: State, i: int, x: float) -> None:
 def _measure_all(st: State, x: float) -> None:
     """Everything at x: items from the sources up, then nodes."""
     for q in range(st.queries):
-        st.stack[0] = st.sink[q]
-        st.stack[1] = 0
-        top = 1
+        top = begin_walk(st, q)
         while top > 0:
-            i, k = st.stack[2 * top - 2], st.stack[2 * top - 1]
-            if st.first[i] + k < st.first[i + 1]:
-                st.stack[2 * top - 1] = k + 1
-                st.stack[2 * top] = st.child[st.first[i] + k]
-                st.stack[2 * top + 1] = 0
-                top += 1
-            else:
-                top -= 1
-                _measure(st, i, x)
+            top = walk(st, top)
+            _measure(st, walked(st, top), x)
     width = 2 * st.points
     for k in range(st.nodes * width):
         st.left_[k] = 0.0
@@ -142,8 +141,8 @@ def _move(st: State, i: int, to: int) -> None:
 
 
 @jit
-def _turn(st: State, t: int, j: int, k: int, x: float) -> int:
-    """The rotation of `moves.turn` at x; the item that rose."""
+def _turn(st: State, t: int, j: int, k: int, x: float) -> None:
+    """The rotation of `moves.turn` at x."""
     b = st.child[st.first[t] + j]
     _add(st, t, st.node[t], -1.0)
     _add(st, b, st.node[b], -1.0)
@@ -154,7 +153,6 @@ def _turn(st: State, t: int, j: int, k: int, x: float) -> int:
     _add(st, b, st.node[b], 1.0)
     _fill(st, st.node[t])
     _fill(st, st.node[b])
-    return b
 
 
 @jit
@@ -222,11 +220,11 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                     kind = 3
                     _replace(st, i, to)
                 elif chance < SWAPS:
-                    j = draw(st, st.items)
-                    to = st.node[j]
-                    if to == old or to < 0 or not may_run(st, i, to) or not may_run(st, j, old):
+                    j = draw_partner(st, i)
+                    if j < 0:
                         continue
                     kind = 1
+                    to = st.node[j]
                     _move(st, i, to)
                     _move(st, j, old)
                 else:
@@ -236,13 +234,12 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                     kind = 2
                     _move(st, i, to)
             else:
-                if st.kind[i] == SOURCE or not st.free[i]:
+                if not may_rotate(st, i):
                     continue
-                j = draw(st, st.first[i + 1] - st.first[i])
-                k = side(st, i, j)
+                b, j, k = draw_rotation(st, i)
                 if k < 0:
                     continue
-                b = _turn(st, i, j, k, x)
+                _turn(st, i, j, k, x)
             st.out[0] += 1
             after = _crowd(st)
             if after <= crowd or uniform(st) < math.exp(math.log(crowd / after) / t):

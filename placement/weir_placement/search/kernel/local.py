@@ -10,6 +10,8 @@ from weir_placement.search.kernel.layout import SOURCE
 from weir_placement.search.kernel.moves import (
     configuration,
     draw,
+    draw_rotation,
+    may_rotate,
     move_to,
     rotate,
     rotate_back,
@@ -50,8 +52,7 @@ def step_random(st: State, alpha: float) -> None:
                     move_to(st, i, to)
                     return
         elif st.kind[i] != SOURCE:
-            j = draw(st, st.first[i + 1] - st.first[i])
-            k = side(st, i, j)
+            _, j, k = draw_rotation(st, i)
             if k >= 0:
                 rotate(st, i, j, k)
                 return
@@ -87,13 +88,11 @@ def anneal(
                     continue
                 v = move_to(st, i, to)
             else:
-                if st.kind[i] == SOURCE or not st.free[i]:
+                if not may_rotate(st, i):
                     continue
-                j = draw(st, st.first[i + 1] - st.first[i])
-                k = side(st, i, j)
+                b, j, k = draw_rotation(st, i)
                 if k < 0:
                     continue
-                b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
             st.out[0] += 1
             d = (v - current) / max(abs(current), 1e-300)
@@ -120,6 +119,45 @@ def _key(st: State, physical: bool, i: int, x: int) -> int:
 
 
 @jit
+def _slot(st: State, h: int) -> int:
+    """Where the table of visited configurations has hash h, or where it would go; entries are
+    (hash, last iteration, repetitions)."""
+    n = st.visited_size // 3
+    k = h % n
+    while st.visited[3 * k] != 0 and st.visited[3 * k] != h:
+        k = (k + 1) % n
+    return 3 * k
+
+
+@jit
+def _recent(st: State, iteration: int, length: float) -> bool:
+    h = configuration(st) | 1
+    k = _slot(st, h)
+    return st.visited[k] == h and iteration - st.visited[k + 1] <= length
+
+
+@jit
+def _admissible(
+    st: State,
+    key: int,
+    v: float,
+    chosen: float,
+    ties: int,
+    iteration: int,
+    mode: int,
+    best: float,
+    length: float,
+) -> bool:
+    """Whether the present neighbour, of value v, takes the place of the one chosen so far; of equal ones
+    each is taken with the same probability."""
+    if not (v > chosen or (v == chosen and draw(st, ties + 2) == 0)):
+        return False
+    if mode == 1:
+        return st.tabu[key] < iteration or greater(v, best)
+    return mode == 0 or not _recent(st, iteration, length)
+
+
+@jit
 def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float, length: float) -> float:
     """Looks at the whole neighbourhood; the best admissible move goes to out[1..4]. -inf if there is none.
 
@@ -137,17 +175,14 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                     continue
                 v = move_to(st, i, to)
                 st.out[0] += 1
-                ok = v > chosen or (v == chosen and draw(st, ties + 2) == 0)
-                if ok and mode == 1:
-                    ok = st.tabu[_key(st, True, i, to)] < iteration or greater(v, best)
-                if ok and mode == 2:
-                    ok = not _recent(st, iteration, length)
+                key = _key(st, True, i, to)
+                ok = _admissible(st, key, v, chosen, ties, iteration, mode, best, length)
                 take_back(st, i, old)
                 if ok:
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
                     st.out[1], st.out[2], st.out[3], st.out[4] = 1, i, to, old
-        if what & 2 and st.kind[i] != SOURCE and st.free[i]:
+        if what & 2 and may_rotate(st, i):
             for j in range(st.first[i + 1] - st.first[i]):
                 k = side(st, i, j)
                 if k < 0:
@@ -155,11 +190,8 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                 b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
                 st.out[0] += 1
-                ok = v > chosen or (v == chosen and draw(st, ties + 2) == 0)
-                if ok and mode == 1:
-                    ok = st.tabu[_key(st, False, i, b)] < iteration or greater(v, best)
-                if ok and mode == 2:
-                    ok = not _recent(st, iteration, length)
+                key = _key(st, False, i, b)
+                ok = _admissible(st, key, v, chosen, ties, iteration, mode, best, length)
                 rotate_back(st, i, j, k, b)
                 if ok:
                     ties = ties + 1 if v == chosen else 0
@@ -214,24 +246,6 @@ def tabu(st: State, iterations: int, length: int, what: int, goal: float) -> flo
             if best >= goal:
                 break
     return best
-
-
-@jit
-def _slot(st: State, h: int) -> int:
-    """Where the table of visited configurations has hash h, or where it would go; entries are
-    (hash, last iteration, repetitions)."""
-    n = st.visited_size // 3
-    k = h % n
-    while st.visited[3 * k] != 0 and st.visited[3 * k] != h:
-        k = (k + 1) % n
-    return 3 * k
-
-
-@jit
-def _recent(st: State, iteration: int, length: float) -> bool:
-    h = configuration(st) | 1
-    k = _slot(st, h)
-    return st.visited[k] == h and iteration - st.visited[k + 1] <= length
 
 
 @jit

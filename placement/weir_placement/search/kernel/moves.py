@@ -10,7 +10,7 @@ import numpy as np
 
 from weir_placement.search.kernel.evaluator import derive, node_root, place, value
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.layout import FILTER, JOIN, NETWORK, OVERHEAD, PROJECT
+from weir_placement.search.kernel.layout import FILTER, JOIN, NETWORK, OVERHEAD, PROJECT, SOURCE
 
 
 @jit
@@ -156,6 +156,20 @@ def side(st: State, t: int, j: int) -> int:
                 if needed & ~st.set[st.child[st.first[b] + k]] == 0:
                     return k
     return -1
+
+
+@jit
+def may_rotate(st: State, i: int) -> bool:
+    """Whether item i may change places with a neighbour at all."""
+    return bool(st.kind[i] != SOURCE and st.free[i])
+
+
+@jit
+def draw_rotation(st: State, t: int) -> tuple[int, int, int]:
+    """A random rotation of item t: the child b that rises, its slot j, the side k of b that t descends to;
+    k is -1 if it may not."""
+    j = draw(st, st.first[t + 1] - st.first[t])
+    return st.child[st.first[t] + j], j, side(st, t, j)
 
 
 @jit

@@ -11,18 +11,18 @@ import math
 
 from weir_placement.search.kernel.evaluator import place, rebuild
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.layout import SOURCE
 from weir_placement.search.kernel.local import greater
 from weir_placement.search.kernel.moves import (
     begin,
     draw,
+    draw_rotation,
     finish,
+    may_rotate,
     move_to,
     restore_roots,
     rotate,
     rotate_back,
     save,
-    side,
     take_back,
     touch_around,
     uniform,
@@ -54,6 +54,16 @@ def may_run(st: State, i: int, n: int) -> bool:
         if st.choice[c] == n:
             return True
     return False
+
+
+@jit
+def draw_partner(st: State, i: int) -> int:
+    """A random item with which item i may exchange nodes; -1 if the drawn one may not."""
+    j = draw(st, st.items)
+    old, to = st.node[i], st.node[j]
+    if to == old or to < 0 or not may_run(st, i, to) or not may_run(st, j, old):
+        return -1
+    return j
 
 
 @jit
@@ -101,9 +111,8 @@ def settle(st: State, iterations: int, goal: float) -> float:
                     continue
                 old = st.node[i]
                 if uniform(st) < SWAPS:
-                    j = draw(st, st.items)
-                    to = st.node[j]
-                    if to == old or to < 0 or not may_run(st, i, to) or not may_run(st, j, old):
+                    j = draw_partner(st, i)
+                    if j < 0:
                         continue
                     kind = 1
                     v = _exchange(st, i, j)
@@ -114,13 +123,11 @@ def settle(st: State, iterations: int, goal: float) -> float:
                     kind = 2
                     v = move_to(st, i, to)
             else:
-                if st.kind[i] == SOURCE or not st.free[i]:
+                if not may_rotate(st, i):
                     continue
-                j = draw(st, st.first[i + 1] - st.first[i])
-                k = side(st, i, j)
+                b, j, k = draw_rotation(st, i)
                 if k < 0:
                     continue
-                b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
             st.out[0] += 1
             after = crowding(st) if v > 0 else 0.0

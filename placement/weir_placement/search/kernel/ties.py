@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.evaluator import ends_fragment, first_reader, rebuild
+from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
 from weir_placement.search.kernel.local import EQUAL
-from weir_placement.search.kernel.moves import move_to, rotate, rotate_back, save, side, take_back
+from weir_placement.search.kernel.moves import may_rotate, move_to, rotate, rotate_back, save, side, take_back
 
 EFFORT = 4_000_000
 """Nodes looked at while ties are broken."""
@@ -58,17 +58,27 @@ def rest_of_key(st: State) -> None:
 
 
 @jit
-def _improves(st: State, v: float, best: float, usage: float, fragments: float, moves: float) -> bool:
+def _less(st: State) -> bool:
+    """Whether result[0..2] come before result[3..5]."""
+    usage, least = st.result_[0], st.result_[3]
+    if abs(usage - least) > EQUAL * max(least, usage):
+        return bool(usage < least)
+    if st.result_[1] != st.result_[4]:
+        return bool(st.result_[1] < st.result_[4])
+    return bool(st.result_[2] < st.result_[5])
+
+
+@jit
+def _improves(st: State, v: float, best: float) -> bool:
+    """Whether the present configuration, of value v, is better than the best; then its key is the best."""
     if v < best - EQUAL * abs(best):
         return False
-    if v > best + EQUAL * abs(best):
-        return True
     rest_of_key(st)
-    if abs(st.result_[0] - usage) > EQUAL * max(usage, st.result_[0]):
-        return bool(st.result_[0] < usage)
-    if st.result_[1] != fragments:
-        return bool(st.result_[1] < fragments)
-    return bool(st.result_[2] < moves)
+    if v <= best + EQUAL * abs(best) and not _less(st):
+        return False
+    for k in range(3):
+        st.result_[3 + k] = st.result_[k]
+    return True
 
 
 @jit
@@ -79,8 +89,7 @@ def polish(st: State, rounds: int) -> float:
     """
     until = st.out[0] + EFFORT // st.nodes
     best = rebuild(st)
-    rest_of_key(st)
-    usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
+    _improves(st, best, -INFINITE)
     for _ in range(rounds):
         improved = False
         for i in range(st.items):
@@ -92,14 +101,12 @@ def polish(st: State, rounds: int) -> float:
                     continue
                 v = move_to(st, i, to)
                 st.out[0] += 1
-                if _improves(st, v, best, usage, fragments, moves):
+                if _improves(st, v, best):
                     best = v
-                    rest_of_key(st)
-                    usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
                     improved = True
                 else:
                     take_back(st, i, old)
-            if st.kind[i] == SOURCE or not st.free[i]:
+            if not may_rotate(st, i):
                 continue
             for j in range(st.first[i + 1] - st.first[i]):
                 k = side(st, i, j)
@@ -108,10 +115,8 @@ def polish(st: State, rounds: int) -> float:
                 b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
                 st.out[0] += 1
-                if _improves(st, v, best, usage, fragments, moves):
+                if _improves(st, v, best):
                     best = v
-                    rest_of_key(st)
-                    usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
                     improved = True
                 else:
                     rotate_back(st, i, j, k, b)
