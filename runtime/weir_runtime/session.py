@@ -178,11 +178,6 @@ _jvm: list[subprocess.Popen[bytes]] = []
 """The started JVM: its standard input must stay open, it ends at the end of that."""
 
 
-def jvm_pid() -> int | None:
-    """The JVM's process, for measuring."""
-    return _jvm[0].pid if _jvm else None
-
-
 def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

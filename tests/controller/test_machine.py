@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -101,6 +102,10 @@ class Place:
             assert time.monotonic() - begin < DEADLINE, f"{what} did not come: {self.states()}\n{self.logs()}"
             time.sleep(0.3)
 
+    def pid(self, fragment: str, epoch: int) -> int:
+        told = self.folder / "run" / "processes" / f"{fragment}-e{epoch}.json"
+        return int(json.loads(told.read_text())["pid"])
+
     def states(self) -> dict[tuple[str, int], tuple[str, str]]:
         return {(p.fragment, p.epoch): (p.node, p.state) for p in self.machine.cluster.processes.observe()}
 
@@ -121,27 +126,25 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     it = Place(tmp_path_factory.mktemp("machine"))
     yield it
     for process in it.machine.cluster.processes.observe():
-        pid = it.machine.cluster.processes.pid_of(process.fragment, process.epoch)
-        if pid and process.state not in ("stopped", "finished", "failed"):
-            os.killpg(pid, signal.SIGKILL)
+        if process.state not in ("stopped", "finished", "failed"):
+            os.killpg(it.pid(process.fragment, process.epoch), signal.SIGKILL)
 
 
 def test_run_kill_adopt_move_finish_and_audit(place: Place) -> None:
     place.feed(3)
     place.until(lambda: place.running_on("n1") and place.committed(1), "the query on n1")
     ((fragment, epoch),) = place.states()
-    pid = place.machine.cluster.processes.pid_of(fragment, epoch)
+    pid = place.pid(fragment, epoch)
 
     place.machine = place.build()  # the controller is gone, its successor finds the process
     place.feed(3)
     place.until(lambda: place.committed(1), "metrics of the adopted process")
-    assert place.machine.cluster.processes.pid_of(fragment, epoch) == pid
+    assert place.pid(fragment, epoch) == pid
 
-    assert pid is not None
     os.killpg(pid, signal.SIGKILL)
     place.feed(3)
     place.until(
-        lambda: place.machine.cluster.processes.pid_of(fragment, epoch) != pid and place.running_on("n1"),
+        lambda: place.pid(fragment, epoch) != pid and place.running_on("n1"),
         "the fragment in its place again",
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from weir_placement.cost.evaluation import evaluate, headroom_of
-from weir_placement.cost.own_headroom import query_headroom, query_headrooms
+from weir_placement.cost.own_headroom import query_headrooms
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads
 from weir_placement.network.exact_dp import exact_dp
@@ -51,4 +51,4 @@ def test_a_query_alone_scales_only_its_own_streams() -> None:
         )
     )
     assert evaluate(both, plan).headroom == pytest.approx(5.0)
-    assert query_headroom(both, plan, "default/r") == pytest.approx(9.0)
+    assert query_headrooms(both, plan)["default/r"] == pytest.approx(9.0)

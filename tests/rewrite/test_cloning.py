@@ -47,7 +47,7 @@ def test_what_splits_the_rows_is_a_predicate_that_users_could_write() -> None:
         assert cloned is not None, kind
         for op in cloned.operators:
             if op.kind == "filter":
-                parse_predicate(op.predicate, source_types({"a": stream.columns}))
+                parse_predicate(op.predicate, source_types({"a": stream}))
 
 
 def test_a_join_of_unlike_types_or_without_an_equality_is_not_cloned() -> None:

@@ -12,10 +12,10 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.report import read_plan, report
 from weir_placement.search.clones import OPTIONS, cloned_problem
-from weir_placement.search.space import Space
 from weir_placement.strategies import STRATEGIES
 
 from tests.cost.example import cluster, filter_, join, problem, stream
+from tests.search.placements import best_placement
 
 
 def plan(p: Problem, **options: str) -> Result:
@@ -57,9 +57,7 @@ def brute_force(p: Problem, most: int, options: dict[str, float]) -> float:
         cloned = cloned_problem(p, {}, counts, options)
         if cloned is None:
             continue
-        space = Space(cloned, cloned.queries)
-        for assignment in product(*(choice.nodes for choice in space.choices)):
-            best = max(best, evaluate(cloned, space.plan(assignment)).rank)
+        best = max(best, best_placement(cloned))
     return best
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from math import inf
 
 import numpy as np
@@ -12,21 +11,14 @@ import pytest
 from weir_placement.cost.evaluation import equal, evaluate
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem, Query
-from weir_placement.search.space import Space
 from weir_placement.strategies import STRATEGIES
 
 from tests.cost.example import cluster, filter_, join, problem, stream
+from tests.search.placements import best_placement
 
 
 def auto(p: Problem) -> Result:
     return STRATEGIES["auto"].load()(p, objective="headroom", seed=1, time_limit=10.0, options={})
-
-
-def enumerated(p: Problem) -> float:
-    """The best placement of the written plans."""
-    space = Space(p, p.queries)
-    assignments = product(*(choice.nodes for choice in space.choices))
-    return max(evaluate(p, space.plan(assignment)).rank for assignment in assignments)
 
 
 def free(latency: float = 0.0) -> Problem:
@@ -95,7 +87,7 @@ def test_it_binds_and_the_best_plan_under_it_is_that_of_an_enumeration(name: str
     constrained = CONSTRAINTS[name][0](without)
     result = auto(constrained)
     assert result.value is not None
-    assert equal(result.value, enumerated(constrained))
+    assert equal(result.value, best_placement(constrained))
     assert result.proven
     assert result.value < (auto(without).value or inf) * (1 - 1e-6)
     binding = evaluate(constrained, result.plan).binding
@@ -122,7 +114,7 @@ def test_a_latency_limit_chooses_the_near_plan() -> None:
     result = auto(near)
     assert result.plan.queries[0].nodes["j"] == "n1"
     assert result.value is not None
-    assert equal(result.value, enumerated(near))
+    assert equal(result.value, best_placement(near))
     assert result.value < (far.value or inf)
 
 

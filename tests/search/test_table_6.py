@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 from weir_placement.bench.generator import random_query
-from weir_placement.cost.evaluation import equal, evaluate
+from weir_placement.cost.evaluation import equal
 from weir_placement.model.problem import Problem
 from weir_placement.rewrite.rewriter import Rewriter
 from weir_placement.search.forms import ALL, SWAPS
-from weir_placement.search.space import Space
 from weir_placement.strategies import STRATEGIES
+
+from tests.search.placements import best_placement
 
 
 def best_of_all(problem: Problem) -> float:
     """Every logical plan of the rewriter, every placement, by the plain evaluation."""
     (query,) = problem.queries
-    best = -1.0
-    for logical in Rewriter(query, problem.streams).reachable():
-        form = replace(problem, queries=(logical,))
-        space = Space(form, (logical,))
-        for assignment in product(*(choice.nodes for choice in space.choices)):
-            best = max(best, evaluate(form, space.plan(assignment)).rank)
-    return best
+    forms = (replace(problem, queries=(q,)) for q in Rewriter(query, problem.streams).reachable())
+    return max(best_placement(form) for form in forms)
 
 
 def test_auto_proves_the_optimum_over_all_of_table_6() -> None:

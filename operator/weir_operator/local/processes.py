@@ -45,8 +45,7 @@ class Processes:
 
     def observe(self) -> tuple[Process, ...]:
         """Every process that was started and not yet cleared away."""
-        for child in self._children.values():
-            child.poll()
+        self._reap()
         return tuple(self._process(entry) for entry in self._entries())
 
     def start(self, start: Start) -> None:
@@ -109,9 +108,12 @@ class Processes:
         while entries := [e for e in self._entries() if not _gone(e)]:
             for entry in entries:
                 self.stop(entry["fragment"], entry["epoch"])
-            for child in self._children.values():
-                child.poll()
+            self._reap()
             time.sleep(0.05)
+
+    def _reap(self) -> None:
+        """Children that have ended: a process that nobody waited for seems to be alive."""
+        self._children = {pid: child for pid, child in self._children.items() if child.poll() is None}
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self._folder.glob("*.json")):
@@ -150,11 +152,6 @@ class Processes:
         entry = read_json(self._path(fragment, epoch))
         told = read_json(Path(entry["state"])) if entry else None
         return int(told["port"]) if told and told.get("port") else None
-
-    def pid_of(self, fragment: str, epoch: int) -> int | None:
-        """For tests and the demo that kill."""
-        entry = read_json(self._path(fragment, epoch))
-        return int(entry["pid"]) if entry else None
 
 
 def _gone(entry: dict[str, Any]) -> bool:

@@ -47,3 +47,17 @@ def no_place(problem: Problem, query: Query, op: Operator) -> str:
     tried = (pinned,) if pinned else candidates
     shown = "; ".join(why_not(problem, query, op, node) for node in tried[:5])
     return f"operator {query.name}/{op.id} has no node left: {shown}"
+
+
+def impossible(problem: Problem, query: Query) -> str:
+    """Why a query cannot be placed at all, whatever else runs; "" when it can be."""
+    for alias, stream in query.sources.items():
+        known = [n for n in problem.streams[stream].origins if n in problem.cluster.index]
+        if not known:
+            return f"stream {stream} (as {alias}) enters at no node of the cluster"
+    for op in query.operators:
+        if not allowed_nodes(problem, query, op):
+            return no_place(problem, query, op)
+    if query.deliver_to and not any(n in problem.cluster.index for n in query.deliver_to):
+        return f"none of the nodes it is to be delivered to exists: {', '.join(query.deliver_to)}"
+    return ""

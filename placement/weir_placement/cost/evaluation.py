@@ -81,15 +81,6 @@ class Evaluation:
         """The constraint that limits the headroom."""
         return self.constraints[0] if self.headroom is not None and self.constraints else None
 
-    def better_than(self, other: Evaluation) -> bool:
-        """Lexicographic: headroom, network usage, fragments, moves (model.md section 3)."""
-        mine, theirs = self.rank, other.rank
-        if not equal(mine, theirs):
-            return mine > theirs
-        if not equal(self.network_usage, other.network_usage):
-            return self.network_usage < other.network_usage
-        return (self.fragments, self.moves) < (other.fragments, other.moves)
-
 
 @dataclass(frozen=True)
 class NodeLoads:

@@ -46,8 +46,3 @@ def query_headrooms(problem: Problem, plan: Plan) -> dict[str, float | None]:
 def _beside(constraint: Constraint, rest: float) -> Constraint:
     """The constraint with a load that does not grow beside its own."""
     return replace(constraint, load=constraint.load + Load.of(max(rest, 0.0)))
-
-
-def query_headroom(problem: Problem, plan: Plan, name: str) -> float | None:
-    """Of one query."""
-    return query_headrooms(problem, plan)[name]

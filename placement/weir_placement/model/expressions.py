@@ -10,7 +10,7 @@ sqlglot is imported when the first expression is parsed, not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from weir_placement.model import types
 from weir_placement.model.expression_writer import Writer
 from weir_placement.model.operators import Aggregation, Item
-from weir_placement.model.streams import Column
+from weir_placement.model.streams import Stream
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -56,9 +56,9 @@ class Expression:
         return spark_text(self.text)
 
 
-def source_types(schemas: Mapping[str, Sequence[Column]]) -> dict[str, str]:
-    """`alias.column` -> type of every column of every source."""
-    return {f"{alias}.{c.name}": c.type for alias, columns in schemas.items() for c in columns}
+def source_types(streams: Mapping[str, Stream]) -> dict[str, str]:
+    """`alias.column` -> type of every column of sources, by alias."""
+    return {f"{alias}.{c.name}": c.type for alias, stream in streams.items() for c in stream.columns}
 
 
 def parse_expression(text: str, column_types: Mapping[str, str]) -> Expression:

@@ -12,6 +12,7 @@ import numpy as np
 from weir_placement.cost.flows import source_flow
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
+from weir_placement.model.expressions import source_types
 from weir_placement.model.operators import Item, Operator
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
@@ -90,8 +91,7 @@ class _Builder:
     @cached_property
     def types(self) -> dict[str, str]:
         """Type by qualified source column."""
-        streams = self.streams
-        return {f"{a}.{c.name}": c.type for a, s in self.query.sources.items() for c in streams[s].columns}
+        return source_types({a: self.streams[s] for a, s in self.query.sources.items()})
 
     @cached_property
     def aliases(self) -> tuple[str, ...]:

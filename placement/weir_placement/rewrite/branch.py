@@ -12,6 +12,7 @@ from weir_placement.model.expressions import (
     conjunction,
     item_type,
     place_of,
+    source_types,
     write,
 )
 from weir_placement.model.operators import Item, Operator, Window
@@ -82,9 +83,7 @@ class BranchBuilder:
         self.written_alias = {aliases[t.alias]: t for t in select.tables}
         self.order = [aliases[t.alias] for t in select.tables]
         self._rename = {t.alias.lower(): aliases[t.alias] for t in select.tables}
-        self.types = {
-            f"{alias}.{c.name}": c.type for alias, stream in self.streams.items() for c in stream.columns
-        }
+        self.types = source_types(self.streams)
         self.distinct = {
             f"{alias}.{column}": count
             for alias, stream in self.streams.items()

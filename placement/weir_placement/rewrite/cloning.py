@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from weir_placement.model.expressions import canonical_name, conjuncts
+from weir_placement.model.expressions import canonical_name, conjuncts, source_types
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
@@ -67,11 +67,7 @@ def clone(
 
 def _keys(query: Query, streams: Mapping[str, Stream], op: Operator) -> list[tuple[str, str]] | None:
     """For each input of an operator the column that decides a row's clone and its text as a whole number."""
-    types = {
-        f"{alias}.{column.name}": column.type
-        for alias, stream in query.sources.items()
-        for column in streams[stream].columns
-    }
+    types = source_types({alias: streams[stream] for alias, stream in query.sources.items()})
 
     def bucket(column: str) -> str | None:
         text = canonical_name(column)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from weir_placement.model.expressions import columns_of, conjunction, conjuncts
+from weir_placement.model.expressions import columns_of, conjunction, conjuncts, source_types
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
@@ -36,12 +36,8 @@ class Rewriter:
     @cached_property
     def types(self) -> dict[str, str]:
         """Type by qualified source column."""
-        return {
-            f"{alias}.{c.name}": c.type
-            for alias, name in self.written.sources.items()
-            if name in self.streams
-            for c in self.streams[name].columns
-        }
+        streams = self.streams
+        return source_types({a: streams[s] for a, s in self.written.sources.items() if s in streams})
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Objective, Problem, Query
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.space import impossible
 from weir_placement.strategies import StrategyFunction
 
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
