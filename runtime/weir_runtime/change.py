@@ -47,13 +47,12 @@ class Share:
         """The rows that this plan publishes, called before each publish."""
         with self._lock:
             times = table.column(TIME).cast(pa.int64())
-            end = self._change.time if self._change else None
-            if self._after:
-                table = table.filter(pc.greater(times, self._after))
-                times = table.column(TIME).cast(pa.int64())
-            if end is not None:
-                table = table.filter(pc.less_equal(times, end))
-                times = table.column(TIME).cast(pa.int64())
+            mine = pc.greater(times, self._after) if self._after else None
+            if self._change and self._change.time is not None:
+                until = pc.less_equal(times, self._change.time)
+                mine = until if mine is None else pc.and_(mine, until)
+            if mine is not None:
+                table, times = table.filter(mine), times.filter(mine)
             newest = pc.max(times).as_py()
             if newest is not None and newest > self._newest:
                 self._newest = newest
