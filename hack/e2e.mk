@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke-draft scale
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke scale
 REGISTRY ?=
 TAG ?= dev
 
@@ -17,7 +17,7 @@ cluster-down: ## deletes it, and stops the Docker engine if `make cluster` start
 images: ## builds the images; REGISTRY=host/path TAG=v1 pushes them there
 	@hack/images/build --tag $(TAG) $(if $(REGISTRY),--registry $(REGISTRY))
 
-e2e-smoke-draft: env cluster ## Helm install, flights Ready where planned, audited, a SIGKILL, uninstall
+e2e-smoke: env cluster ## Helm install, flights Ready where planned, audited, a SIGKILL, uninstall
 	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke.py
 
 e2e: env cluster ## every test that needs the cluster
