@@ -52,14 +52,23 @@ def _records(name: str, frame: pd.DataFrame) -> Iterator[tuple[int, str, dict[st
         yield int(row["ts"]), name, row
 
 
-def replay(producer: KafkaProducer, prefix: str, hours: int, speed: float) -> None:
-    """Sends every row when its time has come: `speed` seconds of event time in a second."""
+def due(ahead: float, speed: float, surge_after: float, surge: float) -> float:
+    """When a row is sent [s since the start] whose event time is `ahead` [s] of the first one's: at `speed`
+    seconds of event time in a second, and `surge` times as fast once `surge_after` [s] have gone by."""
+    turning = speed * surge_after
+    return ahead / speed if ahead <= turning else surge_after + (ahead - turning) / (speed * surge)
+
+
+def replay(
+    producer: KafkaProducer, prefix: str, hours: int, speed: float, surge_after: float, surge: float
+) -> None:
+    """Sends every row when its time has come."""
     rows = streams(hours)
     merged = heapq.merge(*(_records(name, frame) for name, frame in rows.items()), key=lambda item: item[0])
     first, begin = None, time.monotonic()
     for ts, name, row in merged:
         first = ts if first is None else first
-        ahead = (ts - first) / 1e6 / speed - (time.monotonic() - begin)
+        ahead = due((ts - first) / 1e6, speed, surge_after, surge) - (time.monotonic() - begin)
         if ahead > 0.02:
             time.sleep(ahead)
         producer.send(prefix + name, message(row))
@@ -75,6 +84,10 @@ def main() -> None:
     parser.add_argument("--prefix", default="", help="topics are named PREFIXdepartures, ...")
     parser.add_argument("--hours", type=int, default=60, help="hours of each month")
     parser.add_argument("--speed", type=float, default=1.0, help="seconds of event time in a second")
+    parser.add_argument(
+        "--surge", type=float, default=1.0, help="the speed's factor later on: a load that rises"
+    )
+    parser.add_argument("--surge-after", type=float, default=0.0, help="seconds before it does")
     parser.add_argument("--patience", type=float, default=120.0, help="seconds to wait for the broker")
     given = parser.parse_args()
     admin = KafkaAdminClient(
@@ -82,9 +95,8 @@ def main() -> None:
     )
     make_topics(admin, [given.prefix + name for name in ("departures", "arrivals", "weather")])
     admin.close()
-    replay(
-        KafkaProducer(bootstrap_servers=given.servers, linger_ms=20), given.prefix, given.hours, given.speed
-    )
+    producer = KafkaProducer(bootstrap_servers=given.servers, linger_ms=20)
+    replay(producer, given.prefix, given.hours, given.speed, given.surge_after, given.surge)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Message:
     value: dict[str, Any]
 
 
-def manifests(namespace: str, hours: int, speed: float) -> list[Manifest]:
+def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Manifest]:
     """The objects of `kubectl kustomize examples/flights`, moved into the namespace of a test.
 
     Kafka and the replay run beside the control plane, so that workers can be drained and frozen; the
@@ -44,16 +44,18 @@ def manifests(namespace: str, hours: int, speed: float) -> list[Manifest]:
             manifest["spec"]["template"]["spec"] |= ON_CONTROL_PLANE
         if manifest["kind"] == "Job":
             container = manifest["spec"]["template"]["spec"]["containers"][0]
-            container["args"] = ["--servers", "kafka:9092", "--hours", str(hours), "--speed", str(speed)]
+            given = ["--servers", "kafka:9092", "--hours", str(hours), "--speed", str(speed), *more]
+            container["args"] = given
         if manifest["kind"] == "PersistentVolumeClaim":
             manifest["spec"]["storageClassName"] = ""
         found.append(manifest)
     return found
 
 
-def start(namespace: str, hours: int, speed: float) -> None:
-    """Broker, queries and replay; returns when every query is Ready where it was planned."""
-    objects = manifests(namespace, hours, speed)
+def start(namespace: str, hours: int, speed: float, *more: str) -> None:
+    """Broker, queries and replay (`more`: its other options); returns when every query is Ready where it was
+    planned."""
+    objects = manifests(namespace, hours, speed, *more)
     apply([o for o in objects if o["kind"] != "Job"])
     kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
     apply([o for o in objects if o["kind"] == "Job"])

@@ -57,7 +57,7 @@ def apply(manifests: list[Mapping[str, Any]]) -> None:
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
 
 
-def wait_until(seconds: float, what: str, holds: Callable[[], object], every: float = 0.5) -> Any:
+def wait_until(seconds: float, what: str, holds: Callable[[], object], every: float = 2) -> Any:
     """The first true value of `holds()`. AssertionError that says what was last seen after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:

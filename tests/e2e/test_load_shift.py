@@ -1,0 +1,31 @@
+"""The load rises: what pays to be moved is moved, nothing else, and every row arrives once."""
+
+from __future__ import annotations
+
+from tests.e2e import flights
+from tests.e2e.kubectl import get, wait_until
+from tests.e2e.reference import judge
+
+
+def revisions(namespace: str) -> dict[str, int]:
+    """Revision of the plan in force, by query."""
+    return {o["metadata"]["name"]: o["spec"]["revision"] for o in get("wpl", "-n", namespace)}
+
+
+def test_only_fragments_whose_plan_changed_move(namespace: str) -> None:
+    flights.start(namespace, 90, 0.25, "--surge-after", "75", "--surge", "4")
+    pods = {p["metadata"]["name"]: p["metadata"]["uid"] for p in flights.drivers(namespace)}
+    first = revisions(namespace)
+
+    changed = wait_until(
+        300, "a better plan", lambda: {q for q, r in revisions(namespace).items() if r > first[q]}
+    )
+    flights.wait_ready(namespace, 240)
+    judge(namespace, 400)
+    now = {p["metadata"]["name"]: p["metadata"]["uid"] for p in flights.drivers(namespace)}
+    changed |= {q for q, r in revisions(namespace).items() if r > first[q]}
+    assert not flights.off_their_pin(namespace)
+    assert now != pods
+    for name, uid in pods.items():
+        if not name.startswith(tuple(changed)):
+            assert now[name] == uid, f"{name} was restarted, though its plan is the same"
