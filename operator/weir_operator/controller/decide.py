@@ -70,10 +70,12 @@ def _placement(
     if name in work.world.faults or (record.plan is None and not record.status):
         return None
     record = with_running(work, record)
-    wanted = record.placement(fragments(work, name), specs_of(work, name) or record.told)
     present = before[name]
-    same = _intent(record) == _intent(present)
-    return None if same and not worth_writing(present.status, record.status, numbers(work)) else wanted
+    if _intent(record) == _intent(present) and not worth_writing(
+        present.status, record.status, numbers(work)
+    ):
+        return None
+    return record.placement(fragments(work, name), specs_of(work, name) or record.told)
 
 
 def _intent(record: Record) -> tuple[object, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec, build_plain
@@ -137,12 +139,17 @@ def unpack(packed: Mapping[str, Any] | None) -> tuple[QueryPlan | None, frozense
     """Reverse of `pack`."""
     if not packed:
         return None, frozenset(), ""
-    plan = build_plain(QueryPlan, packed["placed"], "plan")
-    return plan, frozenset(packed["boundaries"]), packed["source"]
+    return _built(QueryPlan, json.dumps(packed["placed"])), frozenset(packed["boundaries"]), packed["source"]
 
 
 def _specs(raw: list[Any] | None) -> tuple[FragmentSpec, ...]:
-    return tuple(build_plain(FragmentSpec, item, "fragment") for item in raw or [])
+    return tuple(_built(FragmentSpec, json.dumps(item)) for item in raw or [])
+
+
+@lru_cache(maxsize=8192)
+def _built(kind: Any, text: str) -> Any:
+    """What the text says. Kept by the text: every round reads all Placements, and few have changed."""
+    return build_plain(kind, json.loads(text), "plan")
 
 
 def _plain(value: Any) -> Any:

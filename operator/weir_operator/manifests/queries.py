@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import inf
 
 from weir_placement.model.cluster import Node
@@ -29,6 +30,11 @@ class Scene:
     objects: Objects
     streams: Mapping[str, Stream]  # by full name; those with a broken schema are missing
     nodes: Sequence[Node]
+
+    @cached_property
+    def tainted(self) -> tuple[str, ...]:
+        """Names of the nodes that have a taint."""
+        return tuple(name for name, node in self.objects.nodes.items() if node.spec.taints)
 
 
 def key_of(item: StreamQuery) -> Key:
@@ -111,7 +117,7 @@ def _readable(item: StreamQuery, names: Sequence[str], scene: Scene, paths: Sequ
 
 
 def _from_sql(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
-    from weir_placement.rewrite.sql import query_from_sql, stream_references
+    from weir_placement.rewrite.sql import stream_references
 
     key, sql = key_of(item), item.spec.sql or ""
     try:
@@ -119,9 +125,17 @@ def _from_sql(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Findi
         findings = _readable(item, names, scene, ["spec.sql"] * len(names))
         if findings:
             return None, findings
-        return query_from_sql(key.full_name, sql, {name: scene.streams[name] for name in names}), []
+        return _query(key.full_name, sql, tuple((name, scene.streams[name]) for name in names)), []
     except ExpressionError as error:
         return None, [Finding(key, "spec.sql", str(error), "")]
+
+
+@lru_cache(maxsize=4096)
+def _query(name: str, sql: str, streams: tuple[tuple[str, Stream], ...]) -> Query:
+    """The statement's query. Kept: an operator reads all of them in every round, and few have changed."""
+    from weir_placement.rewrite.sql import query_from_sql
+
+    return query_from_sql(name, sql, dict(streams))
 
 
 def _from_graph(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
@@ -158,11 +172,10 @@ def _from_graph(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Fin
 
 def _only_open_nodes(query: Query, item: StreamQuery, scene: Scene) -> Query:
     """Operators kept off the nodes whose taints this query does not tolerate, when another one does."""
-    closed = {
-        name
-        for name, node in scene.objects.nodes.items()
-        if node.spec.taints and not open_to(node, item.spec.tolerations)
-    }
+    known, tolerated = scene.objects.nodes, item.spec.tolerations
+    closed = {name for name in scene.tainted if not open_to(known[name], tolerated)}
+    if not closed:
+        return query
     open_nodes = tuple(node.name for node in scene.nodes if node.schedulable and node.name not in closed)
     if len(open_nodes) == sum(node.schedulable for node in scene.nodes):
         return query

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -160,7 +161,7 @@ class FragmentSpec:
 
     def to_json(self) -> str:
         """Text that `from_json` turns into an equal spec."""
-        return json.dumps(dataclasses.asdict(self), indent=1)
+        return json.dumps(self, default=vars)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:
@@ -238,15 +239,19 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
 def build_dataclass(kind: Any, raw: Any, path: str) -> Any:
     if not isinstance(raw, dict):
         raise FragmentError(f"{path}: {raw!r} is not an object")
-    hints = get_type_hints(kind)
-    required = {
-        f.name
-        for f in dataclasses.fields(kind)
-        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-    }
+    hints, required = _fields(kind)
     for name in raw:
         if name not in hints:
             raise FragmentError(f"{path}.{name}: no such field (known: {', '.join(hints)})")
-    for name in sorted(required - set(raw)):
-        raise FragmentError(f"{path}.{name}: missing")
+    for name in required:
+        if name not in raw:
+            raise FragmentError(f"{path}.{name}: missing")
     return kind(**{name: build_plain(hints[name], value, f"{path}.{name}") for name, value in raw.items()})
+
+
+@cache
+def _fields(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Types by name, and the names without a default. Kept: resolving them costs more than all the rest."""
+    missing = dataclasses.MISSING
+    bare = (f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing)
+    return get_type_hints(kind), tuple(sorted(bare))

@@ -30,4 +30,4 @@ class Stream:
     tuple_bytes: float
     event_time: str = ""
     delay: float = 0.0  # watermark delay [s]
-    distinct: Mapping[str, float] = field(default_factory=dict)  # distinct values by column
+    distinct: Mapping[str, float] = field(default_factory=dict, hash=False)  # distinct values by column

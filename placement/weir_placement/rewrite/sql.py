@@ -8,6 +8,7 @@ this is the plan from which every legal one can be reached.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import inf
 
 from weir_placement.model.expressions import ExpressionError, item_type
@@ -21,6 +22,7 @@ from weir_placement.rewrite.statement import Statement, Table
 MAX_OPERATORS = 100
 
 
+@lru_cache(maxsize=4096)
 def stream_references(sql: str, namespace: str) -> tuple[str, ...]:
     """Full names (namespace/name) of the streams that a statement reads, in order, each once.
 
