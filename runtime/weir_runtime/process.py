@@ -23,6 +23,7 @@ from weir_runtime.logs.file_log import late_rows
 from weir_runtime.metrics import Metrics
 from weir_runtime.names import END, PLAUSIBLE
 from weir_runtime.plan import Plan, build_plan, plan_hash
+from weir_runtime.progress import Progress
 from weir_runtime.publish import ExchangeWriter, Fenced
 from weir_runtime.session import start_session
 from weir_runtime.sinks import Sink, make_sink
@@ -189,6 +190,7 @@ class Fragment:
     ) -> int:
         """Until it ends, by itself or because it must."""
         looked = reported = renewed = 0.0
+        progress = Progress(query)
         batch = -1
         while True:
             now = time.monotonic()
@@ -207,11 +209,11 @@ class Fragment:
                     raise Fenced(f"the lease says {self.lease.read()}")
             if self._final_batch is not None and checkpoint.committed() >= self._final_batch:
                 query.stop()
-                self._report(query, inputs, sink, checkpoint, batch)
+                self._report(progress, inputs, sink, checkpoint, batch)
                 return self._finish(sink, self._final_batch)
             if now - reported >= 0.5:
                 reported = now
-                batch = self._report(query, inputs, sink, checkpoint, batch)
+                batch = self._report(progress, inputs, sink, checkpoint, batch)
             time.sleep(LOOK)
 
     def _must_go(self) -> bool:
@@ -261,11 +263,11 @@ class Fragment:
         raise RuntimeError(f"the query ended: {error}")
 
     def _report(
-        self, query: StreamingQuery, inputs: list[OpenInput], sink: Sink, checkpoint: Checkpoint, before: int
+        self, progress: Progress, inputs: list[OpenInput], sink: Sink, checkpoint: Checkpoint, before: int
     ) -> int:
         """Feeds the metrics with what was committed since batch `before`; the last batch committed."""
-        for progress in query.recentProgress:
-            self.metrics.progress(progress)
+        for report in progress.new():
+            self.metrics.progress(report)
         batch = checkpoint.committed()
         if batch == before:
             return batch

@@ -1,4 +1,4 @@
-"""Which rows of a delivered stream a plan publishes: after the cut at which it began, up to the one at its end."""
+"""Which rows of a delivered stream a plan publishes: those between the cuts of its begin and of its end."""
 
 from __future__ import annotations
 
