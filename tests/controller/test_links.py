@@ -126,9 +126,17 @@ def test_zones_take_the_median_of_their_links():
 
 
 def test_small_differences_are_not_news():
-    once = remember(Record("default/q"), {("a", "b"): 0.010})
-    assert remember(once, {("a", "b"): 0.011}) is once
-    assert remembered([remember(once, {("a", "b"): 0.030}), once]) == {("a", "b"): pytest.approx(0.02)}
+    once = remember(Record("default/q"), {("a", "b"): 0.010}, "ab")
+    assert remember(once, {("a", "b"): 0.011}, "ab") is once
+    assert remembered([remember(once, {("a", "b"): 0.030}, "ab"), once]) == {("a", "b"): pytest.approx(0.02)}
+
+
+def test_links_of_nodes_that_are_no_more_are_forgotten():
+    """Machines come and go: a status that remembered all of them would outgrow what may be stored."""
+    record = Record("default/q")
+    for n in range(100):
+        record = remember(record, {("a", f"n{n}"): 0.010}, {"a", f"n{n}"})
+    assert dict(record.status["links"]) == {"a n99": 0.010}
 
 
 def test_the_metric_is_read_by_input():

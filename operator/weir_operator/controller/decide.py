@@ -105,7 +105,7 @@ def plan(work: Work) -> None:
         rates = measured_rates({n: r.plan for n, r in mine.items() if r.plan}, found)
         seen = replace(group, problem=_beside_others(work, group))
         if group.measured_links:
-            mine = {name: _with_links(work, force, record) for name, record in mine.items()}
+            mine = {name: _with_links(work, group, force, record) for name, record in mine.items()}
             known = remembered({**work.records, **mine}.values())
             seen = replace(seen, problem=with_links(seen.problem, known))
         look = work.settings.first_round_of(work.settings.look_period, work.snapshot.now)
@@ -125,12 +125,13 @@ def plan(work: Work) -> None:
                 work.numbers[name]["rates"] = dict(rates)
 
 
-def _with_links(work: Work, force: Force, record: Record) -> Record:
+def _with_links(work: Work, group: Group, force: Force, record: Record) -> Record:
     """A record with what its fragments measured of the links between them."""
     if record.plan is None:
         return record
     specs = [spec for name, spec in force if name == record.query]
-    return remember(record, measured_links(specs, work.snapshot.metrics, work.processes))
+    found = measured_links(specs, work.snapshot.metrics, work.processes)
+    return remember(record, found, group.problem.cluster.index)
 
 
 def _in_force(work: Work, group: Group) -> Iterator[tuple[str, FragmentSpec]]:

@@ -6,7 +6,7 @@ more: a link found slow and left would look as fast as written otherwise, and be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from statistics import median
 
@@ -48,14 +48,15 @@ def measured_links(
     return found
 
 
-def remember(record: Record, links: Links) -> Record:
-    """The record with new measurements, those that differ."""
-    known: dict[str, float] = dict(record.status.get("links") or {})
+def remember(record: Record, links: Links, nodes: Container[str]) -> Record:
+    """The record with new measurements, those that differ, and without those of nodes that are no more."""
+    before: Mapping[str, float] = record.status.get("links") or {}
+    known = {key: s for key, s in before.items() if all(end in nodes for end in key.split(" "))}
     for (source, target), seconds in links.items():
         key = f"{source} {target}"
         if key not in known or abs(seconds - known[key]) > CHANGE * known[key]:
             known[key] = round(seconds, 7)
-    return record.with_status(links=known) if known != (record.status.get("links") or {}) else record
+    return record.with_status(links=known) if known != before else record
 
 
 def remembered(records: Iterable[Record]) -> dict[tuple[str, str], float]:

@@ -10,8 +10,23 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from weir_operator.controller.decide import decide
-from weir_operator.controller.decision import Action, Decision, Event, Start
-from weir_operator.controller.ports import Clock, ClusterPort, ExchangePort, MetricsPort, Refused
+from weir_operator.controller.decision import (
+    Action,
+    Decision,
+    DeletePlacement,
+    Event,
+    Start,
+    WritePlacement,
+)
+from weir_operator.controller.ports import (
+    Clock,
+    ClusterPort,
+    ExchangePort,
+    Gone,
+    MetricsPort,
+    Refused,
+    Unreachable,
+)
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
 from weir_operator.controller.world import World
@@ -40,9 +55,13 @@ class Loop:
     refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why it could not be started last
     snapshot: Snapshot | None = None
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
+    leads: Callable[[], bool] = lambda: True  # false: another one acts, so that nothing more is written
 
     def once(self) -> Decision:
-        """One round. What fails to be applied is logged and comes up again at the next round."""
+        """One round. What fails to be applied is logged and comes up again at the next round.
+
+        Raises OSError: it could not be seen what there is, or nobody answered any more.
+        """
         seen = self.cluster.observe()
         reading = self.metrics.read(seen.processes)
         now = self.clock()
@@ -58,8 +77,9 @@ class Loop:
             budget_since=seen.budget_since,
         )
         self.readings.append(reading)
+        said = frozenset(self.last.events)
         self.last = decide(self.snapshot, self.understand(self.snapshot, self.settings), self.settings)
-        self._apply(self.last)
+        self._apply(self.last, said)
         return self.last
 
     def round(self) -> float:
@@ -75,41 +95,89 @@ class Loop:
                     found[name] = metrics
         return found
 
+    def _apply(self, decision: Decision, said: frozenset[Event]) -> None:
+        """Intents before actions: a crash between them leaves an intent that the next round carries out.
+
+        A query whose intent could not be written is left alone in this round; the others go on. Events that
+        the round before has published already are not published again.
+        """
+        held = _Held(self._each(self.cluster.write_placement, decision.placements))
+        by_fragment: dict[str, list[Action]] = {}
+        for action in decision.actions:
+            if not held.touches(action):
+                by_fragment.setdefault(_fragment(action), []).append(action)
+        self._each(self._carry_out, by_fragment.values())
+        if decision.keep is not None:
+            self.exchange.sweep(decision.keep)
+        self._each(self.cluster.write_status, decision.statuses)
+        self._each(self.cluster.emit, [event for event in decision.events if event not in said])
+        started = {_fragment(action) for action in decision.actions if isinstance(action, Start)}
+        self.refusals = {name: why for name, why in self.refusals.items() if name in started}
+
+    def _carry_out(self, actions: list[Action]) -> None:
+        """The actions of one fragment, in order."""
+        for action in actions:
+            self._attempt(self._apply_one, action)
+
+    def _apply_one(self, action: Action) -> None:
+        try:
+            self.cluster.apply(action)
+        except Refused as error:
+            if isinstance(action, Start):
+                self._tell(action, str(error))
+            raise
+
     def _tell(self, start: Start, error: str) -> None:
         """Once for each reason why a fragment cannot be started."""
         fragment = start.spec.name
         if self.refusals.get(fragment) != error:
             self.refusals[fragment] = error
             text = f"{fragment} cannot be started: {error}"
-            self.cluster.emit(Event(start.query, "StartRefused", text, warning=True))
+            self._attempt(self.cluster.emit, Event(start.query, "StartRefused", text, warning=True))
 
-    def _apply(self, decision: Decision) -> None:
-        """Intents before actions: a crash between them leaves an intent that the next round carries out."""
-        self._each(self.cluster.write_placement, decision.placements)
-        by_fragment: dict[str, list[Action]] = {}
-        for action in decision.actions:
-            name = action.spec.name if isinstance(action, Start) else action.fragment
-            by_fragment.setdefault(name, []).append(action)
-        self._each(self._carry_out, by_fragment.values())
-        if decision.keep is not None:
-            self.exchange.sweep(decision.keep)
-        self._each(self.cluster.write_status, decision.statuses)
-        self._each(self.cluster.emit, decision.events)
+    def _each(self, write: Callable[[T], None], items: Iterable[T]) -> list[T]:
+        """All of them, in any order; those that could not be written (the next round wants them again)."""
+        items = list(items)
+        attempts = (self.pool.map if self.pool else map)(lambda item: self._attempt(write, item), items)
+        return [item for item, done in zip(items, attempts, strict=True) if not done]
 
-    def _carry_out(self, actions: list[Action]) -> None:
-        """The actions of one fragment, in order."""
-        for action in actions:
-            try:
-                self.cluster.apply(action)
-            except OSError as error:
-                log.warning("%s: %s; tried again in the next round", type(action).__name__, error)
-                if isinstance(action, Start) and isinstance(error, Refused):
-                    self._tell(action, str(error))
+    def _attempt(self, write: Callable[[T], None], item: T) -> bool:
+        if not self.leads():
+            raise Unreachable("another replica leads meanwhile")
+        try:
+            write(item)
+        except Unreachable:
+            raise
+        except Gone as error:
+            log.debug("%s of %s: %s", type(item).__name__, _about(item), error)
+            return False
+        except OSError as error:
+            log.warning("%s of %s: %s; tried again later", type(item).__name__, _about(item), error)
+            return False
+        return True
 
-    def _each(self, write: Callable[[T], None], items: Iterable[T]) -> None:
-        """All of them, in any order; the first error is raised when every one was tried or done."""
-        if self.pool is None:
-            for item in items:
-                write(item)
-        else:
-            list(self.pool.map(write, items))
+
+class _Held:
+    """The queries whose intents could not be written, and their fragments."""
+
+    def __init__(self, unwritten: Iterable[WritePlacement | DeletePlacement]) -> None:
+        self._queries: set[str] = set()
+        self._fragments: set[str] = set()
+        for placement in unwritten:
+            self._queries.add(placement.query)
+            if isinstance(placement, WritePlacement):
+                self._fragments |= {fragment["name"] for fragment in placement.spec["fragments"]}
+                self._fragments |= set(placement.status.get("owned") or ())
+
+    def touches(self, action: Action) -> bool:
+        """Whether an action is about one of them."""
+        return _fragment(action) in self._fragments or getattr(action, "query", None) in self._queries
+
+
+def _about(item: object) -> str:
+    """The query, fragment or object of a write."""
+    return str(next((v for f in ("query", "fragment", "name") if (v := getattr(item, f, ""))), ""))
+
+
+def _fragment(action: Action) -> str:
+    return action.spec.name if isinstance(action, Start) else action.fragment

@@ -27,6 +27,14 @@ class Refused(OSError):
     """Not done, and not to be done before a person changes something: a quota, an admission rule."""
 
 
+class Unreachable(OSError):
+    """Nobody answers: the round ends here, and the next one begins with what is there then."""
+
+
+class Gone(OSError):
+    """What it is about is gone, or going with all of its namespace: there is nothing to do or to tell."""
+
+
 class ClusterPort(Protocol):
     """Nodes, objects and processes. Every write is idempotent."""
 
@@ -35,7 +43,8 @@ class ClusterPort(Protocol):
         ...
 
     def apply(self, action: Action) -> None:
-        """Carry out one action; OSError: it is tried again at the next round (Refused: and told)."""
+        """Carry out one action; OSError: it is tried again at the next round (Refused: and told, Gone: only
+        if it comes up again). Unreachable, of this and all other writes: nothing more is tried now."""
         ...
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:

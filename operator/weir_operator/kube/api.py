@@ -13,6 +13,7 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
+from weir_operator.controller.ports import Gone, Unreachable
 from weir_operator.kube.names import FIELD_MANAGER
 
 TIMEOUT = (5.0, 30.0)  # [s] to connect, and to read
@@ -55,6 +56,17 @@ class ApiError(OSError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NoAnswer(ApiError, Unreachable):
+    """The API server did not answer, or not with what it should."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, message)
+
+
+class Ending(ApiError, Gone):
+    """The namespace is being terminated, or the object is gone."""
 
 
 def path_of(kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -114,12 +126,15 @@ class Api:
             response = self._client.call_api(*request, _request_timeout=TIMEOUT)
             answer = response.read()
         except ApiException as error:
-            raise ApiError(error.status or 0, _reason(error)) from None
+            raise _refusal(error.status or 0, _reason(error)) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ApiError(0, f"{method} {path}: {error}") from None
+            raise NoAnswer(f"{method} {path}: {error}") from None
         if response.status >= 400:
-            raise ApiError(response.status, _message(answer) or f"{method} {path}: {response.reason}")
-        return json.loads(answer) if answer else None
+            raise _refusal(response.status, _message(answer) or f"{method} {path}: {response.reason}")
+        try:
+            return json.loads(answer) if answer else None
+        except ValueError as error:
+            raise NoAnswer(f"{method} {path}: the answer is not JSON: {error}") from None
 
     def text(self, path: str) -> str:
         """The answer to a GET as it is: of `/metrics`."""
@@ -201,6 +216,14 @@ class Api:
                 return False
             raise
         return True
+
+
+def _refusal(status: int, message: str) -> ApiError:
+    if status == 0:
+        return NoAnswer(message)
+    if status == 403 and "because it is being terminated" in message:
+        return Ending(status, message)
+    return ApiError(status, message)
 
 
 def _reason(error: ApiException) -> str:

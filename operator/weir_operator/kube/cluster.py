@@ -27,7 +27,7 @@ from weir_operator.controller.decision import (
 from weir_operator.controller.ports import Observed, Refused
 from weir_operator.controller.snapshot import Process, Requests
 from weir_operator.kube import names
-from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.api import Api, ApiError, Ending
 from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
@@ -73,10 +73,10 @@ class KubernetesCluster:
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
-        pods = list(self._list("Pod", selector=names.DRIVERS))
-        leases = list(self._list("Lease", selector=names.MANAGED))
-        budgets = list(self._list("PodDisruptionBudget", selector=names.MANAGED))
-        self._remember(objects, pods, leases)
+        pods = [pod for pod in self._list("Pod", selector=names.DRIVERS) if _epoch(pod) is not None]
+        leases = list(self._list("Lease", selector=names.OF_FRAGMENTS))
+        budgets = list(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS))
+        self._remember(objects, pods, leases, budgets)
         self._sweep(pods, leases)
         held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
@@ -108,19 +108,19 @@ class KubernetesCluster:
         objects: list[dict[str, Any]],
         pods: list[dict[str, Any]],
         leases: list[dict[str, Any]],
+        budgets: list[dict[str, Any]],
     ) -> None:
         self._objects = {
             (o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in objects
         }
         self._namespaces = {
-            o["metadata"]["labels"][names.FRAGMENT]: o["metadata"]["namespace"] for o in [*pods, *leases]
+            o["metadata"]["labels"][names.FRAGMENT]: o["metadata"]["namespace"]
+            for o in [*budgets, *pods, *leases]
         }
         self.addresses = {
-            (pod["metadata"]["labels"][names.FRAGMENT], int(pod["metadata"]["labels"][names.EPOCH])): (
-                f"{pod['status']['podIP']}:{names.RUNTIME_PORT}"
-            )
+            (pod["metadata"]["labels"][names.FRAGMENT], epoch): f"{address}:{names.RUNTIME_PORT}"
             for pod in pods
-            if pod.get("status", {}).get("podIP")
+            if (epoch := _epoch(pod)) is not None and (address := pod.get("status", {}).get("podIP"))
         }
 
     def _sweep(self, pods: list[dict[str, Any]], leases: list[dict[str, Any]]) -> None:
@@ -185,11 +185,13 @@ class KubernetesCluster:
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         try:
             start_fragment(self._api, action, owner, query or {}, template)
+        except Ending:
+            raise
         except ApiError as error:
             if error.status in REFUSALS:
                 raise Refused(str(error)) from None
             raise
-        self._namespaces[action.spec.name] = namespace
+        self._namespaces[names.object_name(action.spec.name)] = namespace
 
     def _ask(self, action: Ask) -> None:
         """Once: the holder's answer must not be overwritten, so the version that was read is named."""
@@ -203,23 +205,24 @@ class KubernetesCluster:
         self._api.merge("Lease", namespace, name, {"metadata": meta})
 
     def _protect(self, action: Protect) -> None:
-        namespace = action.query.split("/", 1)[0]
         if action.wanted:
-            owner = self._owner(action.query)
+            namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
             self._api.apply(build_disruption_budget_spec(namespace, action.fragment, action.query, owner))
         else:
+            namespace = self._namespace(action.fragment)
             self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))
 
     def _forget(self, action: Forget) -> None:
-        namespace, name = action.query.split("/", 1)[0], names.object_name(action.fragment)
-        for kind in ("PodDisruptionBudget", "Lease", "RoleBinding", "Role", "ServiceAccount"):
+        """The lease last: as long as it is there, the rest comes up again."""
+        namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
+        for kind in ("PodDisruptionBudget", "RoleBinding", "Role", "ServiceAccount", "Lease"):
             self._api.delete(kind, namespace, name)
 
     def _namespace(self, fragment: str) -> str:
         try:
             return self._namespaces[names.object_name(fragment)]
         except KeyError:
-            raise ApiError(404, f"fragment {fragment} has neither a pod nor a lease") from None
+            raise Ending(404, f"fragment {fragment} has neither a pod nor a lease") from None
 
     def _owner(self, query: str) -> Owner:
         """The query's Placement; it was written before anything of it is started."""
@@ -241,7 +244,7 @@ class KubernetesCluster:
             return
         query = self._objects.get(("StreamQuery", namespace, name))
         if query is None:
-            raise ApiError(404, f"query {placement.query} is gone")
+            raise Ending(404, f"query {placement.query} is gone")
         owner = Owner(name, query["metadata"]["uid"], kind="StreamQuery")
         meta = {
             "name": name,
@@ -257,7 +260,12 @@ class KubernetesCluster:
 
     def write_status(self, status: WriteStatus) -> None:
         """Write a user's object's `/status` subresource, and nothing else of it."""
-        self._apply_status(status.kind, status.namespace, status.name, status.status)
+        try:
+            self._apply_status(status.kind, status.namespace, status.name, status.status)
+        except ApiError as error:
+            if error.status == 404:
+                raise Ending(404, f"{status.kind} {status.name} is gone") from None
+            raise
 
     def _apply_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         meta = {"name": name, **({"namespace": namespace} if namespace else {})}
@@ -269,6 +277,12 @@ class KubernetesCluster:
         namespace, name = event.query.split("/", 1)
         about = self._objects.get(("StreamQuery", namespace, name))
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
+
+
+def _epoch(pod: Mapping[str, Any]) -> int | None:
+    """None: no pod of ours, whatever its labels say."""
+    text = pod["metadata"]["labels"][names.EPOCH]
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _lost(pod: Mapping[str, Any], gone: Mapping[str, float | None]) -> float | None:

@@ -81,7 +81,7 @@ def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
     meta = pod["metadata"]
     if "deletionTimestamp" in meta:
         raise ApiError(409, f"pod {meta['name']} is still ending")
-    other_build = meta["annotations"].get(names.BUILD) != action.build
+    other_build = (meta.get("annotations") or {}).get(names.BUILD) != action.build
     if other_build or pod.get("status", {}).get("phase") == "Failed":
         api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
         raise ApiError(409, f"pod {meta['name']} is replaced")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from weir_placement.model.fragment import Change
+from weir_placement.model.fragment import Change, build_plain
 
 from weir_operator.controller.snapshot import Lease
 from weir_operator.kube import names
@@ -35,17 +35,29 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
     """
     spec = manifest.get("spec") or {}
     notes = manifest["metadata"].get("annotations") or {}
-    handover = notes.get(names.HANDOVER)
+    handover = _number(notes.get(names.HANDOVER, ""))
     if not spec.get("leaseTransitions"):
         name = manifest["metadata"]["name"]
-        return Lease(name, int(handover), "", 0.0, 0.0, released=True) if handover else None
+        return Lease(name, handover, "", 0.0, 0.0, released=True) if handover else None
     return Lease(
         fragment=manifest["metadata"]["name"],
         epoch=int(spec["leaseTransitions"]),
         holder=spec.get("holderIdentity") or "",
         renewed=seconds(spec.get("renewTime")),
         duration=float(spec.get("leaseDurationSeconds") or 0),
-        handover=int(handover) if handover else None,
+        handover=handover,
         released=notes.get(names.RELEASED) == "true",
-        change=Change(**json.loads(notes[names.CHANGE])) if names.CHANGE in notes else None,
+        change=_change(notes.get(names.CHANGE, "")),
     )
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _change(text: str) -> Change | None:
+    """None also for what a driver should never have written there: it stops no other query."""
+    try:
+        return cast(Change, build_plain(Change, json.loads(text), "change"))
+    except ValueError:
+        return None

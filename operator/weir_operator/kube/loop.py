@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from weir_placement.fragments import Layout
@@ -26,8 +27,8 @@ class NothingToSweep:
         """Nothing."""
 
 
-def build_loop(cluster: KubernetesCluster, settings: Settings) -> Loop:
-    """The loop, ready for its first round."""
+def build_loop(cluster: KubernetesCluster, settings: Settings, leads: Callable[[], bool]) -> Loop:
+    """The loop, ready for its first round; it writes while this replica `leads`."""
     metrics = (
         Prometheus(settings.prometheus_url)
         if settings.prometheus_url
@@ -41,4 +42,5 @@ def build_loop(cluster: KubernetesCluster, settings: Settings) -> Loop:
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
         clock=time.time,
         pool=ThreadPoolExecutor(WRITES_AT_A_TIME, thread_name_prefix="write"),
+        leads=leads,
     )

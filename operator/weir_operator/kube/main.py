@@ -31,7 +31,7 @@ def run(settings: Settings, context: str | None = None) -> None:
     health = Health()
     metrics = CollectorRegistry()
     leader = Leader(api, settings.namespace, settings.identity)
-    loop = build_loop(cluster, settings)
+    loop = build_loop(cluster, settings, leader.leads)
     runner = Runner(loop, leader, health, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
     metrics.register(ClusterCollector(cluster, health, leader))
     admission = Admission(api, settings) if settings.webhook_port else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import logging
 import time
 import urllib.request
 from collections import defaultdict
@@ -14,6 +16,8 @@ from prometheus_api_client import PrometheusApiClientException, PrometheusConnec
 from weir_operator.controller.snapshot import FragmentMetrics, Process
 from weir_operator.local.scrape import parse_metrics
 
+log = logging.getLogger("weir")
+MOST_PARTS = 256  # of 64 KiB at most
 TIMEOUT = 2.0  # [s] of one driver, or of Prometheus
 EVERYTHING = '{__name__=~"weir_.+", fragment!=""}'
 SCRAPED = "timestamp(weir_epoch)"
@@ -37,10 +41,22 @@ class DirectScrape:
     def _one(self, process: Process, address: str) -> FragmentMetrics | None:
         try:
             with urllib.request.urlopen(f"http://{address}/metrics", timeout=TIMEOUT) as answer:
-                text = answer.read().decode()
-        except (OSError, ValueError):
-            return None
-        return parse_metrics(text, process.fragment, process.epoch, time.time())
+                text = _read(answer).decode()
+            return parse_metrics(text, process.fragment, process.epoch, time.time())
+        except (OSError, ValueError) as error:
+            log.debug("%s says nothing of itself: %s", process.fragment, error)
+        return None
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    """The whole answer, unless it is too long or too slow to be a driver's: one must not hold up all."""
+    deadline = time.monotonic() + TIMEOUT
+    parts: list[bytes] = []
+    while part := answer.read1(1 << 16):
+        parts.append(part)
+        if time.monotonic() > deadline or len(parts) > MOST_PARTS:
+            raise ValueError("the answer has no end")
+    return b"".join(parts)
 
 
 class Prometheus:

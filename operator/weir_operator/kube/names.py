@@ -22,7 +22,8 @@ RELEASED = f"{GROUP}/released"  # annotation of a lease
 RUNTIME_PORT = 8080  # of a driver: /metrics, /healthz, /readyz
 
 MANAGED = f"{MANAGED_BY}={FIELD_MANAGER}"
-DRIVERS = f"{MANAGED},{ROLE}=driver"
+OF_FRAGMENTS = f"{MANAGED},{FRAGMENT}"
+DRIVERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE}=driver"
 
 _LONGEST = 52  # leaves room for "-e" and nine digits within the 63 of a label
 

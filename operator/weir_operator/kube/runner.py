@@ -64,7 +64,7 @@ class Runner:
     def _campaign(self) -> None:
         led = False
         while not self._stop.is_set():
-            leads = self._leader.campaign()
+            leads = self._ask()
             if leads != led:
                 log.info("this replica %s", "leads" if leads else "no longer leads")
                 self._wake.set()
@@ -73,6 +73,13 @@ class Runner:
                 return
             led = leads
             self._stop.wait(RENEW)
+
+    def _ask(self) -> bool:
+        try:
+            return self._leader.campaign()
+        except Exception:
+            log.exception("the leadership could not be asked for; it is tried again")
+        return self._leader.leads()
 
     def _go_round(self) -> None:
         while not self._stop.is_set():

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from weir_operator.controller.ports import Unreachable
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_CONTAINER, RESTRICTED_POD, Template
@@ -84,11 +85,23 @@ class Sweeper:
         running = {pod["metadata"]["namespace"] for pod in sweeps}
         for pod in sweeps:
             if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
-                self._clear(pod)
+                self._attempt(pod["metadata"]["namespace"], lambda pod=pod: self._clear(pod))
         for namespace in sorted(self._due - ending - running):
-            self._sweep(namespace, present.get(namespace, frozenset()))
-            running.add(namespace)
+            keep = present.get(namespace, frozenset())
+            if self._attempt(namespace, lambda ns=namespace, keep=keep: self._sweep(ns, keep)):
+                running.add(namespace)
         self.busy = frozenset(running)
+
+    def _attempt(self, namespace: str, what: Callable[[], None]) -> bool:
+        """What one namespace refuses keeps nobody from looking at the others; it comes up again."""
+        try:
+            what()
+        except Unreachable:
+            raise
+        except ApiError as error:
+            log.warning("files of queries that are gone stay in %s: %s", namespace, error)
+            return False
+        return True
 
     def _namespaces_with_files(self) -> set[str]:
         claims = [c for ns in self._settings.watch_namespaces or ("",) for c in self._claims(ns)]

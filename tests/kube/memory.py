@@ -1,0 +1,102 @@
+"""An API server in memory: the verbs of `kube.api.Api` on a dictionary, with versions and selectors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from weir_operator.kube.api import Api, ApiError
+
+Manifest = dict[str, Any]
+Key = tuple[str, str, str]
+
+
+class Memory:
+    """`refuse` may raise for (verb, kind, namespace, name), as the real one would."""
+
+    def __init__(self, *objects: Manifest) -> None:
+        self.objects: dict[Key, Manifest] = {}
+        self.refuse: Callable[[str, str, str, str], None] = lambda *_: None
+        self._numbers = itertools.count(1)
+        for manifest in objects:
+            self.put(manifest)
+
+    @property
+    def api(self) -> Api:
+        return cast(Api, self)
+
+    def put(self, manifest: Manifest) -> Manifest:
+        meta = manifest["metadata"]
+        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        uid = self.objects[key]["metadata"]["uid"] if key in self.objects else f"uid-{next(self._numbers)}"
+        version = str(next(self._numbers))
+        kept = {**manifest, "metadata": {"uid": uid, **meta, "resourceVersion": version}}
+        self.objects[key] = kept
+        return kept
+
+    def names(self, kind: str) -> set[str]:
+        return {name for found, _, name in self.objects if found == kind}
+
+    # the verbs
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        self.refuse("get", kind, namespace, name)
+        return self.objects.get((kind, namespace, name))
+
+    def list(
+        self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
+    ) -> Iterator[Manifest]:
+        self.refuse("list", kind, namespace, "")
+        for (found, ns, _), manifest in list(self.objects.items()):
+            labels = manifest["metadata"].get("labels") or {}
+            if found == kind and (not namespace or ns == namespace) and _selected(selector, labels):
+                yield manifest
+
+    def apply(self, manifest: Manifest, manager: str = "", subresource: str = "") -> Manifest:
+        meta = manifest["metadata"]
+        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        self.refuse("apply", *key)
+        if subresource and key not in self.objects:
+            raise ApiError(404, f"{key} not found")
+        return self.put(_merged(self.objects.get(key, {}), manifest))
+
+    def create(self, manifest: Manifest) -> bool:
+        meta = manifest["metadata"]
+        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        self.refuse("create", *key)
+        if key in self.objects:
+            return False
+        made = {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        self.put({"status": {"phase": "Pending"}, **manifest, "metadata": made})
+        return True
+
+    def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
+        self.refuse("merge", kind, namespace, name)
+        before = self.objects.get((kind, namespace, name))
+        if before is None:
+            raise ApiError(404, f"{kind} {name} not found")
+        version = patch.get("metadata", {}).get("resourceVersion")
+        if version not in (None, before["metadata"]["resourceVersion"]):
+            raise ApiError(409, "the object has been modified")
+        return self.put(_merged(before, patch))
+
+    def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
+        self.refuse("delete", kind, namespace, name)
+        return self.objects.pop((kind, namespace, name), None) is not None
+
+
+def _selected(selector: str, labels: Mapping[str, str]) -> bool:
+    """Terms `a=b` and `a`; of `a notin (b,c)` that none is meant."""
+    if " notin " in selector:
+        name, values = selector.split(" notin ")
+        return labels.get(name) not in values.strip("()").split(",")
+    terms = [term.split("=") for term in selector.split(",") if term]
+    return all(labels.get(t[0]) == t[1] if len(t) == 2 else t[0] in labels for t in terms)
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Manifest:
+    made = dict(old)
+    for key, value in new.items():
+        made[key] = _merged(made.get(key) or {}, value) if isinstance(value, Mapping) else value
+    return made

@@ -1,0 +1,241 @@
+"""The cluster port over an API server in memory: what one namespace does wrong stops no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from weir_operator.controller.decision import (
+    Ask,
+    Event,
+    Forget,
+    HandOver,
+    Protect,
+    Start,
+    WritePlacement,
+    WriteStatus,
+)
+from weir_operator.controller.ports import Gone, Refused
+from weir_operator.kube import names
+from weir_operator.kube.api import ApiError, Ending, NoAnswer
+from weir_operator.kube.cluster import KubernetesCluster
+from weir_operator.kube.settings import Settings
+from weir_placement.model.fragment import FragmentSpec, Output
+
+from tests.kube.memory import Manifest, Memory
+
+SECOND = "2026-01-01T00:00:0{}Z"
+
+
+def query(namespace: str, name: str = "q") -> Manifest:
+    return {"kind": "StreamQuery", "metadata": {"namespace": namespace, "name": name}, "spec": {}}
+
+
+def spec(namespace: str = "a", name: str = "f1") -> FragmentSpec:
+    return FragmentSpec(
+        name=name, namespace=namespace, query="q", node="n1", epoch=1, inputs=(), operators=(),
+        output=Output("noop"), checkpoint="/c", lease="kubernetes:a/f1", state="/s",
+    )  # fmt: skip
+
+
+def start(namespace: str = "a") -> Start:
+    return Start(spec(namespace), "b1", f"{namespace}/q")
+
+
+def labelled(kind: str, name: str, labels: dict[str, str], **more: Any) -> Manifest:
+    meta = {"namespace": "a", "name": name, "labels": {names.MANAGED_BY: "weir", **labels}}
+    return {"kind": kind, "metadata": meta, **more}
+
+
+def cluster(memory: Memory) -> KubernetesCluster:
+    return KubernetesCluster(memory.api, Settings(), lambda: 1767225600.0)
+
+
+def placed(memory: Memory) -> KubernetesCluster:
+    """With a query whose Placement is written and whose first fragment is started."""
+    memory.put(query("a"))
+    found = cluster(memory)
+    found.observe()
+    found.write_placement(WritePlacement("a/q", {"revision": 1, "fragments": []}, {"ready": "0/1"}))
+    found.apply(start())
+    found.observe()
+    return found
+
+
+def test_what_is_started_is_observed_owned_and_forgotten() -> None:
+    memory = Memory()
+    found = placed(memory)
+    seen = found.observe()
+    assert [(p.fragment, p.epoch, p.wanted_node, p.build) for p in seen.processes] == [("f1", 1, "n1", "b1")]
+    (placement,) = [o for o in memory.objects.values() if o["kind"] == "Placement"]
+    assert placement["status"] == {"ready": "0/1"}
+    for kind in ("Pod", "Lease", "Role", "RoleBinding", "ServiceAccount"):
+        (owner,) = memory.objects[kind, "a", "f1-e1" if kind == "Pod" else "f1"]["metadata"][
+            "ownerReferences"
+        ]
+        assert owner["uid"] == placement["metadata"]["uid"]
+    found.apply(start())
+    assert len(memory.names("Pod")) == 1, "a start may be applied twice"
+    found.apply(Protect("f1", "a/q", True))
+    assert found.observe().protected == {"f1"}
+    found.apply(Forget("f1", ""))
+    assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
+
+
+def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:
+    memory = Memory()
+    found = placed(memory)
+
+    def killed(verb: str, kind: str, *_: str) -> None:
+        if (verb, kind) == ("delete", "ServiceAccount"):
+            raise KeyboardInterrupt
+
+    memory.refuse = killed
+    with pytest.raises(KeyboardInterrupt):
+        found.apply(Forget("f1", "a/q"))
+    memory.refuse = lambda *_: None
+    assert memory.names("Lease") == {"f1"}, "by the lease the next controller knows what is left"
+    successor = cluster(memory)
+    successor.observe()
+    successor.apply(Forget("f1", ""))
+    assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        labelled("Lease", "x", {}),
+        labelled("PodDisruptionBudget", "x", {}),
+        labelled("Pod", "x", {names.ROLE: "driver"}, spec={"containers": []}),
+        labelled("Pod", "x", {names.ROLE: "driver", names.FRAGMENT: "f", names.EPOCH: "new"}, spec={}),
+        labelled("Pod", "x", {names.ROLE: "driver", names.FRAGMENT: "f", names.EPOCH: "9" * 40}, spec={}),
+    ],
+    ids=["lease", "budget", "pod", "epoch", "number"],
+)
+def test_objects_that_only_look_like_ours_are_not_looked_at(stranger: Manifest) -> None:
+    memory = Memory()
+    found = placed(memory)
+    before = found.observe()
+    memory.put(stranger)
+    after = found.observe()
+    assert (after.processes, after.leases, after.protected) == (before.processes, before.leases, frozenset())
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {names.HANDOVER: "soon"},
+        {names.CHANGE: "{"},
+        {names.CHANGE: "[]"},
+        {names.CHANGE: '{"lead": 1.0, "time": "soon"}'},
+        {names.CHANGE: '{"lead": 1.0, "sooner": 1}'},
+    ],
+    ids=str,
+)
+def test_what_a_driver_should_not_write_into_its_lease_stops_nobody(note: dict[str, str]) -> None:
+    memory = Memory()
+    found = placed(memory)
+    taken = {"leaseTransitions": 1, "renewTime": SECOND.format(0), "leaseDurationSeconds": 15}
+    memory.apply(
+        {"kind": "Lease", "metadata": {"namespace": "a", "name": "f1", "annotations": note}, "spec": taken}
+    )
+    lease = found.observe().leases["f1"]
+    assert (lease.epoch, lease.handover, lease.change) == (1, None, None)
+
+
+def test_the_question_for_a_cut_never_overwrites_an_answer() -> None:
+    memory = Memory()
+    found = placed(memory)
+    found.apply(Ask("f1", 20.0))
+    asked = memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
+    found.apply(Ask("f1", 99.0))
+    assert memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE] == asked
+    del memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
+    stale = memory.objects["Lease", "a", "f1"]
+    memory.put(stale)  # the driver renews it between the reading and the writing
+    memory.get = lambda *_: stale  # type: ignore[method-assign]
+    with pytest.raises(ApiError, match="modified"):
+        found.apply(Ask("f1", 99.0))
+
+
+def ending(*_: str) -> None:
+    text = "unable to create new content in namespace a because it is being terminated"
+    raise Ending(403, f"pods is forbidden: {text}")
+
+
+def test_in_a_namespace_that_is_going_nothing_is_refused_or_told() -> None:
+    memory = Memory()
+    found = placed(memory)
+    memory.refuse = ending
+    for write in (
+        lambda: found.write_placement(WritePlacement("a/q", {"fragments": []}, {})),
+        lambda: found.apply(start()),
+        lambda: found.apply(HandOver("f1", 2)),
+        lambda: found.emit(Event("a/q", "Planned", "x")),
+    ):
+        with pytest.raises(Gone) as raised:
+            write()
+        assert not isinstance(raised.value, Refused)
+
+
+def test_a_quota_is_a_refusal() -> None:
+    memory = Memory()
+    found = placed(memory)
+    memory.objects.pop(("Pod", "a", "f1-e1"))
+
+    def full(verb: str, kind: str, *_: str) -> None:
+        if (verb, kind) == ("create", "Pod"):
+            raise ApiError(403, "exceeded quota")
+
+    memory.refuse = full
+    with pytest.raises(Refused, match="exceeded quota"):
+        found.apply(start())
+
+
+def test_what_is_gone_meanwhile_is_gone() -> None:
+    found = cluster(Memory())
+    found.observe()
+    for write in (
+        lambda: found.write_placement(WritePlacement("a/q", {"fragments": []}, {})),
+        lambda: found.write_status(WriteStatus("StreamQuery", "a", "q", {})),
+        lambda: found.apply(HandOver("f1", 2)),
+        lambda: found.apply(Protect("f1", "", False)),
+    ):
+        with pytest.raises(Gone):
+            write()
+
+
+def test_a_namespace_where_nothing_can_be_swept_stops_no_round() -> None:
+    claims = [
+        {"kind": "PersistentVolumeClaim", "metadata": {"namespace": ns, "name": "weir-exchange"}}
+        for ns in "ab"
+    ]
+    memory = Memory(*claims)
+
+    def broken(verb: str, kind: str, namespace: str, *_: str) -> None:
+        if (verb, namespace) == ("create", "a"):
+            raise ApiError(500, "failed calling webhook")
+
+    memory.refuse = broken
+    found = cluster(memory)
+    found.observe()
+    assert {ns for kind, ns, _ in memory.objects if kind == "Pod"} == {"b"}
+    memory.put(query("a"))
+    found.observe()
+    found.write_placement(WritePlacement("a/q", {"fragments": []}, {}))
+    with pytest.raises(ApiError, match="webhook"):
+        found.apply(start())  # refused by the webhook, and not by us, as if a sweep were under way
+    memory.refuse = lambda *_: None
+    found.observe()
+    assert {ns for kind, ns, _ in memory.objects if kind == "Pod"} == {"a", "b"}, "it comes up again"
+
+
+def test_without_an_answer_nothing_is_seen() -> None:
+    memory = Memory()
+
+    def silent(*_: str) -> None:
+        raise NoAnswer("no answer")
+
+    memory.refuse = silent
+    with pytest.raises(NoAnswer):
+        cluster(memory).observe()
