@@ -1,0 +1,33 @@
+"""What Spark reports of a query's batches, each report once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql.streaming import StreamingQuery
+
+
+class Progress:
+    """Looks at the reports that Spark keeps (`numRecentProgressUpdates`) from the newest back to the one it
+    has seen. `StreamingQuery.recentProgress` would turn all of them into JSON and parse them at every look.
+    """
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._kept = query._jsq.recentProgress
+        self._seen = ""  # the start of its trigger tells a report from all others, also those without rows
+
+    def new(self) -> list[dict[str, Any]]:
+        """The reports since the last call, oldest first."""
+        kept = self._kept()
+        found: list[dict[str, Any]] = []
+        newest = self._seen
+        for number in reversed(range(len(kept))):
+            report = kept[number]
+            time = report.timestamp()
+            if time == self._seen:
+                break
+            newest = newest if found else time
+            found.append(json.loads(report.json()))
+        self._seen = newest
+        return found[::-1]
