@@ -22,6 +22,14 @@ class Checkpoint:
         """The last batch that is committed; -1: none."""
         return _newest(self.folder / "commits")
 
+    def drop_unfinished(self) -> None:
+        """Takes away what a process that was killed or frozen has half written. With the holder's lease only:
+        an older process that wakes up finds its file gone, and its query ends before it plans or commits a
+        batch. Spark itself refuses to start when all that is there is half of the first batch's offsets."""
+        for name in ("offsets", "commits"):
+            for path in (self.folder / name).glob(".*.tmp"):
+                path.unlink(missing_ok=True)
+
     def watermark_ms(self, batch: int) -> int:
         """The watermark of a batch: written before it runs, so it is the same at every replay."""
         return int(json.loads(self._lines(batch)[1])["batchWatermarkMs"])

@@ -107,8 +107,10 @@ class Fragment:
             self._await(lambda: self.control.is_set("at-gate") or not query.isActive)
             self.status.say(phase="standby-ready")
             self._acquire()
+            checkpoint.drop_unfinished()
         else:
             self._acquire()
+            checkpoint.drop_unfinished()
             query = self._start(plan, sink, checkpoint)
         if spec.output.kind != "exchange":
             share = self._share = Share(spec.output.after, checkpoint.folder)

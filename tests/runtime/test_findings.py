@@ -193,6 +193,22 @@ def test_another_plan_never_opens_a_checkpoint(tmp_path: Path) -> None:
     assert plan_hash(measured, [inputs]) == hashes[0], "a measured cost or a move changes no plan"
 
 
+def test_what_a_killed_process_left_half_written_is_no_batch(run: Run, tmp_path: Path) -> None:
+    """Spark refuses a folder for ever in which there is only a half written file of the first batch."""
+    item = source("a", write_log(tmp_path / "a", [steps(3)]))
+    operator = count_by_second("a", "a.ts")
+    spec = fragment(tmp_path, "g", [item], [operator], files_output(tmp_path / "o", "n"))
+    inputs = open_input(item, spec)
+    assert inputs is not None
+    folder = Path(spec.checkpoint) / plan_hash(spec, [inputs])
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / ".0.5d0c.tmp").touch()
+    run(spec)
+    assert len(sink_rows(tmp_path / "o")) == 3
+    assert not list(folder.rglob(".*.tmp"))
+
+
 def test_file_log_reads_the_same_rows_from_any_position(tmp_path: Path) -> None:
     """A replay from the middle decides lateness as the first reading did."""
     item = source(
