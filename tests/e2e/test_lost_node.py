@@ -41,7 +41,7 @@ def cut_off(operator: str):  # type: ignore[no-untyped-def]
         names.append(node)
         rule = f"ip daddr {address} tcp dport 6443 drop"
         chains = "".join(
-            f"chain {hook} {{ type filter hook {hook} priority 0; {rule}; }} "
+            f"chain {hook} {{ type filter hook {hook} priority 0; {rule}; }}; "
             for hook in ("forward", "output")
         )
         docker("exec", node, "nft", f"table ip weir_test {{ {chains}}}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,5 +54,5 @@ def test_reports_of_a_query_are_those_that_spark_gives(spark: SparkSession, tmp_
     wait_for(lambda: len(found) >= 5 or found.extend(progress.new()), "five batches")
     query.stop()
     found += progress.new()
-    assert found == list(query.recentProgress)
+    assert found == [json.loads(report.json) for report in query.recentProgress]
     assert [report["batchId"] for report in found] == list(range(len(found)))
