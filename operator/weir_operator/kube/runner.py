@@ -27,11 +27,14 @@ class Loop(Protocol):
 class Runner:
     """Two threads: one keeps the leadership, one goes round. `exhausted` is told when leadership is lost."""
 
-    def __init__(self, loop: Loop, leader: Leader, health: Health, lost: Callable[[], None]) -> None:
+    def __init__(
+        self, loop: Loop, leader: Leader, health: Health, lost: Callable[[], None], renew: float = RENEW
+    ) -> None:
         self._loop = loop
         self._leader = leader
         self._health = health
         self._lost = lost
+        self._renew = renew  # [s] between two campaigns
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._threads = [
@@ -50,12 +53,13 @@ class Runner:
         self._wake.set()
 
     def stop(self) -> None:
-        """Finish the round under way, then let the other replica lead."""
+        """Finish the round under way, then let the other replica lead; also if it was never started."""
         self._health.ready = False
         self._stop.set()
         self._wake.set()
         for thread in self._threads:
-            thread.join(timeout=20.0)
+            if thread.is_alive():
+                thread.join(timeout=20.0)
         try:
             self._leader.resign()
         except OSError as error:
@@ -72,7 +76,7 @@ class Runner:
                 self._lost()
                 return
             led = leads
-            self._stop.wait(RENEW)
+            self._stop.wait(self._renew)
 
     def _ask(self) -> bool:
         try:
@@ -83,7 +87,7 @@ class Runner:
 
     def _go_round(self) -> None:
         while not self._stop.is_set():
-            pause = RENEW
+            pause = self._renew
             if self._leader.leads():
                 pause = self._one_round()
             self._health.rounded()
