@@ -18,7 +18,8 @@ from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.network.block_costs import BlockCosts, Formula, formula_of
 from weir_placement.network.dynamic_program import Floats, Ints
-from weir_placement.network.join_block import JoinBlock, block_of
+from weir_placement.network.join_block import JoinBlock
+from weir_placement.network.read_block import block_of
 from weir_placement.network.recipes import BlockRecipe, Chain, Recipes, names_in
 from weir_placement.network.signatures import BlockSigner, Signer, operator_signer, renamed, source_signer
 

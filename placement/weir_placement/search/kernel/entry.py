@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.bound import fullness, prepare
+from weir_placement.search.kernel.bound import fullness
+from weir_placement.search.kernel.demand import prepare
 from weir_placement.search.kernel.entry_codes import (
     ANNEAL,
     BOUND,

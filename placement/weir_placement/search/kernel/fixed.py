@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from weir_placement.search.kernel.evaluator import INFINITE, begin_walk, rebuild, walk, walked
+from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
 from weir_placement.search.kernel.moves import draw, draw_rotation, may_rotate, relink, save, uniform
+from weir_placement.search.kernel.rates import begin_walk, walk, walked
 from weir_placement.search.kernel.settle import (
     COLD,
     DOUBLINGS,

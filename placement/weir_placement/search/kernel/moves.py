@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from weir_placement.search.kernel.evaluator import derive, node_root, place, value
+from weir_placement.search.kernel.evaluator import node_root, place, value
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import FILTER, JOIN, NETWORK, OVERHEAD, PROJECT, SOURCE
+from weir_placement.search.kernel.rates import derive
 
 
 @jit

@@ -1,0 +1,246 @@
+"""The least that any logical plan asks of a family of nodes at rates with every selection pushed as far as
+it goes: a dynamic program over the connected sets of streams of each region of joins (`bounds.Regions`
+writes them down)."""
+
+from __future__ import annotations
+
+from weir_placement.search.kernel.jit import State, jit
+from weir_placement.search.kernel.layout import JOIN
+
+
+@jit
+def _edges(st: State, at: int) -> int:
+    """Position of a region's edges: words from `at` are m, the m leaves, the number of edges, then (item,
+    mask of the side of its first leaf, mask of both ends) for each, the number of selections over several
+    leaves, their masks, the number of connected sets, where they are listed, and where the rates of the
+    region's sets begin."""
+    return at + 2 + st.regions[at]
+
+
+@jit
+def connected_sets(st: State, at: int, start: int, base: int) -> int:
+    """Lists the connected sets of a region from `start` on, smaller ones first; where the list ends,
+    -1 if it does not fit."""
+    m = st.regions[at]
+    edges = st.regions[at + 1 + m]
+    e0 = _edges(st, at)
+    tail = e0 + 3 * edges + 1 + st.regions[e0 + 3 * edges]
+    end = start
+    for s in range(1, 1 << m):
+        inside, leaves = 0, 0
+        for a in range(m):
+            leaves += s >> a & 1
+        for e in range(edges):
+            ends = st.regions[e0 + 3 * e + 2]
+            if s & ends == ends:
+                inside += 1
+        if inside == leaves - 1:
+            if end == st.set_limit:
+                return -1
+            st.set_list[end] = s
+            end += 1
+    st.regions[tail] = end - start
+    st.regions[tail + 1] = start
+    st.regions[tail + 2] = base
+    return end
+
+
+@jit
+def _weight(st: State, f: int, i: int, load: float, size: float) -> float:
+    """What item i with this load asks of family f; f = -1 counts loads over `size`."""
+    if f < 0:
+        return 1.0 if load > size else 0.0
+    outside = st.family_outside_[f * st.items + i]
+    return load if load > outside else 0.0
+
+
+@jit
+def _set_rates(st: State, at: int, fl: int) -> float:
+    """Rates of a region's connected sets at the present rates of its leaves; the rate of all."""
+    m = st.regions[at]
+    edges = st.regions[at + 1 + m]
+    e0 = _edges(st, at)
+    filters = st.regions[e0 + 3 * edges]
+    f0 = e0 + 3 * edges + 1
+    count, start, base = st.regions[f0 + filters], st.regions[f0 + filters + 1], st.regions[f0 + filters + 2]
+    for a in range(m):
+        st.set_rate_[base + (1 << a)] = st.region_rate_[st.regions[at + 1 + a]]
+    for k in range(start, start + count):
+        s = st.set_list[k]
+        if s & (s - 1) == 0:
+            continue
+        e = 0
+        while s & st.regions[e0 + 3 * e + 2] != st.regions[e0 + 3 * e + 2]:
+            e += 1
+        left = s & st.regions[e0 + 3 * e + 1]
+        right = s & ~left
+        rate = (
+            st.set_rate_[base + left] * st.set_rate_[base + right] * st.selectivity_[st.regions[e0 + 3 * e]]
+        )
+        for f in range(filters):
+            mask = st.regions[f0 + f]
+            if s & mask == mask and left & mask != mask and right & mask != mask:
+                rate *= st.region_number_[fl + f]
+        st.set_rate_[base + s] = rate
+        for a in range(m):
+            leaf = st.regions[at + 1 + a]
+            if s >> a & 1 and st.region_rate_[leaf] > 0:
+                st.region_shrink_[leaf] = min(st.region_shrink_[leaf], rate / st.region_rate_[leaf])
+    return st.set_rate_[base + (1 << m) - 1]
+
+
+@jit
+def _region(st: State, at: int, f: int, size: float) -> float:
+    """The least that any order of a region's joins asks of family f."""
+    m = st.regions[at]
+    edges = st.regions[at + 1 + m]
+    e0 = _edges(st, at)
+    f0 = e0 + 3 * edges + 1
+    filters = st.regions[f0 - 1]
+    count, start, base = st.regions[f0 + filters], st.regions[f0 + filters + 1], st.regions[f0 + filters + 2]
+    for k in range(start, start + count):
+        s = st.set_list[k]
+        if s & (s - 1) == 0:
+            st.set_work_[s] = 0.0
+            continue
+        rate = st.set_rate_[base + s]
+        least = 1e300
+        for e in range(edges):
+            ends = st.regions[e0 + 3 * e + 2]
+            if s & ends != ends:
+                continue
+            i = st.regions[e0 + 3 * e]
+            left = s & st.regions[e0 + 3 * e + 1]
+            right = s & ~left
+            work = st.set_work_[left] + st.set_work_[right]
+            if work >= least:
+                continue
+            load = st.cost_[i] * (st.set_rate_[base + left] + st.set_rate_[base + right])
+            if st.kind[i] == JOIN:
+                load += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * rate
+            least = min(least, work + _weight(st, f, i, load, size))
+        st.set_work_[s] = least
+    return st.set_work_[(1 << m) - 1]
+
+
+@jit
+def flow_at(st: State, s0: int, x: float) -> None:
+    """The least rates of the program's nodes at x in scenario s0, and how far operators may shrink.
+
+    Region words: nodes of the program, then for each: kind (0 source, 1 region, 2 aggregate, 3 sum),
+    parent, position of its words, of its numbers. A node's number 0 is the factor of the selections that
+    end on it. Then follow the operators (item, node) that read what a node gives, and the positions of the
+    chains.
+    """
+    count = st.regions[0]
+    for v in range(count):
+        st.region_shrink_[v] = 1.0
+    for v in range(count):
+        kind, at, fl = st.regions[1 + 4 * v], st.regions[3 + 4 * v], st.regions[4 + 4 * v]
+        raw = 0.0
+        if kind == 0:
+            raw = st.source_rate_[s0 * st.items + st.regions[at]] * x
+        elif kind == 1:
+            raw = _set_rates(st, at, fl + 1)
+        elif kind == 2:
+            i = st.regions[at]
+            raw = min(st.limit_[i], st.selectivity_[i] * st.region_rate_[st.regions[at + 1]])
+        elif kind == 4:
+            raw = st.region_rate_[st.regions[at]]
+        else:
+            for c in range(st.regions[at + 1]):
+                raw += st.region_rate_[st.regions[at + 2 + c]]
+        st.region_rate_[v] = raw * st.region_number_[fl]
+        st.region_raw_[v] = raw
+    for v in range(count - 1, -1, -1):
+        up = st.regions[2 + 4 * v]
+        if up >= 0:
+            st.region_shrink_[v] *= st.region_shrink_[up]
+
+
+@jit
+def _chain(st: State, at: int, f: int, size: float) -> float:
+    """The least that the selections and projections right above a source ask of family f.
+
+    The first k selections, the most selective first, run there, the others above the joins; k is at
+    least the number that were written there, and such that some join can read what they leave. Words:
+    node, that number, selections, projections, readers, position of the numbers, then these items;
+    numbers: the least cost of a selection, then selectivities, the smallest first.
+    """
+    v, least_k, filters = st.regions[at], st.regions[at + 1], st.regions[at + 2]
+    projections, readers, fl = st.regions[at + 3], st.regions[at + 4], st.regions[at + 5]
+    first = at + 6
+    cost = st.region_number_[fl]
+    deferred = 1e300
+    for j in range(filters):
+        i = st.regions[first + j]
+        load = st.cost_[i] * st.region_rate_[v] / max(st.selectivity_[i], 1e-12) * st.region_shrink_[v]
+        deferred = min(deferred, _weight(st, f, i, load, size))
+    rate = st.region_raw_[v]
+    chain = 0.0
+    best = 1e300
+    for k in range(filters + 1):
+        readable = k == filters
+        for j in range(readers):
+            i = st.regions[first + filters + projections + j]
+            readable = readable or st.cost_[i] * rate <= st.largest_[i]
+        if k >= least_k and readable:
+            total = chain
+            if k < filters:
+                total += (filters - k) * deferred
+            for j in range(projections):
+                i = st.regions[first + filters + j]
+                total += _weight(st, f, i, st.cost_[i] * rate, size)
+            best = min(best, total)
+        if k < filters:
+            least = 1e300
+            for j in range(filters):
+                least = min(least, _weight(st, f, st.regions[first + j], cost * rate, size))
+            chain += least
+            rate *= st.region_number_[fl + 1 + k]
+    return best
+
+
+@jit
+def asked(st: State, f: int, size: float) -> float:
+    """The least that any logical plan asks of family f at the present rates; for f = -1, how many
+    operators larger than `size` there are at least."""
+    count = st.regions[0]
+    total = 0.0
+    for v in range(count):
+        kind, at = st.regions[1 + 4 * v], st.regions[3 + 4 * v]
+        if kind == 1:
+            total += _region(st, at, f, size)
+        elif kind == 2:
+            i = st.regions[at]
+            total += _weight(st, f, i, st.cost_[i] * st.region_rate_[st.regions[at + 1]], size)
+        elif kind == 3:
+            i = st.regions[at]
+            total += _weight(st, f, i, st.cost_[i] * st.region_raw_[v], size)
+    at = 1 + 4 * count
+    for _ in range(st.regions[at]):
+        i, v = st.regions[at + 1], st.regions[at + 2]
+        total += _weight(st, f, i, st.cost_[i] * st.region_rate_[v], size)
+        at += 2
+    at += 1
+    for _ in range(st.regions[at]):
+        total += _chain(st, st.regions[at + 1], f, size)
+        at += 1
+    return total
+
+
+@jit
+def prepare(st: State) -> int:
+    """Lists the connected sets of every region; 0 if they do not fit."""
+    end = 0
+    base = 0
+    for v in range(st.regions[0]):
+        if st.regions[1 + 4 * v] == 1:
+            at = st.regions[3 + 4 * v]
+            if base + (1 << st.regions[at]) > st.set_limit:
+                return 0
+            end = connected_sets(st, at, end, base)
+            if end < 0:
+                return 0
+            base += 1 << st.regions[at]
+    return 1
