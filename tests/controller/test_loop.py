@@ -1,27 +1,14 @@
-"""The loop over ports in memory: it settles, it moves, and no crash changes where it ends."""
+"""The loop over ports in memory: it settles, and it moves."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import pytest
 from weir_operator.api.policy import PlacementPolicySpec
-from weir_operator.controller.decision import Action, Start
-from weir_operator.controller.ports import Refused
 from weir_operator.controller.world import Fault
-from weir_placement.model.fragment import FOREVER
 
-from tests.controller.world import Crash, FakeCluster, Town, asked, loop, query, settle
-
-
-def condition(cluster: FakeCluster, name: str, kind: str) -> str:
-    found = cluster.statuses[f"default/{name}"]["conditions"]
-    return next(c["status"] for c in found if c["type"] == kind)
-
-
-def one_query() -> Town:
-    return Town({"default/q": asked(query("q"))})
+from tests.controller.world import FakeCluster, Town, asked, condition, loop, one_query, query, settle
 
 
 def test_a_query_is_planned_started_and_called_ready_only_when_it_runs() -> None:
@@ -225,129 +212,6 @@ def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
     assert cluster.running() == first
 
 
-def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
-    """The old plan goes on, also when it fails meanwhile, until it has passed the cut; the new one begins
-    when the cut is agreed, with another generation's names, and publishes only what lies behind it."""
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
-    settle(it)
-    old = set(cluster.leases)
-    last = min(old)
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
-    it.once()
-    assert set(cluster.leases) == old
-    assert condition(cluster, "q", "Reconciling") == "True"
-    key = next(k for k in cluster.processes if k[0] == last)
-    cluster.processes[key] = replace(cluster.processes[key], state="failed")
-    settle(it)
-    assert not set(cluster.leases) & old
-    assert set(cluster.forgotten) == old
-    packed = cluster.placements["default/q"].spec["plan"]
-    told = packed["told"]
-    assert packed["since"] > 0
-    assert packed["leaving"] == []
-    assert told[-1]["output"]["after"] == packed["since"]
-    assert all(
-        i["after"] == packed["since"] for spec in told for i in spec["inputs"] if i["kind"] == "source"
-    )
-    assert condition(cluster, "q", "Ready") == "True"
-
-
-def test_an_edit_of_a_plan_that_never_ran_starts_from_the_beginning() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
-    it.once()
-    cluster.processes.clear()
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
-    settle(it)
-    packed = cluster.placements["default/q"].spec["plan"]
-    assert (packed["since"], packed["leaving"]) == (0, [])
-    assert len(cluster.running()) == len(packed["told"])
-
-
-def test_a_second_edit_waits_until_the_first_is_through() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
-    settle(it)
-    cuts = []
-    for k in (2, 3):
-        town.queries["default/q"] = asked(query("q", f"s.k = {k}"))
-        for _ in range(2):
-            it.once()
-    while cluster.placements["default/q"].spec["revision"] < 3:
-        cuts.append(cluster.placements["default/q"].spec["plan"]["since"])
-        it.once()
-    settle(it)
-    packed = cluster.placements["default/q"].spec["plan"]
-    first = next(cut for cut in cuts if cut)
-    assert packed["since"] > first > 0
-    assert "s.k = 3" in {op.get("predicate") for op in packed["placed"]["query"]["operators"]}
-    assert len(cluster.processes) == len(packed["told"])
-
-
-def test_an_edit_while_suspended_goes_through_the_cut_when_it_is_resumed() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
-    settle(it)
-    old = set(cluster.leases)
-    town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
-    settle(it)
-    town.queries["default/q"] = asked(query("q", "s.k = 2"), suspended=True)
-    settle(it)
-    assert not cluster.processes
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
-    settle(it)
-    assert cluster.placements["default/q"].spec["plan"]["since"] > 0
-    assert not set(cluster.leases) & old
-    assert all(cluster.writers[name] == [1, 2] for name in old), "the old plan ran once more, up to the cut"
-
-
-def test_an_edit_after_the_end_of_a_finite_input_adds_nothing() -> None:
-    """All rows were the old plan's: the new one begins behind the last."""
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
-    settle(it)
-    for key, process in cluster.processes.items():
-        cluster.processes[key] = replace(process, state="finished")
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
-    settle(it)
-    assert cluster.placements["default/q"].spec["plan"]["since"] == FOREVER
-
-
-def story(crash_at: int | None) -> FakeCluster:
-    """Start, edit, cordon; with a crash the controller is built anew and goes on."""
-    cluster, town = FakeCluster(crash_at=crash_at), one_query()
-
-    def run() -> None:
-        while True:
-            try:
-                return settle(loop(town, cluster))
-            except Crash:
-                cluster.crash_at = None
-
-    run()
-    town.queries["default/q"] = asked(query("q", "s.k = 3"))
-    run()
-    town.leaving = frozenset(cluster.running().values())
-    run()
-    return cluster
-
-
-UNDISTURBED = story(None)
-
-
-@pytest.mark.parametrize("crash_at", range(1, UNDISTURBED.writes + 1))
-def test_killed_after_any_write_it_ends_in_the_same_place(crash_at: int) -> None:
-    undisturbed, crashed = UNDISTURBED, story(crash_at)
-    assert crashed.running() == undisturbed.running()
-    assert set(crashed.leases) == set(undisturbed.leases)
-    assert crashed.placements.keys() == undisturbed.placements.keys()
-    for epochs in crashed.writers.values():
-        assert epochs == sorted(set(epochs)), "an epoch wrote twice, or after a later one"
-    states = {p.fragment: p.state for p in crashed.processes.values()}
-    assert set(states.values()) == {"running"}
-
-
 def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
     cluster = FakeCluster()
     it = loop(one_query(), cluster)
@@ -365,27 +229,6 @@ def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
     writes = cluster.writes
     it.once()
     assert cluster.writes == writes
-
-
-def test_a_start_that_is_refused_is_told_once_for_each_reason() -> None:
-    cluster = FakeCluster()
-    it = loop(one_query(), cluster)
-    applied = cluster.apply
-
-    def refuse(action: Action) -> None:
-        if isinstance(action, Start):
-            raise Refused("exceeded quota")
-        applied(action)
-
-    cluster.apply = refuse  # type: ignore[method-assign]
-    for _ in range(3):
-        it.once()
-    told = [e for e in cluster.events if e.reason == "StartRefused"]
-    assert len(told) == len({e.message for e in told}) >= 1
-    assert all("exceeded quota" in e.message and e.warning for e in told)
-    cluster.apply = applied  # type: ignore[method-assign]
-    settle(it)
-    assert condition(cluster, "q", "Ready") == "True"
 
 
 def test_writes_at_the_same_time_end_in_the_same_place() -> None:

@@ -9,24 +9,20 @@ from typing import TYPE_CHECKING, NoReturn
 from weir_placement.model.expressions import (
     Expression,
     ExpressionError,
-    conjunction,
     item_type,
     place_of,
     source_types,
     write,
 )
-from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.operators import Item, Operator
 from weir_placement.model.streams import Stream
-from weir_placement.model.windows import contradicts, tighten
 from weir_placement.rewrite.estimates import (
     CostDefaults,
-    distinct_values,
-    equality,
     filter_selectivity,
 )
 from weir_placement.rewrite.grouping import Grouping, group
+from weir_placement.rewrite.joining import Condition, join
 from weir_placement.rewrite.statement import Select, SelectItem, Statement
-from weir_placement.rewrite.time_ranges import Limits, merge, time_limits, windows_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -55,15 +51,6 @@ class Branch:
     def renamed(self, items: list[Item]) -> Operator:
         """The projection with other items."""
         return replace(self.operators[-1], items=tuple(items))
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """A conjunct of ON or WHERE."""
-
-    written: Expression
-    aliases: frozenset[str]
-    node: Node
 
 
 class BranchBuilder:
@@ -98,7 +85,7 @@ class BranchBuilder:
             ExpressionError: see `query_from_sql`.
         """
         conditions = [self._condition(node) for node in self.select.conditions]
-        operators, filters = self._joins(conditions)
+        operators, filters = join(self, conditions)
         top = operators[-1].id if operators else self.order[0]
         for condition in filters:
             operators.append(self._filter(condition.written, top, self.distinct))
@@ -134,111 +121,15 @@ class BranchBuilder:
                 table.set("this", self._rename[table.name.lower()])
         return copy
 
-    def _condition(self, node: Node) -> _Condition:
+    def _condition(self, node: Node) -> Condition:
         written = write_in(self, node, self.types)
         if written.type not in ("BOOLEAN", "NULL"):
             self.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
-        return _Condition(written, frozenset(c.partition(".")[0] for c in written.columns), node)
+        return Condition(written, frozenset(c.partition(".")[0] for c in written.columns), node)
 
     def refuse(self, node: Node, message: str) -> NoReturn:
         """Raise the error at a node."""
         raise ExpressionError(message, self.statement.text, place_of(node))
-
-    def _refuse_table(self, alias: str, message: str) -> NoReturn:
-        raise ExpressionError(message, self.statement.text, self.written_alias[alias].offset)
-
-    def _joins(self, conditions: list[_Condition]) -> tuple[list[Operator], list[_Condition]]:
-        filters: list[_Condition] = []
-        pairs: list[_Condition] = []
-        limits: list[Limits] = []
-        for condition in conditions:
-            found = time_limits(condition.written.text, self.times) if len(condition.aliases) == 2 else None
-            if len(condition.aliases) < 2:
-                filters.append(condition)
-            elif found is not None:
-                limits.append(found)
-            else:
-                pairs.append(condition)
-        merged = merge(limits)
-        if contradicts(tighten(merged)):
-            raise ExpressionError(
-                "the time conditions contradict each other: no rows could ever join", self.statement.text, 0
-            )
-        windows, unlimited = windows_of(merged, self.order)
-        for a, b in unlimited:
-            self._refuse_table(
-                b,
-                f"{a} and {b} are limited in time on one side only, so rows would be kept for ever; "
-                f"write {self._example(a, b)}",
-            )
-        return self._join_tree(pairs, windows), filters
-
-    def _example(self, a: str, b: str) -> str:
-        times = {alias: f"{alias}.{self.streams[alias].event_time or 'ts'}" for alias in (a, b)}
-        return f"{times[b]} BETWEEN {times[a]} - INTERVAL 5 MINUTES AND {times[a]} + INTERVAL 5 MINUTES"
-
-    def _join_tree(self, pairs: list[_Condition], windows: list[Window]) -> list[Operator]:
-        """Left-deep in the order of FROM; a stream that has no condition with those before it waits."""
-        operators: list[Operator] = []
-        seen, waiting, top = [self.order[0]], self.order[1:], self.order[0]
-        left = list(pairs)
-        while waiting:
-            alias = next((a for a in waiting if self._connected(a, seen, left, windows)), "")
-            if not alias:
-                self._refuse_unconnected(waiting[0], seen, left, windows)
-            waiting.remove(alias)
-            here = [w for w in windows if alias in (w.left, w.right) and {w.left, w.right} <= {alias, *seen}]
-            seen.append(alias)
-            on = [c for c in left if c.aliases <= set(seen)]
-            left = [c for c in left if c not in on]
-            operators.append(self._join(top, alias, [c.written for c in on], here))
-            top = operators[-1].id
-        return operators
-
-    @staticmethod
-    def _connected(alias: str, seen: list[str], pairs: list[_Condition], windows: list[Window]) -> bool:
-        near = any({w.left, w.right} - {alias} <= set(seen) for w in windows if alias in (w.left, w.right))
-        return near and any(_joins(c, alias, set(seen)) for c in pairs)
-
-    def _refuse_unconnected(
-        self, alias: str, seen: list[str], pairs: list[_Condition], windows: list[Window]
-    ) -> NoReturn:
-        others = " or ".join(seen)
-        if not any(alias in (w.left, w.right) for w in windows):
-            self._refuse_table(
-                alias,
-                f"the join of {alias} has no time window, so its rows would be kept for ever; "
-                f"write {self._example(seen[0], alias)}",
-            )
-        self._refuse_table(
-            alias,
-            f"the join of {alias} with {others} needs an equality and a time window between them, "
-            f"such as {seen[0]}.key = {alias}.key AND {self._example(seen[0], alias)}",
-        )
-
-    def _join(self, top: str, alias: str, on: list[Expression], windows: list[Window]) -> Operator:
-        selectivity = 1.0
-        for condition in on:
-            both = equality(condition.text)
-            if both is None:
-                selectivity *= filter_selectivity(condition.text, self.distinct)
-            else:
-                selectivity /= max(distinct_values(c, self.distinct) for c in both)
-        columns = {c for condition in on for c in condition.columns}
-        return Operator(
-            self.ids.new("j"),
-            "join",
-            (top, alias),
-            columns=tuple(sorted(columns)),
-            on=conjunction(c.text for c in on),
-            windows=tuple(windows),
-            selectivity=selectivity,
-            cost=self.costs.join,
-            cost_pair=self.costs.join_pair,
-            cost_out=self.costs.join_out,
-            row_overhead=self.costs.row_overhead,
-            delay=max(s.delay for s in self.streams.values()),
-        )
 
     def _filter(self, written: Expression, top: str, distinct: Mapping[str, float]) -> Operator:
         return Operator(
@@ -320,20 +211,6 @@ class BranchBuilder:
 def write_in(builder: BranchBuilder, node: Node, types: Mapping[str, str]) -> Expression:
     """A node of the statement as a checked expression."""
     return write(builder.rename(node), builder.statement.text, types)
-
-
-def _joins(condition: _Condition, alias: str, seen: set[str]) -> bool:
-    """Whether a condition is an equality between `alias` and streams of `seen`."""
-    from weir_placement.model.expressions import columns_of, parse_tree
-
-    node = parse_tree(condition.written.text)
-    if type(node).__name__ != "EQ" or not condition.aliases <= seen | {alias}:
-        return False
-    sides = []
-    for side in (node.this, node.expression):
-        columns = columns_of(write(side, condition.written.text, None).text)
-        sides.append({c.partition(".")[0] for c in columns})
-    return {alias} in sides and all(sides) and any(side <= seen for side in sides)
 
 
 def _has_aggregate(node: Node) -> bool:

@@ -1,0 +1,162 @@
+"""The joins of one SELECT: left-deep in the order of FROM, each with an equality and a time window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from weir_placement.model.expressions import (
+    Expression,
+    ExpressionError,
+    columns_of,
+    conjunction,
+    parse_tree,
+    write,
+)
+from weir_placement.model.operators import Operator, Window
+from weir_placement.model.windows import contradicts, tighten
+from weir_placement.rewrite.estimates import distinct_values, equality, filter_selectivity
+from weir_placement.rewrite.time_ranges import Limits, merge, time_limits, windows_of
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression as Node
+
+    from weir_placement.rewrite.branch import BranchBuilder
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A conjunct of ON or WHERE."""
+
+    written: Expression
+    aliases: frozenset[str]
+    node: Node
+
+
+def join(builder: BranchBuilder, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
+    """The joins, and the conditions that are none of theirs.
+
+    Raises:
+        ExpressionError: a stream without an equality or a time window, or windows that contradict each other.
+    """
+    return _Joining(builder).all(conditions)
+
+
+class _Joining:
+    def __init__(self, builder: BranchBuilder) -> None:
+        self._builder = builder
+        self._order = builder.order
+
+    def all(self, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
+        """The joins that conditions over several streams ask for, and the other conditions."""
+        filters: list[Condition] = []
+        pairs: list[Condition] = []
+        limits: list[Limits] = []
+        for condition in conditions:
+            two = len(condition.aliases) == 2
+            found = time_limits(condition.written.text, self._builder.times) if two else None
+            if len(condition.aliases) < 2:
+                filters.append(condition)
+            elif found is not None:
+                limits.append(found)
+            else:
+                pairs.append(condition)
+        merged = merge(limits)
+        if contradicts(tighten(merged)):
+            raise ExpressionError(
+                "the time conditions contradict each other: no rows could ever join",
+                self._builder.statement.text,
+                0,
+            )
+        windows, unlimited = windows_of(merged, self._order)
+        for a, b in unlimited:
+            self._refuse_table(
+                b,
+                f"{a} and {b} are limited in time on one side only, so rows would be kept for ever; "
+                f"write {self._example(a, b)}",
+            )
+        return self._join_tree(pairs, windows), filters
+
+    def _example(self, a: str, b: str) -> str:
+        times = {alias: f"{alias}.{self._builder.streams[alias].event_time or 'ts'}" for alias in (a, b)}
+        return f"{times[b]} BETWEEN {times[a]} - INTERVAL 5 MINUTES AND {times[a]} + INTERVAL 5 MINUTES"
+
+    def _join_tree(self, pairs: list[Condition], windows: list[Window]) -> list[Operator]:
+        """Left-deep in the order of FROM; a stream that has no condition with those before it waits."""
+        operators: list[Operator] = []
+        seen, waiting, top = [self._order[0]], self._order[1:], self._order[0]
+        left = list(pairs)
+        while waiting:
+            alias = next((a for a in waiting if self._connected(a, seen, left, windows)), "")
+            if not alias:
+                self._refuse_unconnected(waiting[0], seen, left, windows)
+            waiting.remove(alias)
+            here = [w for w in windows if alias in (w.left, w.right) and {w.left, w.right} <= {alias, *seen}]
+            seen.append(alias)
+            on = [c for c in left if c.aliases <= set(seen)]
+            left = [c for c in left if c not in on]
+            operators.append(self._join(top, alias, [c.written for c in on], here))
+            top = operators[-1].id
+        return operators
+
+    @staticmethod
+    def _connected(alias: str, seen: list[str], pairs: list[Condition], windows: list[Window]) -> bool:
+        near = any({w.left, w.right} - {alias} <= set(seen) for w in windows if alias in (w.left, w.right))
+        return near and any(_is_equality(c, alias, set(seen)) for c in pairs)
+
+    def _refuse_unconnected(
+        self, alias: str, seen: list[str], pairs: list[Condition], windows: list[Window]
+    ) -> NoReturn:
+        others = " or ".join(seen)
+        if not any(alias in (w.left, w.right) for w in windows):
+            self._refuse_table(
+                alias,
+                f"the join of {alias} has no time window, so its rows would be kept for ever; "
+                f"write {self._example(seen[0], alias)}",
+            )
+        self._refuse_table(
+            alias,
+            f"the join of {alias} with {others} needs an equality and a time window between them, "
+            f"such as {seen[0]}.key = {alias}.key AND {self._example(seen[0], alias)}",
+        )
+
+    def _join(self, top: str, alias: str, on: list[Expression], windows: list[Window]) -> Operator:
+        selectivity = 1.0
+        for condition in on:
+            both = equality(condition.text)
+            if both is None:
+                selectivity *= filter_selectivity(condition.text, self._builder.distinct)
+            else:
+                selectivity /= max(distinct_values(c, self._builder.distinct) for c in both)
+        columns = {c for condition in on for c in condition.columns}
+        return Operator(
+            self._builder.ids.new("j"),
+            "join",
+            (top, alias),
+            columns=tuple(sorted(columns)),
+            on=conjunction(c.text for c in on),
+            windows=tuple(windows),
+            selectivity=selectivity,
+            cost=self._builder.costs.join,
+            cost_pair=self._builder.costs.join_pair,
+            cost_out=self._builder.costs.join_out,
+            row_overhead=self._builder.costs.row_overhead,
+            delay=max(s.delay for s in self._builder.streams.values()),
+        )
+
+    def _refuse_table(self, alias: str, message: str) -> NoReturn:
+        raise ExpressionError(
+            message, self._builder.statement.text, self._builder.written_alias[alias].offset
+        )
+
+
+def _is_equality(condition: Condition, alias: str, seen: set[str]) -> bool:
+    """Whether a condition is an equality between `alias` and streams of `seen`."""
+    node = parse_tree(condition.written.text)
+    if type(node).__name__ != "EQ" or not condition.aliases <= seen | {alias}:
+        return False
+    sides = []
+    for side in (node.this, node.expression):
+        columns = columns_of(write(side, condition.written.text, None).text)
+        sides.append({c.partition(".")[0] for c in columns})
+    return {alias} in sides and all(sides) and any(side <= seen for side in sides)

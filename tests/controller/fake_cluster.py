@@ -1,0 +1,188 @@
+"""A cluster in memory, whose processes do what docs/runtime.md promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from weir_operator.controller.decision import (
+    Action,
+    Ask,
+    DeletePlacement,
+    Event,
+    Forget,
+    HandOver,
+    Protect,
+    Start,
+    Stop,
+    WritePlacement,
+    WriteStatus,
+)
+from weir_operator.controller.ports import Observed
+from weir_operator.controller.snapshot import Lease, Process
+from weir_placement.model.fragment import Change
+
+
+class Crash(Exception):
+    """The controller is killed here."""
+
+
+@dataclass
+class FakeCluster:
+    """Processes that do what docs/runtime.md promises, one step with each look; `crash_at` counts writes."""
+
+    time: float = 1000.0
+    processes: dict[tuple[str, int], Process] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
+    placements: dict[str, WritePlacement] = field(default_factory=dict)
+    statuses: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    writers: dict[str, list[int]] = field(default_factory=dict)  # epochs that held each lease, in order
+    dead_nodes: frozenset[str] = frozenset()
+    slow_nodes: frozenset[str] = frozenset()  # a standby there goes on warming up
+    full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
+    protected: set[str] = field(default_factory=set)
+    crash_at: int | None = None
+    writes: int = 0
+    log: list[str] = field(default_factory=list)
+
+    def observe(self) -> Observed:
+        self.time += 1.0
+        for key in sorted(self.processes):
+            self._live(key)
+        objects = tuple(self._placement(q, p) for q, p in self.placements.items()) + tuple(
+            {"kind": "Query", "metadata": {"name": n.split("/")[1]}, "status": s}
+            for n, s in self.statuses.items()
+        )
+        return Observed(
+            objects, tuple(self.processes.values()), dict(self.leases), protected=frozenset(self.protected)
+        )
+
+    def _placement(self, query: str, written: WritePlacement) -> dict[str, Any]:
+        namespace, name = query.split("/")
+        return {
+            "kind": "Placement",
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": written.spec,
+            "status": written.status,
+        }
+
+    def _live(self, key: tuple[str, int]) -> None:
+        process = self.processes[key]
+        lease = self.leases.get(process.fragment)
+        if process.node in self.dead_nodes:
+            self.processes[key] = replace(process, state="lost")
+            return
+        if process.state in ("stopped", "failed", "finished"):
+            return
+        if process.state == "pending":
+            if process.terminating:
+                self.processes[key] = replace(process, state="stopped")
+            elif process.wanted_node not in self.full_nodes:
+                self.processes[key] = replace(
+                    process, state="starting", node=process.wanted_node, no_room=False
+                )
+            return
+        mine = lease is not None and lease.epoch == process.epoch and not lease.released
+        if mine and lease and (process.terminating or (lease.handover or 0) > process.epoch):
+            self.leases[process.fragment] = replace(lease, released=True)
+            self.processes[key] = replace(process, state="stopped")
+        elif mine and lease and process.state == "running":
+            self.leases[process.fragment] = replace(lease, renewed=self.time, change=self._change(lease))
+        elif process.terminating:
+            self.processes[key] = replace(process, state="stopped")
+        else:
+            self._take_over(key, process, lease)
+
+    def _change(self, lease: Lease) -> Change | None:
+        """Agrees to a cut two looks ahead, and passes it then."""
+        change, now = lease.change, round(self.time * 1e6)
+        if change is None or change.passed:
+            return change
+        if change.time is None:
+            return replace(change, time=now + 1_500_000)
+        return replace(change, passed=now >= change.time)
+
+    def _take_over(self, key: tuple[str, int], process: Process, lease: Lease | None) -> None:
+        standby = process.message == "standby"
+        if process.state == "starting" and standby:
+            ready = process.node not in self.slow_nodes
+            self.processes[key] = replace(process, state="standby") if ready else process
+            return
+        invited = lease is None if not standby else lease is not None and lease.handover == process.epoch
+        again = lease is not None and lease.epoch == process.epoch
+        free = lease is None or lease.released or lease.expired(self.time)
+        if again or (invited and free):  # `again`: its own earlier life is dead
+            change = lease.change if lease else None
+            self.leases[process.fragment] = Lease(
+                process.fragment, process.epoch, "me", self.time, 10.0, change=change
+            )
+            self.writers.setdefault(process.fragment, []).append(process.epoch)
+            self.processes[key] = replace(process, state="running")
+
+    def _write(self, what: str) -> None:
+        self.log.append(what)
+        self.writes += 1
+        if self.crash_at is not None and self.writes == self.crash_at:
+            raise Crash(what)
+
+    def apply(self, action: Action) -> None:
+        if isinstance(action, Start):
+            key = (action.spec.name, action.spec.epoch)
+            old = self.processes.get(key)
+            if old is None or old.state == "failed":
+                full = action.spec.node in self.full_nodes
+                self.processes[key] = Process(
+                    *key,
+                    node="" if full else action.spec.node,
+                    wanted_node=action.spec.node,
+                    state="pending" if full else "starting",
+                    no_room=full,
+                    since=self.time,
+                    build=action.build,
+                    message="standby" if action.spec.standby else "",
+                )
+        elif isinstance(action, HandOver):
+            lease = self.leases.get(action.fragment)
+            free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True)
+            self.leases[action.fragment] = replace(lease, handover=action.epoch) if lease else free
+        elif isinstance(action, Ask):
+            lease = self.leases[action.fragment]
+            if lease.change is None:
+                self.leases[action.fragment] = replace(lease, change=Change(action.lead))
+        elif isinstance(action, Stop):
+            key = (action.fragment, action.epoch)
+            process = self.processes.get(key)
+            if process and process.state in ("stopped", "failed", "finished"):
+                del self.processes[key]
+            elif process:
+                self.processes[key] = replace(process, terminating=True)
+        elif isinstance(action, Forget):
+            self.leases.pop(action.fragment, None)
+            self.forgotten.append(action.fragment)
+        elif isinstance(action, Protect):
+            (self.protected.add if action.wanted else self.protected.discard)(action.fragment)
+        self._write(type(action).__name__)
+
+    def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
+        if isinstance(placement, DeletePlacement):
+            self.placements.pop(placement.query, None)
+        else:
+            old = self.placements.get(placement.query)
+            asked_for = {k: old.spec[k] for k in ("approved", "pinned") if old and k in old.spec}
+            self.placements[placement.query] = replace(placement, spec={**placement.spec, **asked_for})
+        self._write(type(placement).__name__)
+
+    def write_status(self, status: WriteStatus) -> None:
+        self.statuses[f"{status.namespace}/{status.name}"] = status.status
+        self._write("WriteStatus")
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self._write("Event")
+
+    def running(self) -> dict[str, str]:
+        """Operator at the end of each running fragment -> node."""
+        return {p.fragment.rsplit("-", 1)[0]: p.node for p in self.processes.values() if p.state == "running"}

@@ -1,0 +1,42 @@
+"""The controller is killed after each of its writes: where it ends does not change."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.controller.fake_cluster import Crash, FakeCluster
+from tests.controller.world import asked, loop, one_query, query, settle
+
+
+def story(crash_at: int | None) -> FakeCluster:
+    """Start, edit, cordon; with a crash the controller is built anew and goes on."""
+    cluster, town = FakeCluster(crash_at=crash_at), one_query()
+
+    def run() -> None:
+        while True:
+            try:
+                return settle(loop(town, cluster))
+            except Crash:
+                cluster.crash_at = None
+
+    run()
+    town.queries["default/q"] = asked(query("q", "s.k = 3"))
+    run()
+    town.leaving = frozenset(cluster.running().values())
+    run()
+    return cluster
+
+
+UNDISTURBED = story(None)
+
+
+@pytest.mark.parametrize("crash_at", range(1, UNDISTURBED.writes + 1))
+def test_killed_after_any_write_it_ends_in_the_same_place(crash_at: int) -> None:
+    undisturbed, crashed = UNDISTURBED, story(crash_at)
+    assert crashed.running() == undisturbed.running()
+    assert set(crashed.leases) == set(undisturbed.leases)
+    assert crashed.placements.keys() == undisturbed.placements.keys()
+    for epochs in crashed.writers.values():
+        assert epochs == sorted(set(epochs)), "an epoch wrote twice, or after a later one"
+    states = {p.fragment: p.state for p in crashed.processes.values()}
+    assert set(states.values()) == {"running"}
