@@ -56,13 +56,15 @@ class Layout:
 
 @dataclass(frozen=True)
 class Knobs:
-    """How the processes of a query run; none of it changes the rows."""
+    """How the processes of a query run; none of it changes the rows. `executors`, `cores` and `heap_mb` as
+    in `FragmentSpec`."""
 
     trigger_ms: int = 200
     max_batches: int = 64
     cores: int = 1
     heap_mb: int = 512
     lease_seconds: float = 10.0
+    executors: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def cut(
                 cores=ends.knobs.cores,
                 heap_mb=ends.knobs.heap_mb,
                 lease_seconds=ends.knobs.lease_seconds,
+                executors=ends.knobs.executors,
             )
         )
     return tuple(specs)

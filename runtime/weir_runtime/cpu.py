@@ -1,11 +1,22 @@
-"""CPU time of a process and everything that it started, from /proc."""
+"""CPU time of processes and everything that they started, from /proc; of executors, by files."""
 
 from __future__ import annotations
 
 import os
+import socket
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_runtime.names import write_whole
+
 TICKS = os.sysconf("SC_CLK_TCK")
+PERIOD = 1.0
+"""[s] An executor writes no oftener."""
+
+_PARENT, _USER, _SYSTEM, _ENDED_USER, _ENDED_SYSTEM, _START = 1, 11, 12, 13, 14, 19
 
 
 class CpuMeter:
@@ -18,15 +29,51 @@ class CpuMeter:
 
     def seconds(self) -> float:
         """All that was seen so far."""
-        waiting = [self._pid]
-        while waiting:
-            process = waiting.pop()
-            try:
-                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-                for thread in Path(f"/proc/{process}/task").iterdir():
-                    waiting += map(int, (thread / "children").read_text().split())
-            except OSError:
-                continue  # it ended while we looked
-            start, user, system = int(fields[19]), int(fields[11]), int(fields[12])
-            self._used[process, start] = (user + system) / TICKS
+        for process, fields in _tree(self._pid):
+            self._used[process, fields[_START]] = (fields[_USER] + fields[_SYSTEM]) / TICKS
         return sum(self._used.values())
+
+
+def executor_folder(spec: FragmentSpec) -> Path | None:
+    """Where the executors of an epoch write what they have used; None without executors."""
+    return Path(spec.checkpoint) / "cpu" / f"e{spec.epoch}" if spec.executors else None
+
+
+def report(folder: Path) -> None:
+    """From a Python worker of an executor: what its JVM and all below it have used, into a file of its own.
+
+    The workers come and go, so nothing is remembered here: those that have ended are counted by whoever
+    waited for them.
+    """
+    jvm = _fields(os.getppid())[_PARENT]
+    file = folder / f"{socket.gethostname()}-{jvm}"
+    if file.exists() and time.time() - file.stat().st_mtime < PERIOD:
+        return
+    parts = (_USER, _SYSTEM, _ENDED_USER, _ENDED_SYSTEM)
+    used = sum(fields[part] for _, fields in _tree(jvm) for part in parts)
+    write_whole(file, str(used / TICKS))
+
+
+def reported(folder: Path) -> float:
+    """[s] What all executors of an epoch have written, those that are no more included."""
+    files = folder.iterdir() if folder.exists() else ()
+    return sum(float(file.read_text()) for file in files if not file.name.startswith("."))
+
+
+def _tree(pid: int) -> Iterator[tuple[int, list[int]]]:
+    """A process and its descendants with the numbers of /proc/PID/stat after the state."""
+    waiting = [pid]
+    while waiting:
+        process = waiting.pop()
+        try:
+            fields = _fields(process)
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                waiting += map(int, (thread / "children").read_text().split())
+        except OSError:
+            continue  # it ended while we looked
+        yield process, fields
+
+
+def _fields(pid: int) -> list[int]:
+    """From the state on, which is put as 0."""
+    return [0, *map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1:])]

@@ -14,6 +14,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
 
 from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.compiler import Flow, exchange_flow, source_flow
+from weir_runtime.cpu import executor_folder
 from weir_runtime.logs.exchange_log import ExchangeLog
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
@@ -87,7 +88,7 @@ def _need(options: dict[str, Any], name: str, path: str) -> Any:
 
 
 def stream_frame(
-    spark: SparkSession, item: OpenInput, inputs: int, control: Control, most: int, shift_ms: int
+    spark: SparkSession, item: OpenInput, spec: FragmentSpec, control: Control, shift_ms: int
 ) -> DataFrame:
     """The input's rows as a stream; its markers are gone, they have moved the watermark."""
     frame = (
@@ -95,9 +96,10 @@ def stream_frame(
         .schema(from_arrow_schema(frame_schema(item.log.schema)))
         .option("log", pickle.dumps(item.log).hex())
         .option("input", item.spec.name)
-        .option("inputs", str(inputs))
+        .option("inputs", str(len(spec.inputs)))
         .option("control", str(control.folder))
-        .option("most", str(most))
+        .option("most", str(spec.max_batches))
+        .option("cpu", str(executor_folder(spec) or ""))
         .load()
     )
     return frame.withWatermark(CLOCK, f"{shift_ms} milliseconds").where(f"{CLOCK} IS NULL")

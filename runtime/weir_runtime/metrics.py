@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from weir_placement.model.fragment import FragmentSpec
 
-from weir_runtime.cpu import CpuMeter
+from weir_runtime.cpu import CpuMeter, executor_folder, reported
 
 SPAN = 60.0
 """[s] over which selectivity and cost are averaged."""
@@ -31,7 +31,9 @@ class Metrics:
         self.rows_in = counter("weir_rows_in", "Rows into an operator", "operator")
         self.rows_out = counter("weir_rows_out", "Rows out of an operator", "operator")
         self.selectivity = gauge("weir_selectivity", "Rows out a row in, last minute", "operator")
-        self.cpu_seconds = gauge("weir_cpu_seconds_total", "CPU seconds of the process tree")
+        self.cpu_seconds = gauge(
+            "weir_cpu_seconds_total", "CPU seconds of the process tree and of the executors"
+        )
         self.cpu_row = gauge("weir_cpu_us_per_row", "CPU-microseconds a row in, last minute", "operator")
         self.state_rows = gauge("weir_state_rows", "Rows in state", "operator")
         self.state_bytes = gauge("weir_state_bytes", "Bytes in state", "operator")
@@ -70,8 +72,9 @@ class Metrics:
         self.link.labels(**self.of(name)).set(seconds)
 
     def measure_cpu(self) -> float:
-        """CPU seconds of this process, the JVM and the workers."""
-        seconds = self._cpu.seconds()
+        """CPU seconds of this process, the JVM and the workers, and of the executors."""
+        folder = executor_folder(self._spec)
+        seconds = self._cpu.seconds() + (reported(folder) if folder else 0.0)
         self.cpu_seconds.labels(**self._labels).set(seconds)
         return seconds
 

@@ -52,7 +52,7 @@ def build_plan(
         raise FragmentError("fragment.operators: empty, but there are several inputs to combine")
 
     def frame_of(item: OpenInput, shift: int) -> DataFrame:
-        return stream_frame(spark, item, len(inputs), control, spec.max_batches, shift)
+        return stream_frame(spark, item, spec, control, shift)
 
     compiled = _compile(spec.operators, inputs, lambda item: frame_of(item, shift_ms or 0))
     shift = -(-clock_shift(spec.operators, compiled.aggregated) // 1000)
@@ -108,5 +108,5 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
         "columns": dataclasses.asdict(spec.output)["columns"],
         "after": spec.output.after,
     }
-    parts = [operators, streams, output, spec.cores, pyspark.__version__, 1]
+    parts = [operators, streams, output, spec.partitions, pyspark.__version__, 1]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]

@@ -15,6 +15,7 @@ from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.lease import Lease, holder_name, owns
@@ -25,7 +26,6 @@ from weir_runtime.names import END, PLAUSIBLE
 from weir_runtime.plan import Plan, build_plan, plan_hash
 from weir_runtime.progress import Progress
 from weir_runtime.publish import ExchangeWriter, Fenced
-from weir_runtime.session import start_session
 from weir_runtime.sinks import Sink, make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
@@ -64,6 +64,7 @@ class Fragment:
         self._port = 0
         self._fenced = threading.Event()
         self._share: Share | None = None  # of a fragment that delivers
+        self._executors: Executors | None = None
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
@@ -81,6 +82,9 @@ class Fragment:
         except Exception as error:
             self.status.say(phase="failed", error=f"{type(error).__name__}: {error}")
             raise
+        finally:
+            if self._executors:
+                self._executors.close()
 
     def execute(self, spark: SparkSession | None = None) -> int:
         """Runs to the end, in a session of its own unless given one; the exit code.
@@ -91,7 +95,8 @@ class Fragment:
         if spec.output.kind == "exchange" and (Path(spec.output.uri) / END).exists():
             self.status.say(phase="finished")
             return 0
-        spark = spark or start_session(spec.cores, spec.heap_mb, f"{spec.name}-e{spec.epoch}")
+        if spark is None:
+            spark, self._executors = open_session(spec)
         spark.dataSource.register(WeirSource)
         inputs = self._open_inputs()
         name = plan_hash(spec, inputs)
@@ -144,8 +149,13 @@ class Fragment:
         reach("before-acquire")
         spec = self.spec
 
+        left_in_order = False
+
         def taken() -> bool:
+            nonlocal left_in_order
+            before = self.lease.read()
             if self.lease.acquire(spec.epoch, self.holder, spec.lease_seconds):
+                left_in_order = before is None or before.released
                 return True
             record = self.lease.read()
             if record is not None and record.epoch > spec.epoch:
@@ -153,6 +163,8 @@ class Fragment:
             return False
 
         self._await(taken)
+        if self._executors:
+            self._executors.end_others(wait=not left_in_order)
         reach("after-acquire")
 
     def _fence(self) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
@@ -28,6 +29,8 @@ CHECKPOINT_FILES = (
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.ui.killEnabled": "false",
+    "spark.authenticate": "true",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.adaptive.enabled": "false",
@@ -105,19 +108,31 @@ QUICK = "-XX:TieredStopAtLevel=1"
 its rows cost a third more in the long run (docs/runtime.md, "Starting")."""
 
 
-def start_session(cores: int = 1, heap_mb: int = 512, app: str = "weir") -> SparkSession:
-    """The process's session, with one shuffle partition a core. Raises RuntimeError without a JVM."""
+def start_session(
+    cores: int = 1,
+    heap_mb: int = 512,
+    app: str = "weir",
+    partitions: int = 0,
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The process's session, with one shuffle partition a core unless told otherwise. `settings` go before
+    SETTINGS; without a master among them this process does the work. Raises RuntimeError without a JVM."""
+    given = {
+        "spark.master": f"local[{cores}]",
+        **(settings or {}),
+        **json.loads(os.environ.get(CONF) or "{}"),
+    }
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LOCAL_IP", given.get("spark.driver.host", "127.0.0.1"))
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         port, secret = _start_gateway(heap_mb, (QUICK,) if cores == 1 else ())
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
-    for key, value in {**SETTINGS, **json.loads(os.environ.get(CONF) or "{}")}.items():
+    builder = SparkSession.builder.appName(app)
+    for key, value in {**SETTINGS, **given}.items():
         builder = builder.config(key, value)
-    session = builder.config("spark.sql.shuffle.partitions", str(cores)).getOrCreate()
+    session = builder.config("spark.sql.shuffle.partitions", str(partitions or cores)).getOrCreate()
     session.sparkContext.setLogLevel(os.environ.get("WEIR_SPARK_LOG", "ERROR"))
     _forget_hadoop_defaults(session)
     return session
@@ -176,6 +191,13 @@ def _start_gateway(heap_mb: int, options: tuple[str, ...]) -> tuple[int, str]:
 
 _jvm: list[subprocess.Popen[bytes]] = []
 """The started JVM: its standard input must stay open, it ends at the end of that."""
+
+
+def kill_jvm() -> None:
+    """Ends the session at once, without Spark's own shutdown. No other can be started after it."""
+    for process in _jvm:
+        process.kill()
+        process.wait()
 
 
 def _die_with_parent() -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from weir_runtime.cpu import report
 from weir_runtime.logs.log import Log
 
 CLOCK = "_clock"
@@ -47,7 +48,10 @@ class Control:
 
 class WeirSource(DataSource):
     """`spark.readStream.format("weir")` with options `log` (a pickled Log, hexadecimal), `input`
-    (its name), `inputs` (how many the fragment has), `control` and `most` (batches at once)."""
+    (its name), `inputs` (how many the fragment has), `control`, `most` (batches at once) and `cpu` (where
+    executors write what they have used; empty without any).
+
+    Offsets are worked out beside the driver, which `control` needs; rows are read wherever a task runs."""
 
     @classmethod
     def name(cls) -> str:
@@ -69,7 +73,8 @@ class WeirSource(DataSource):
                 raise SystemExit("the fragment's JVM is gone")  # else this would wait for ever
             time.sleep(GATE_SECONDS)
         log: Log = pickle.loads(bytes.fromhex(self.options["log"]))
-        return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]))
+        cpu = Path(self.options["cpu"]) if self.options.get("cpu") else None
+        return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]), cpu)
 
 
 class RangePartition(InputPartition):
@@ -83,11 +88,12 @@ class RangePartition(InputPartition):
 class WeirStreamReader(DataSourceStreamReader):
     """Turns a log into offsets and Arrow batches."""
 
-    def __init__(self, log: Log, name: str, control: Control, most: int) -> None:
+    def __init__(self, log: Log, name: str, control: Control, most: int, cpu: Path | None = None) -> None:
         self._log = log
         self._name = name
         self._control = control
         self._most = most
+        self._cpu = cpu
         self._greeted = False
 
     def initialOffset(self) -> dict[str, Any]:
@@ -143,6 +149,8 @@ class WeirStreamReader(DataSourceStreamReader):
         nothing = [pa.nulls(1, field.type) for field in self._log.schema]
         clock = pa.array([partition.end["clock"]], pa.int64()).cast(schema.field(CLOCK).type)
         yield pa.RecordBatch.from_arrays([*nothing, clock], schema=schema)
+        if self._cpu:
+            report(self._cpu)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Makes the position known to the log."""

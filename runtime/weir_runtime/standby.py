@@ -21,7 +21,10 @@ from weir_runtime.source import Control
 
 def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) -> None:
     """Runs until the made-up streams have ended: classes loaded, plans compiled, workers forked."""
-    folder = Path(tempfile.mkdtemp(prefix="weir-standby-"))
+    shared = Path(spec.checkpoint) if spec.executors else None  # state is kept where the tasks run
+    if shared:
+        shared.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="weir-standby-", dir=shared))
     control = Control(folder)
     control.set("go")
     plan = build_plan(

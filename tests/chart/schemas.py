@@ -17,6 +17,8 @@ KINDS = {
     "Deployment": "api.apps.v1",
     "Job": "api.batch.v1",
     "ValidatingWebhookConfiguration": "api.admissionregistration.v1",
+    "ValidatingAdmissionPolicy": "api.admissionregistration.v1",
+    "ValidatingAdmissionPolicyBinding": "api.admissionregistration.v1",
     "Secret": "api.core.v1",
     "Service": "api.core.v1",
     "ServiceAccount": "api.core.v1",

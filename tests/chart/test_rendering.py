@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from weir_operator.kube import names
 
 from tests.chart.conftest import CHART, EVERYTHING, REPOSITORY, Render, run
 from tests.chart.schemas import write_schemas
@@ -22,7 +23,7 @@ def test_helm_lint_finds_nothing_wrong() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [(), EVERYTHING, ("watchNamespaces={a,b}", "crds.keep=false")],
+    [(), EVERYTHING, ("watchNamespaces={a,b}", "crds.keep=false", "networkPolicy.enabled=true")],
     ids=["defaults", "all", "namespaces"],
 )
 def test_every_object_is_valid_for_the_schemas_of_the_api(
@@ -83,6 +84,16 @@ def test_the_operator_is_restricted_and_doubled(render: Render) -> None:
     assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
     budget = next(o for o in render() if o["kind"] == "PodDisruptionBudget")
     assert budget["spec"]["selector"]["matchLabels"] == deployment["spec"]["selector"]["matchLabels"]
+
+
+def test_a_driver_and_its_executors_reach_each_other(render: Render) -> None:
+    objects = render("networkPolicy.enabled=true", "watchNamespaces={a}")
+    (policy,) = [o for o in objects if o["kind"] == "NetworkPolicy" and o["metadata"]["namespace"] == "a"]
+    open_to_all, among_us = policy["spec"]["ingress"]
+    assert [p["port"] for p in open_to_all["ports"]] == [names.RUNTIME_PORT]
+    assert [p["port"] for p in among_us["ports"]] == list(names.SPARK_PORTS.values())
+    ((mine, others),) = [(policy["spec"]["podSelector"], o["podSelector"]) for o in among_us["from"]]
+    assert mine == others
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,14 @@ class Understand:
         knobs: how processes run (heap, trigger); does not change rows.
         calibrate: puts this machine's measured costs in place of the defaults by kind.
         overheads: calibrated ones, for policies that say nothing of theirs.
+        executors: whether fragments may have any: they are pods.
     """
 
     matrices: Callable[[Objects], Mapping[str, Read]] = lambda objects: {}
     knobs: Knobs = field(default_factory=Knobs)
     calibrate: Calibrated = lambda query: query
     overheads: Overheads = field(default_factory=Overheads)
+    executors: bool = False
 
     def __call__(self, snapshot: Snapshot, settings: Settings) -> World:
         """The world of one snapshot; objects with errors become faults of the queries that need them."""
@@ -104,7 +106,7 @@ class Understand:
                 },
                 sink_of(item.spec, query),
                 uid,
-                self.knobs,
+                replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
                 round(found.policy.spec.exchange.retention * 1e6),
             )
             queries[name] = Asked(query, ends, _source_hash(query, ends, found), _generation(manifest))
@@ -157,6 +159,8 @@ def _source_hash(query: Query, ends: Ends, found: Round) -> str:
         for alias, name in sorted(query.sources.items())
     ]
     told = [[semantics(op) for op in query.operators], streams, ends.sink, ends.incarnation]
+    if ends.knobs.executors > 1:  # more partitions of state: what is kept cannot be read with others
+        told.append(ends.knobs.executors)
     text = json.dumps(told, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

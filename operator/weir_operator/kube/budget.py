@@ -8,20 +8,28 @@ from weir_operator.kube import names
 from weir_operator.kube.owner import Owner, metadata
 
 
-def build_disruption_budget_spec(namespace: str, fragment: str, query: str, owner: Owner) -> dict[str, Any]:
-    """One ready driver must stay.
+def build_disruption_budget_spec(
+    namespace: str, fragment: str, query: str, owner: Owner, executors: int = 0
+) -> dict[str, Any]:
+    """One ready driver must stay, and all executors that it has: without them it could not commit.
 
     A standby is ready when it is warm: from then on the old driver may be evicted too, which makes it
     commit and release as a hand-over does. `AlwaysAllow` lets a driver go that is broken anyway.
     An integer, because a share of a pod without a scalable controller is not defined.
     """
+    selector: dict[str, Any] = {"matchLabels": {names.FRAGMENT: names.object_name(fragment)}}
+    if executors:
+        both = {"key": names.ROLE, "operator": "In", "values": ["driver", "executor"]}
+        selector["matchExpressions"] = [both]
+    else:
+        selector["matchLabels"][names.ROLE] = "driver"
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": metadata(names.object_name(fragment), namespace, names.labels(fragment, query), owner),
         "spec": {
-            "minAvailable": 1,
+            "minAvailable": 1 + executors,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            "selector": {"matchLabels": {names.FRAGMENT: names.object_name(fragment), names.ROLE: "driver"}},
+            "selector": selector,
         },
     }

@@ -35,7 +35,7 @@ from weir_operator.kube.lease import read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.owner import Owner
-from weir_operator.kube.process import read_process
+from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
 from weir_operator.kube.settings import Settings
 from weir_operator.kube.sweeper import Sweeper
@@ -61,6 +61,7 @@ class KubernetesCluster:
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}
+        self._budgets: dict[str, int] = {}  # pods that each fragment must keep
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self._namespaces: dict[str, str] = {}  # of each fragment
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
@@ -73,19 +74,27 @@ class KubernetesCluster:
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
-        pods = [pod for pod in self._list("Pod", selector=names.DRIVERS) if _epoch(pod) is not None]
+        pods = [pod for pod in self._list("Pod", selector=names.WORKERS) if _epoch(pod) is not None]
+        drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
+        workers = executors_by_driver(pods)
         leases = list(self._list("Lease", selector=names.OF_FRAGMENTS))
         budgets = list(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS))
-        self._remember(objects, pods, leases, budgets)
+        self._remember(objects, drivers, leases, budgets)
+        self._budgets = {b["metadata"]["name"]: int(b["spec"].get("minAvailable", 1)) for b in budgets}
         self._sweep(pods, leases)
         held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
         processes = tuple(
-            read_process(pod, held.get(pod["metadata"]["labels"][names.FRAGMENT]), _lost(pod, gone))
-            for pod in pods
+            read_process(
+                pod,
+                held.get(pod["metadata"]["labels"][names.FRAGMENT]),
+                _lost(pod, gone),
+                workers.get(pod["metadata"]["uid"], ()),
+            )
+            for pod in drivers
         )
         self.processes = processes
-        protected = frozenset(budget["metadata"]["name"] for budget in budgets)
+        protected = frozenset(self._budgets)
         return Observed(
             objects=tuple(objects),
             processes=processes,
@@ -139,7 +148,7 @@ class KubernetesCluster:
     def _other_requests(self) -> dict[str, Requests]:
         """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""
         if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
-            self._foreign = sum_by_node(self._api.list("Pod", selector=f"{names.ROLE} notin (driver,sweep)"))
+            self._foreign = sum_by_node(self._api.list("Pod", selector=names.OTHERS))
             self._foreign_at = self._clock()
         return self._foreign
 
@@ -192,6 +201,8 @@ class KubernetesCluster:
                 raise Refused(str(error)) from None
             raise
         self._namespaces[names.object_name(action.spec.name)] = namespace
+        if self._budgets.get(action.spec.name, 1 + action.spec.executors) != 1 + action.spec.executors:
+            self._protect(Protect(action.spec.name, action.query, True))
 
     def _ask(self, action: Ask) -> None:
         """Once: the holder's answer must not be overwritten, so the version that was read is named."""
@@ -206,8 +217,11 @@ class KubernetesCluster:
 
     def _protect(self, action: Protect) -> None:
         if action.wanted:
+            query = self._objects.get(("StreamQuery", *action.query.split("/", 1)), {})  # type: ignore[call-overload]
+            executors = int(query.get("spec", {}).get("resources", {}).get("executors", 0))
             namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
-            self._api.apply(build_disruption_budget_spec(namespace, action.fragment, action.query, owner))
+            about = (namespace, action.fragment, action.query, owner)
+            self._api.apply(build_disruption_budget_spec(*about, executors))
         else:
             namespace = self._namespace(action.fragment)
             self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))

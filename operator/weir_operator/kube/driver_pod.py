@@ -63,8 +63,8 @@ class Template:
 class Driver:
     """What differs from one driver to the next.
 
-    `cpu` [cores], `memory` [bytes]; `tolerations`, `env` and `labels` are the query's own; `secrets`
-    are names of Secrets in its namespace, mounted as files.
+    `cpu` [cores] and `memory` [bytes] are of the driver, and of each of its executors; `tolerations`, `env`
+    and `labels` are the query's own; `secrets` are names of Secrets in its namespace, mounted as files.
     """
 
     namespace: str
@@ -110,11 +110,15 @@ def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
                 "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
             },
         ),
-        "spec": _pod_spec(driver, template),
+        "spec": pod_spec(driver, template, _container(driver, template), _volumes(driver, template)),
     }
 
 
-def _pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
+def pod_spec(
+    driver: Driver, template: Template, container: dict[str, Any], volumes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What the pods of a fragment have in common: where they run, under which account, how restricted."""
+    security = dict(template.container_security or RESTRICTED_CONTAINER)
     found: dict[str, Any] = {
         "affinity": pin_to(driver.node),
         "restartPolicy": "OnFailure",
@@ -123,8 +127,8 @@ def _pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
         "serviceAccountName": template.service_account or names.object_name(driver.fragment),
         "automountServiceAccountToken": True,  # it renews its Lease
         "securityContext": dict(template.pod_security or RESTRICTED_POD),
-        "containers": [_container(driver, template)],
-        "volumes": _volumes(driver, template),
+        "containers": [{**container, "securityContext": security}],
+        "volumes": volumes,
         "tolerations": [dict(t) for t in driver.tolerations],
     }
     if template.pull_secrets:
@@ -143,7 +147,6 @@ def pin_to(node: str) -> dict[str, Any]:
 
 
 def _container(driver: Driver, template: Template) -> dict[str, Any]:
-    request = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
     return {
         "name": "driver",
         "image": template.image,
@@ -151,16 +154,24 @@ def _container(driver: Driver, template: Template) -> dict[str, Any]:
         "args": ["python3", "-m", "weir_runtime", SPEC_PATH],
         "env": _environment(driver),
         "ports": [{"name": "metrics", "containerPort": names.RUNTIME_PORT, "protocol": "TCP"}],
-        # Memory is limited so that a leak ends here and not on its neighbours; CPU is not: an idle
-        # core is free, and throttling would make batches of one fragment wait for nothing.
-        "resources": {"requests": request, "limits": {"memory": request["memory"]}},
+        "resources": request(driver),
         "startupProbe": _probe("/healthz", period=2, failures=90),
         "livenessProbe": _probe("/healthz", period=10, failures=6),
         "readinessProbe": _probe("/readyz", period=2, failures=2),
-        "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": _mounts(driver, template),
+        "volumeMounts": [
+            {"name": "spec", "mountPath": SPEC_PATH.rsplit("/", 1)[0], "readOnly": True},
+            {"name": "scratch", "mountPath": "/tmp"},
+            *mounts(driver, template),
+        ],
     }
+
+
+def request(driver: Driver) -> dict[str, Any]:
+    """Memory is limited so that a leak ends here and not on its neighbours; CPU is not: an idle core is
+    free, and throttling would make batches of one fragment wait for nothing."""
+    asked = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
+    return {"requests": asked, "limits": {"memory": asked["memory"]}}
 
 
 def _environment(driver: Driver) -> list[dict[str, Any]]:
@@ -195,10 +206,16 @@ def _volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
         "path": SPEC_PATH.rsplit("/", 1)[-1],
         "fieldRef": {"fieldPath": f"metadata.annotations['{names.SPEC}']"},
     }
-    found: list[dict[str, Any]] = [
+    return [
         {"name": "spec", "downwardAPI": {"items": [spec]}},
         {"name": "scratch", "emptyDir": {"sizeLimit": template.scratch_limit}},
+        *volumes(driver, template),
     ]
+
+
+def volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
+    """What driver and executors share: the claim, the query's secrets, the policy's volumes."""
+    found: list[dict[str, Any]] = []
     if template.claim:
         found.append({"name": "data", "persistentVolumeClaim": {"claimName": template.claim}})
     for i, name in enumerate(driver.secrets):
@@ -206,11 +223,9 @@ def _volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
     return found + [dict(volume) for volume in template.volumes]
 
 
-def _mounts(driver: Driver, template: Template) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
-        {"name": "spec", "mountPath": SPEC_PATH.rsplit("/", 1)[0], "readOnly": True},
-        {"name": "scratch", "mountPath": "/tmp"},
-    ]
+def mounts(driver: Driver, template: Template) -> list[dict[str, Any]]:
+    """Where `volumes` are mounted."""
+    found: list[dict[str, Any]] = []
     if template.claim:
         found.append({"name": "data", "mountPath": DATA_PATH})
     for i, name in enumerate(driver.secrets):

@@ -8,10 +8,12 @@ from typing import Any
 
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.decision import Start
+from weir_operator.controller.ports import Refused
 from weir_operator.kube import names
 from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spec
+from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
 from weir_operator.kube.owner import Owner
 
@@ -20,10 +22,15 @@ LEAST_CPU = 0.1  # [cores]
 
 
 def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
-    """What the Pod is made from; `query` is the StreamQuery, {} when it is gone."""
+    """What the Pod is made from; `query` is the StreamQuery, {} when it is gone.
+
+    What the query requests is the fragment's in all: driver and executors have equal shares.
+    """
     spec, wishes = action.spec, query.get("spec") or {}
     resources = wishes.get("resources") or {}
+    processes = 1 + spec.executors
     least = spec.heap_mb * 2**20 + JVM_OVERHEAD
+    memory = max(least, parse_quantity(resources.get("memory", "0")) / processes)
     return Driver(
         namespace=spec.namespace,
         fragment=spec.name,
@@ -32,8 +39,8 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
         query=action.query,
         spec=replace(spec, port=names.RUNTIME_PORT).to_json(),
         build=action.build,
-        cpu=parse_quantity(resources["cpu"]) if "cpu" in resources else LEAST_CPU,
-        memory=max(least, parse_quantity(resources.get("memory", "0"))),
+        cpu=parse_quantity(resources["cpu"]) / processes if "cpu" in resources else LEAST_CPU,
+        memory=memory,
         owner=owner,
         standby=spec.standby,
         tolerations=tuple(wishes.get("tolerations") or ()),
@@ -69,12 +76,17 @@ def start_fragment(
         _replace_if_needed(api, found, action)
         return
     about = (driver.namespace, driver.fragment, driver.query, owner)
+    pod, notes = build_driver_pod_spec(driver, template), None
+    if action.spec.executors:
+        if template.service_account:  # what is written on it does not narrow it: it must not make pods
+            raise Refused(f"executors need an account of their own, not {template.service_account}")
+        pod, notes = with_executors(pod, driver, template), account_annotations(driver, template)
     if not template.service_account:
-        api.apply(build_service_account_spec(*about))
-    api.apply(build_role_spec(*about))
+        api.apply(build_service_account_spec(*about, executors=notes))
+    api.apply(build_role_spec(*about, executors=notes is not None))
     api.apply(build_role_binding_spec(*about, account=template.service_account))
     api.apply(build_lease_spec(*about))
-    api.create(build_driver_pod_spec(driver, template))
+    api.create(pod)
 
 
 def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:

@@ -38,7 +38,7 @@ def build_loop(cluster: KubernetesCluster, settings: Settings, leads: Callable[[
         cluster=cluster,
         metrics=metrics,
         exchange=NothingToSweep(),
-        understand=Understand(cluster.matrices.readers),
+        understand=Understand(cluster.matrices.readers, executors=True),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
         clock=time.time,
         pool=ThreadPoolExecutor(WRITES_AT_A_TIME, thread_name_prefix="write"),

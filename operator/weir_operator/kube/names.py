@@ -11,19 +11,25 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 FRAGMENT = f"{GROUP}/fragment"
 EPOCH = f"{GROUP}/epoch"
 QUERY = f"{GROUP}/query"
-ROLE = f"{GROUP}/role"  # driver, sweep or leader
+ROLE = f"{GROUP}/role"  # driver, executor, sweep or leader
 NODE = f"{GROUP}/node"  # annotation: where the plan wants the pod
 BUILD = f"{GROUP}/build"  # annotation: hash of the spec and the template
 SPEC = f"{GROUP}/spec"  # annotation: the FragmentSpec, mounted into the driver as a file
+EXECUTOR = f"{GROUP}/executor"  # annotation: the template of executors, mounted into the driver as a file
+EXECUTORS = f"{GROUP}/executors"  # label of an account whose driver may ask for executors
 HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
 CHANGE = f"{GROUP}/change"  # annotation of a lease: a Change as JSON
 RELEASED = f"{GROUP}/released"  # annotation of a lease
 
 RUNTIME_PORT = 8080  # of a driver: /metrics, /healthz, /readyz
+SPARK_PORTS = {"spark-driver": 7078, "spark-blocks": 7079}  # of a driver with executors; theirs is the second
+EXECUTOR_PATH = "/etc/weir/executor.json"
 
 MANAGED = f"{MANAGED_BY}={FIELD_MANAGER}"
 OF_FRAGMENTS = f"{MANAGED},{FRAGMENT}"
+WORKERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE} in (driver,executor)"
 DRIVERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE}=driver"
+OTHERS = f"{ROLE} notin (driver,executor,sweep)"
 
 _LONGEST = 52  # leaves room for "-e" and nine digits within the 63 of a label
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weir_operator.controller.snapshot import Lease, Process, ProcessState
@@ -14,8 +14,14 @@ FENCED = 75  # the lease is another's
 FULL = ("Insufficient ", "Too many pods")  # what the scheduler says of a node without room for a pod
 
 
-def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: float | None) -> Process:
-    """What runs, from the Pod, the fragment's lease and whether the Pod's node answers."""
+def read_process(
+    pod: Mapping[str, Any],
+    lease: Lease | None,
+    node_lost_since: float | None,
+    executors: Iterable[Mapping[str, Any]] = (),
+) -> Process:
+    """What runs, from the Pod, the fragment's lease, whether the Pod's node answers, and the Pods of its
+    executors: one that finds no room on the node leaves the fragment without room there."""
     meta, spec = pod["metadata"], pod["spec"]
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
@@ -26,6 +32,11 @@ def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: f
     state, since, message = _state(pod, container, writes)
     if state == "stopped" and lease is not None and own and lease.handover is None and not terminating:
         state = "finished"  # nobody told it to end
+    no_room = state == "pending" and _no_room(message)
+    for executor in executors:
+        waits, at, why = _state(executor, {}, False)
+        if state == "starting" and waits == "pending" and _no_room(why):
+            no_room, since, message = True, at, f"executor {executor['metadata']['name']}: {why}"
     if node_lost_since is not None and spec.get("nodeName"):
         state, since, message = "lost", node_lost_since, f"node {spec['nodeName']} does not answer"
     return Process(
@@ -39,8 +50,22 @@ def read_process(pod: Mapping[str, Any], lease: Lease | None, node_lost_since: f
         restarts=int(container.get("restartCount", 0)),
         message=message,
         terminating=terminating,
-        no_room=state == "pending" and any(words in message for words in FULL),
+        no_room=no_room and state != "lost",
     )
+
+
+def executors_by_driver(pods: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Pods of executors by the uid of the driver's pod that owns them."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for pod in pods:
+        if pod["metadata"]["labels"][names.ROLE] == "executor":
+            for owner in pod["metadata"].get("ownerReferences", ()):
+                found.setdefault(owner["uid"], []).append(pod)
+    return found
+
+
+def _no_room(message: str) -> bool:
+    return any(words in message for words in FULL)
 
 
 def _state(

@@ -84,7 +84,8 @@ RIGHTS: tuple[Right, ...] = (
         "",
         ("pods",),
         ("get", "create", "delete"),
-        "one driver for each fragment and epoch: looked up, made, ended; and sweepers of left-over files",
+        "one driver for each fragment and epoch: looked up, made, ended; and sweepers of left-over files; "
+        "with list and watch from above also because drivers with executors get these",
     ),
     Right(
         "namespace",

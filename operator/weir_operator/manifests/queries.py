@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf
@@ -21,6 +21,8 @@ from weir_operator.manifests.finding import Finding, Key, suggestion
 from weir_operator.manifests.graph import Graph
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.streams import readable_by
+
+EXECUTOR_VOLUMES = ("emptyDir", "persistentVolumeClaim", "secret")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def check_references(item: StreamQuery, objects: Objects, policy: PlacementPolic
         wrong = f"policy {policy.metadata.name} does not admit namespace {namespace}"
         right = "add the namespace to its allowedNamespaces, or use another policy"
         findings.append(Finding(key, "spec.policy", wrong, right, "NotAllowed"))
+    findings += _executors_fit(item, policy)
     profile = item.spec.profile
     if profile and f"{namespace}/{profile}" not in objects.profiles:
         known = [name.split("/")[1] for name in objects.profiles if name.startswith(f"{namespace}/")]
@@ -68,6 +71,22 @@ def check_references(item: StreamQuery, objects: Objects, policy: PlacementPolic
         )
         findings.append(Finding(key, "spec.profile", wrong, right, "ReferenceNotFound"))
     return findings
+
+
+def _executors_fit(item: StreamQuery, policy: PlacementPolicy | None) -> Iterator[Finding]:
+    """Executors are pods that a fragment's own account asks for: nobody else's, and no volume of any kind."""
+    if policy is None or not item.spec.resources.executors:
+        return
+    template, path = policy.spec.pod_template, "spec.resources.executors"
+    if template.service_account_name:
+        wrong = f"policy {policy.metadata.name} names the account {template.service_account_name}"
+        right = "executors need an account of the fragment's own: write 0, or use another policy"
+        yield Finding(key_of(item), path, wrong, right, "NotAllowed")
+    for volume in template.volumes:
+        if not any(kind in volume for kind in EXECUTOR_VOLUMES):
+            wrong = f"policy {policy.metadata.name} has the volume {volume.get('name', '')}"
+            right = f"executors may have {', '.join(EXECUTOR_VOLUMES)}: write 0, or use another policy"
+            yield Finding(key_of(item), path, wrong, right, "NotAllowed")
 
 
 def model_query(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:

@@ -134,7 +134,10 @@ class FragmentSpec:
         standby: stop after a dummy run, say `standby-ready`, go on when the lease is handed over.
         trigger_ms: shortest time between two batches.
         max_batches: at most so many batches of an input are read at once.
-        heap_mb: the JVM's heap.
+        executors: executor pods beside the driver, which then plans and publishes only; 0: the driver's own
+            JVM does the work. Another number of them gives another number of partitions of state.
+        cores: of each JVM that works.
+        heap_mb: of each JVM.
         port: of /metrics, /healthz, /readyz; 0: any free one, written to `state`.
         lease_seconds: a lease that was not renewed for so long may be taken.
     """
@@ -158,10 +161,17 @@ class FragmentSpec:
     heap_mb: int = 512
     port: int = 0
     lease_seconds: float = 10.0
+    executors: int = 0
+
+    @property
+    def partitions(self) -> int:
+        """Of state and of shuffles: one for each core that works."""
+        return self.cores * max(1, self.executors)
 
     def to_json(self) -> str:
-        """Text that `from_json` turns into an equal spec."""
-        return json.dumps(self, default=vars)
+        """Text that `from_json` turns into an equal spec. No executors are left out, so that the text is the
+        one of versions that knew none, and an upgrade restarts nothing."""
+        return json.dumps({k: v for k, v in vars(self).items() if k != "executors" or v}, default=vars)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:
@@ -183,6 +193,8 @@ class FragmentSpec:
             raise FragmentError("fragment.inputs: empty; a fragment reads at least one stream")
         if self.heap_mb < LEAST_HEAP_MB:
             raise FragmentError(f"fragment.heap_mb: {self.heap_mb}; Spark needs at least {LEAST_HEAP_MB}")
+        if self.executors < 0:
+            raise FragmentError(f"fragment.executors: {self.executors}; must not be negative")
         known = [item.name for item in self.inputs]
         for i, operator in enumerate(self.operators):
             for name in operator.inputs:

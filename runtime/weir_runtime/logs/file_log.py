@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,7 +175,8 @@ def waiting(folder: Path, suffix: str, first: int) -> int:
 def write_batch(path: Path, table: pa.Table) -> None:
     """Puts an Arrow file in its place in one step; writing it again changes nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}")
+    # A task may run again on another machine while its first try still writes.
+    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
     with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     temporary.replace(path)

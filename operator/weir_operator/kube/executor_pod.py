@@ -1,0 +1,97 @@
+"""Executors of a fragment: the template of their Pods, and the account under which its driver asks for them.
+
+Spark makes the Pods, with the driver's account. What it may make is written on the account, where the chart's
+ValidatingAdmissionPolicy reads it (docs/security.md): nothing that the template does not say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from weir_operator.kube import names
+from weir_operator.kube.driver_pod import Driver, Template, mounts, pod_spec, request, volumes
+
+CONTAINER = "executor"
+SCRATCH = "spark-local-dir-1"  # by this name Spark knows it, and does not mount one of its own over it
+
+IMAGE = f"{names.GROUP}/image"
+PULL_SECRETS = f"{names.GROUP}/pull-secrets"
+CLAIMS = f"{names.GROUP}/claims"
+SECRETS = f"{names.GROUP}/secrets"
+PRIORITY = f"{names.GROUP}/priority-class"
+RUNTIME = f"{names.GROUP}/runtime-class"
+
+
+def build_executor_template(driver: Driver, template: Template) -> dict[str, Any]:
+    """What every executor's Pod has; Spark adds its name, its owner, its variables and its ports."""
+    own = names.labels(driver.fragment, driver.query, "executor") | {names.EPOCH: str(driver.epoch)}
+    container = {
+        "name": CONTAINER,
+        "image": template.image,
+        "imagePullPolicy": template.pull_policy,
+        "env": [{"name": "HOME", "value": "/tmp"}]
+        + [{"name": name, "value": value} for name, value in sorted(driver.env.items()) if name != "HOME"],
+        "resources": request(driver),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": SCRATCH, "mountPath": "/tmp"}, *mounts(driver, template)],
+    }
+    scratch = {"name": SCRATCH, "emptyDir": {"sizeLimit": template.scratch_limit}}
+    spec = pod_spec(driver, template, container, [scratch, *volumes(driver, template)])
+    spec |= {"restartPolicy": "Never", "automountServiceAccountToken": False}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "labels": dict(template.labels) | dict(driver.labels) | own,
+            "annotations": dict(template.annotations)
+            | {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+        },
+        "spec": spec,
+    }
+
+
+def account_annotations(driver: Driver, template: Template) -> dict[str, str]:
+    """What executors may have, for the ValidatingAdmissionPolicy: lists are separated by commas."""
+    named: dict[str, list[str]] = {"persistentVolumeClaim": [], "secret": []}
+    for volume in volumes(driver, template):
+        for kind, key in (("persistentVolumeClaim", "claimName"), ("secret", "secretName")):
+            if kind in volume:
+                named[kind].append(volume[kind][key])
+    return {
+        IMAGE: template.image,
+        PULL_SECRETS: ",".join(template.pull_secrets),
+        CLAIMS: ",".join(named["persistentVolumeClaim"]),
+        SECRETS: ",".join(named["secret"]),
+        PRIORITY: template.priority_class or "",
+        RUNTIME: template.runtime_class or "",
+    }
+
+
+def with_executors(pod: Mapping[str, Any], driver: Driver, template: Template) -> dict[str, Any]:
+    """The driver's Pod with what it needs to have executors: the template as a file, its own uid, ports."""
+    meta, spec = pod["metadata"], pod["spec"]
+    (container,) = spec["containers"]
+    text = json.dumps(build_executor_template(driver, template))
+    file = {
+        "path": names.EXECUTOR_PATH.rsplit("/", 1)[-1],
+        "fieldRef": {"fieldPath": f"metadata.annotations['{names.EXECUTOR}']"},
+    }
+    own = [
+        {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+        {"name": "WEIR_EXECUTOR_TEMPLATE", "value": names.EXECUTOR_PATH},
+    ]
+    ports = [
+        {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in names.SPARK_PORTS.items()
+    ]
+    mounted = [
+        {**v, "downwardAPI": {"items": [*v["downwardAPI"]["items"], file]}} if "downwardAPI" in v else v
+        for v in spec["volumes"]
+    ]
+    container = {**container, "env": [*container["env"], *own], "ports": [*container["ports"], *ports]}
+    return {
+        **pod,
+        "metadata": {**meta, "annotations": meta["annotations"] | {names.EXECUTOR: text}},
+        "spec": {**spec, "containers": [container], "volumes": mounted},
+    }
