@@ -137,13 +137,14 @@ class Resources(Model):
     """What each fragment of the query asks of its node, beside what the plan says."""
 
     cpu: Quantity | None = Field(
-        None, description="Cores that a fragment requests; from the plan without it."
+        None,
+        description="Cores that a fragment requests in all, executors too; 0.1 for each pod without it.",
     )
     memory: Quantity | None = Field(
-        None, description="Bytes that a fragment requests; from the plan without it."
+        None, description="Bytes that a fragment requests in all; what Spark needs for each pod without it."
     )
     executors: int = Field(
-        0, description="Executor pods of a fragment; 0: the driver does the work.", ge=0, le=64
+        0, description="Executor pods of a fragment, on its node; 0: the driver does the work.", ge=0, le=64
     )
 
 
