@@ -1,0 +1,62 @@
+"""A query whose fragments work in executors: pods of Spark's own, beside their driver, replaced when they die."""
+
+from __future__ import annotations
+
+from tests.e2e import flights
+from tests.e2e.kubectl import Manifest, apply, get, kubectl, wait_until
+from tests.e2e.reference import judge
+
+QUERY = "delayed-weather"
+
+
+def executors(namespace: str) -> list[Manifest]:
+    """Those that run and are not on their way out."""
+    pods = get("pods", "-n", namespace, "-l", "weir.dev/role=executor")
+    return [
+        p for p in pods if p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"]
+    ]
+
+
+def test_an_executor_is_killed_while_rows_flow(namespace: str) -> None:
+    objects = [
+        o
+        for o in flights.manifests(namespace, hours=60, speed=0.5)
+        if o["kind"] != "StreamQuery" or o["metadata"]["name"] == QUERY
+    ]
+    (query,) = [o for o in objects if o["kind"] == "StreamQuery"]
+    query["spec"]["resources"] = {"executors": 1}
+    apply([o for o in objects if o["kind"] != "Job"])
+    kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
+    apply([o for o in objects if o["kind"] == "Job"])
+    flights.wait_ready(namespace, 400, (QUERY,))
+    assert not flights.off_their_pin(namespace)
+
+    planned = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in flights.drivers(namespace)}
+    workers = executors(namespace)
+    owners = [pod["metadata"]["ownerReferences"][0]["uid"] for pod in workers]
+    assert sorted(owners) == sorted(planned), "one for each driver"
+    for pod, owner in zip(workers, owners, strict=True):
+        assert pod["spec"]["nodeName"] == planned[owner], "beside its driver"
+        assert pod["spec"]["automountServiceAccountToken"] is False
+
+    before = {pod["metadata"]["name"] for pod in workers}
+    for name in before:
+        flights.kill(namespace, name)
+    wait_until(
+        120,
+        "others in their place",
+        lambda: (
+            len(found := executors(namespace)) == len(before)
+            and not before & {pod["metadata"]["name"] for pod in found}
+        ),
+    )
+    judge(namespace, 300, (QUERY,))
+    assert {pod["metadata"]["uid"] for pod in flights.drivers(namespace)} == planned.keys(), "no driver moved"
+    assert all(flights.restarts(namespace, p["metadata"]["name"]) == 0 for p in flights.drivers(namespace))
+
+    kubectl("delete", "streamquery", QUERY, "-n", namespace, "--wait=false")
+    wait_until(
+        120,
+        "drivers and executors are gone",
+        lambda: not get("pods", "-n", namespace, "-l", "weir.dev/role in (driver,executor)"),
+    )
