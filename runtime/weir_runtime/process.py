@@ -6,6 +6,7 @@ import signal
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,9 +148,7 @@ class Fragment:
 
     def _acquire(self) -> None:
         reach("before-acquire")
-        spec = self.spec
-
-        left_in_order = False
+        spec, left_in_order = self.spec, False
 
         def taken() -> bool:
             nonlocal left_in_order
@@ -164,7 +163,8 @@ class Fragment:
 
         self._await(taken)
         if self._executors:
-            self._executors.end_others(wait=not left_in_order)
+            renew = partial(self.lease.renew, spec.epoch, self.holder)
+            self._executors.end_others(wait=not left_in_order, meanwhile=renew)
         reach("after-acquire")
 
     def _fence(self) -> None:

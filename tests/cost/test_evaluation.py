@@ -117,6 +117,11 @@ def test_fragments_and_exchanges_cost_what_they_are_given() -> None:
     together = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n1"))
     assert together.loads["n1"].cpu(1.0) == 1000 + 1500
     assert (apart.fragments, together.fragments) == (2, 1)
+    (query,) = p.queries
+    p = replace(p, queries=(replace(query, processes=3),))  # a driver and two executors
+    apart = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n2"))
+    assert apart.loads["n2"].cpu(1.0) == 3 * 1000 + 50 * 10 + 2 * 50
+    assert apart.loads["n1"].memory(1.0) == 3 * 50.0 + 8.0
 
 
 def test_what_does_not_depend_on_the_input_may_already_be_too_much() -> None:

@@ -1,4 +1,4 @@
-"""A query whose fragments work in executors: pods of Spark's own, beside their driver, replaced when they die."""
+"""A query that works in executors: pods of Spark's own beside their driver, replaced when they die."""
 
 from __future__ import annotations
 

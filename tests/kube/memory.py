@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
@@ -87,12 +88,17 @@ class Memory:
 
 
 def _selected(selector: str, labels: Mapping[str, str]) -> bool:
-    """Terms `a=b` and `a`; of `a notin (b,c)` that none is meant."""
-    if " notin " in selector:
-        name, values = selector.split(" notin ")
-        return labels.get(name) not in values.strip("()").split(",")
-    terms = [term.split("=") for term in selector.split(",") if term]
-    return all(labels.get(t[0]) == t[1] if len(t) == 2 else t[0] in labels for t in terms)
+    """Terms `a=b`, `a`, `a in (b,c)` and `a notin (b,c)`."""
+
+    def holds(term: str) -> bool:
+        name, _, rest = term.partition(" ")
+        if rest:
+            word, values = rest.split(" ", 1)
+            return (labels.get(name) in values.strip("()").split(",")) == (word == "in")
+        name, equal, value = term.partition("=")
+        return labels.get(name) == value if equal else name in labels
+
+    return all(holds(term) for term in re.split(r",(?![^(]*\))", selector) if term)
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Manifest:

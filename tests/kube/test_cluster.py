@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -80,6 +81,29 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     assert found.observe().protected == {"f1"}
     found.apply(Forget("f1", ""))
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
+
+
+def test_with_other_executors_the_budget_keeps_other_pods_and_executors_are_nobody_elses_requests() -> None:
+    memory = Memory()
+    found = placed(memory)
+    found.apply(Protect("f1", "a/q", True))
+    budget = memory.objects["PodDisruptionBudget", "a", "f1"]
+    assert budget["spec"]["minAvailable"] == 1
+    memory.put(query("a") | {"spec": {"resources": {"executors": 2}}})
+    found.observe()
+    found.apply(Start(replace(spec(), epoch=2, executors=2), "b2", "a/q"))
+    assert memory.objects["PodDisruptionBudget", "a", "f1"]["spec"]["minAvailable"] == 3
+    memory.put(
+        labelled(
+            "Pod",
+            "f1-e2-exec-1",
+            {names.ROLE: "executor", names.FRAGMENT: "f1", names.EPOCH: "2"},
+            spec={"nodeName": "n1", "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+        )
+    )
+    seen = cluster(memory).observe()
+    assert {(p.fragment, p.epoch) for p in seen.processes} == {("f1", 1), ("f1", 2)}
+    assert seen.foreign == {}
 
 
 def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:

@@ -62,5 +62,6 @@ def random_problem(seed: int, operators: int = 6, nodes: int = 3, *, limits: boo
         overheads=overheads if limits else Overheads(),
         profile=r.choice([(), ({"default/a": 5.0}, {"default/a": 50.0})]),
     )
+    p = replace(p, queries=tuple(replace(q, processes=r.choice([1, 3])) for q in p.queries))
     force = tuple(Placed("default/q", o.id, r.choice(names)) for o in made)
     return replace(p, in_force=force)

@@ -102,8 +102,8 @@ class Reserve(Model):
 class Overheads(Model):
     """What running costs beside the operators: `weir calibrate` measures it."""
 
-    fragment_cpu: Quantity = Field(0.0, description="Cores of each fragment.")
-    fragment_memory: Quantity = Field(0.0, description="Bytes of each fragment.")
+    fragment_cpu: Quantity = Field(0.0, description="Cores of each process of a fragment.")
+    fragment_memory: Quantity = Field(0.0, description="Bytes of each process of a fragment.")
     exchange_cost: Annotated[float, Field(ge=0)] = Field(
         0.0, description="CPU-microseconds a tuple at each end of a flow."
     )

@@ -98,7 +98,7 @@ def with_measured(
         modelled = sum(
             RULES[op.kind].cpu(op, [flows[i] for i in op.inputs], flows[op.id].rate)(1.0) for op in current
         )
-        excess = measured.cpu - problem.overheads.fragment_cpu
+        excess = measured.cpu - problem.overheads.fragment_cpu * plan.query.processes
         if modelled <= 0:
             continue
         factor = min(max(excess / modelled, COST_SCALE[0]), COST_SCALE[1])

@@ -83,7 +83,8 @@ class Understand:
         faults: Mapping[str, Fault],
     ) -> Group:
         queries: dict[str, Asked] = {}
-        planned = {query.name: self.calibrate(query) for query in found.problem.queries}
+        alone = {} if self.executors else {"processes": 1}
+        planned = {q.name: self.calibrate(replace(q, **alone)) for q in found.problem.queries}
         for name, item in objects.queries.items():
             if item.spec.policy != found.policy.metadata.name or name in faults:
                 continue

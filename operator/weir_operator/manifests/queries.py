@@ -107,6 +107,7 @@ def model_query(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Fin
         max_latency=limit,
         priority=spec.priority,
         fixed_order=spec.order == "fixed",
+        processes=1 + spec.resources.executors,
     )
     return _only_open_nodes(query, item, scene), []
 

@@ -160,8 +160,8 @@ def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLo
             node.cpu.append(RULES[op.kind].cpu(op, inputs, flows[op.id].rate))
             node.memory.append(RULES[op.kind].memory(op, inputs))
             if (query.name, op.id) in sharing.ends:
-                node.cpu.append(Load.of(overheads.fragment_cpu))
-                node.memory.append(Load.of(overheads.fragment_memory))
+                node.cpu.append(Load.of(overheads.fragment_cpu * query.processes))
+                node.memory.append(Load.of(overheads.fragment_memory * query.processes))
         for hop in hops(placed):
             name = sharing.stream(placed, hop.producer)
             if hop.source != hop.target:

@@ -20,7 +20,8 @@ class Query:
 
     `sources` maps an alias used by operators and columns to a stream's full name; `operators` are
     in topological order, the last one feeds the sink; `deliver_to` are node names (any of them;
-    empty: anywhere, delivery costs nothing).
+    empty: anywhere, delivery costs nothing). `processes` work for each of its fragments (a driver and its
+    executors), and each costs the overheads of a fragment.
     """
 
     name: str  # namespace/name
@@ -30,14 +31,15 @@ class Query:
     max_latency: float = inf  # [s]
     priority: int = 0
     fixed_order: bool = False
+    processes: int = 1
 
 
 @dataclass(frozen=True)
 class Overheads:
     """What running costs beside the operators; all 0 in the papers' benchmarks, calibrated in life."""
 
-    fragment_cpu: float = 0.0  # [CPU-us/s] of each fragment
-    fragment_memory: float = 0.0  # [bytes] of each fragment
+    fragment_cpu: float = 0.0  # [CPU-us/s] of each process of a fragment
+    fragment_memory: float = 0.0  # [bytes] of each process of a fragment
     exchange_cost: float = 0.0  # [CPU-us a tuple] at each end of an exchange
     exchange_latency: float = 0.0  # [s a hop]
 

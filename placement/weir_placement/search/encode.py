@@ -271,6 +271,7 @@ class Encoding:
             ],
         )
         self.write("max_latency_", [limited(q.max_latency) for q in self.queries])
+        self.write("processes_", [float(self.queries[item.query].processes) for item in self.items])
         o = self.problem.overheads
         self.write("overheads_", [o.fragment_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency])
 

@@ -167,8 +167,8 @@ def _sum_node(st: State, n: int, s: int) -> int:
             if kind == JOIN and st.selectivity_[i] > 0:
                 per_out += st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]
             if overhead and ends_fragment(st, i):
-                a[0] += st.overheads_[0]
-                a[degree] += st.overheads_[1]
+                a[0] += st.overheads_[0] * st.processes_[i]
+                a[degree] += st.overheads_[1] * st.processes_[i]
                 r = st.reader[i * st.uses]
                 if st.readers[i] > 1 or st.kind[r] != SINK:
                     per_out += st.overheads_[2]

@@ -94,6 +94,7 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("kept", "items"),  # seconds that a join keeps rows
     ("row_overhead", "items"),
     ("memory", "items"),  # what does not depend on rates
+    ("processes", "items"),  # of a fragment that the item ends
     ("limit", "items"),  # an aggregate's largest output
     ("source_rate", "scenarios*items"),
     ("fixed_width", "items"),  # of sources, projections and aggregates; -1: that of the inputs
