@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.cpu import executor_folder
 from weir_runtime.kubernetes_lease import Server
-from weir_runtime.session import JVM_OPTIONS, QUICK, kill_jvm, start_session
+from weir_runtime.session import QUICK, TUNING, kill_jvm, start_session
 
 TEMPLATE = "WEIR_EXECUTOR_TEMPLATE"
 """Environment variable: the template's file."""
@@ -81,7 +82,7 @@ def spark_settings(
     """Settings of a driver in a pod whose executors are pods beside it."""
     container, address, pod = template.container, environment["POD_IP"], environment["POD_NAME"]
     requests = container["resources"]["requests"]
-    options = [*JVM_OPTIONS, *((QUICK,) if spec.cores == 1 else ())]
+    options = [*TUNING, *((QUICK,) if spec.cores == 1 else ())]
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment["KUBERNETES_SERVICE_PORT"]
     return {
         "spark.master": f"k8s://https://{f'[{host}]' if ':' in host else host}:{port}",
@@ -219,8 +220,11 @@ def open_session(spec: FragmentSpec) -> tuple[SparkSession, Executors | None]:
     executors.end_own(wait=True)
     shutil.rmtree(folder, ignore_errors=True)
     settings = spark_settings(spec, template)
-    spark = start_session(spec.cores, spec.heap_mb, name, spec.partitions, settings)
-    registered = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # the driver is in it
+    try:
+        spark = start_session(spec.cores, spec.heap_mb, name, spec.partitions, settings)
+        registered = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # the driver is in it
+    except Py4JError:  # Spark gives up when many have died
+        registered = 0
     if not registered:
         trouble = executors.trouble()
         executors.close()

@@ -74,10 +74,10 @@ SETTINGS = {
 CONF = "WEIR_SPARK_CONF"
 """Environment variable: a JSON object of settings that go before SETTINGS; for measurements."""
 
+TUNING = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss4m")
+
 JVM_OPTIONS = (
-    "-XX:+UseSerialGC",
-    "-XX:-UsePerfData",
-    "-Xss4m",
+    *TUNING,
     "-XX:+IgnoreUnrecognizedVMOptions",
     "--add-modules=jdk.incubator.vector",
     *(
