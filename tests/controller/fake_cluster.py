@@ -172,7 +172,12 @@ class FakeCluster:
         else:
             old = self.placements.get(placement.query)
             asked_for = {k: old.spec[k] for k in ("approved", "pinned") if old and k in old.spec}
-            self.placements[placement.query] = replace(placement, spec={**placement.spec, **asked_for})
+            written = replace(
+                placement, spec={**placement.spec, **asked_for}, status=old.status if old else {}
+            )
+            self.placements[placement.query] = written
+            self._write("WritePlacement's spec")
+            self.placements[placement.query] = replace(written, status=placement.status)
         self._write(type(placement).__name__)
 
     def write_status(self, status: WriteStatus) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.snapshot import FragmentMetrics, Process
 from weir_operator.kube import metrics
-from weir_operator.kube.metrics import DirectScrape
+from weir_operator.kube.metrics import DirectScrape, Prometheus
 
 GOOD = b'weir_batches_total{query="a/q",fragment="good"} 3\n'
 
@@ -54,6 +55,53 @@ def read(*addresses: str) -> dict[str, float]:
 def test_a_driver_that_answers_nonsense_hides_no_other() -> None:
     with driver(GOOD) as good, driver(b"}{ \xff", b"a b c d\n") as bad, driver(b"{\n") as worse:
         assert read(good, bad, worse, "127.0.0.1:1") == {"f0": 3.0}
+
+
+def test_drivers_that_cannot_be_reached_hold_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, each up to its time-out, a thousand of them would take longer than a round may."""
+    asked: list[str] = []
+    cut_off = threading.Event()
+
+    def one(self: DirectScrape, process: Process, address: str) -> FragmentMetrics | None:
+        asked.append(process.fragment)
+        if address == "cut off":
+            assert cut_off.wait(60)
+            return None
+        return FragmentMetrics(process.fragment, process.epoch, 0.0)
+
+    monkeypatch.setattr(DirectScrape, "_one", one)
+    addresses = {(f"f{n}", 1): "cut off" if n < 8 else "near" for n in range(12)}
+    processes = tuple(Process(name, epoch, "n", "n", "running", 0.0) for name, epoch in addresses)
+    scrape = DirectScrape(lambda: addresses, threads=4, patience=0.05)
+    assert scrape.read(processes) == {}
+    assert len(asked) == 4, "the others were not tried any more"
+    cut_off.set()
+    patient = DirectScrape(lambda: addresses, threads=4, patience=60.0)
+    near = {f"f{n}" for n in range(8, 12)}
+    assert set(patient.read(processes)) == near
+    asked.clear()
+    assert set(patient.read(processes)) == near
+    assert set(asked[:4]) == near, "who did not answer is asked last"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"{}",
+        b"not json",
+        b'{"data": {"result": [{"metric": {"__name__": "weir_epoch"}, "value": [0, "NaN"]}]}}',
+    ],
+    ids=["empty", "text", "nan"],
+)
+def test_a_prometheus_that_answers_nonsense_measures_nothing(answer: bytes) -> None:
+    with driver(answer) as address:
+        assert Prometheus(f"http://{address}").read(()) == {}
+
+
+def test_a_prometheus_that_does_not_answer_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "WAIT", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert Prometheus(f"http://127.0.0.1:{silent.getsockname()[1]}").read(()) == {}
 
 
 def test_an_answer_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
 from weir_operator.controller.links import measured_links, remember, remembered, with_links
 from weir_operator.controller.moves import under_way
-from weir_operator.controller.record import Record, read_record
+from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.replan import Round
 from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
 from weir_operator.controller.settings import Settings
@@ -33,7 +33,9 @@ Force = Sequence[tuple[str, FragmentSpec]]
 
 def decide(snapshot: Snapshot, world: World, settings: Settings) -> Decision:
     """One round: plans first, then each fragment's next step, then what is said about it."""
-    work = Work(snapshot, world, settings, _records(snapshot), defaultdict(list))
+    records, unreadable = _records(snapshot)
+    world = world.without(unreadable)
+    work = Work(snapshot, world, settings, records, defaultdict(list))
     for process in snapshot.processes:
         work.processes[process.fragment].append(process)
     before = dict(work.records)
@@ -41,6 +43,7 @@ def decide(snapshot: Snapshot, world: World, settings: Settings) -> Decision:
         for name in group.queries:
             work.records.setdefault(name, Record(name))
             before.setdefault(name, Record(name))
+    work.records = {name: record.recalled(snapshot.now) for name, record in work.records.items()}
     plan(work)
     advance(work)
     cut_all(work)
@@ -90,9 +93,18 @@ def _kept(work: Work) -> frozenset[str]:
     return frozenset(planned | owned | set(work.processes) | set(work.snapshot.leases))
 
 
-def _records(snapshot: Snapshot) -> dict[str, Record]:
-    found = (read_record(o) for o in snapshot.objects if o.get("kind") == "Placement")
-    return {record.query: record for record in found}
+def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
+    """By query, and what is wrong with those that cannot be read: somebody has written into them."""
+    records, unreadable = {}, {}
+    for manifest in snapshot.objects:
+        if manifest.get("kind") == "Placement":
+            try:
+                record = read_record(manifest)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                record = Record(name_of(manifest), status=manifest.get("status") or {})
+                unreadable[record.query] = f"its Placement cannot be read: {error!r}"
+            records[record.query] = record
+    return records, unreadable
 
 
 def plan(work: Work) -> None:

@@ -68,6 +68,21 @@ class Record:
             self, revision=revision, plan=plan, boundaries=boundaries, source=source, status=status
         )
 
+    def recalled(self, now: float) -> Record:
+        """With its plan in its history: a kill between spec and status leaves it out, and since when it is in
+        force, for which the present time stands."""
+        if self.plan is None or any(entry["revision"] == self.revision for entry in self.history):
+            return self
+        entry = {
+            "revision": self.revision,
+            "time": timestamp(now),
+            "reason": "not known: the controller ended before it had written it",
+            "moves": 0,
+            "plan": pack(self.plan, self.boundaries, self.source),
+        }
+        history = [entry, *self.history][:HISTORY]
+        return self.with_status(history=history, drift={**self.drift, "lastChange": now})
+
     def next_revision(self) -> int:
         """Revisions are never used twice, also not after a rollback."""
         return max([self.revision, *(int(entry["revision"]) for entry in self.history)]) + 1
@@ -108,13 +123,22 @@ class Record:
         return WritePlacement(self.query, spec, self.status)
 
 
+def name_of(manifest: Manifest) -> str:
+    """namespace/name."""
+    meta = manifest["metadata"]
+    return f"{meta.get('namespace', 'default')}/{meta['name']}"
+
+
 def read_record(manifest: Manifest) -> Record:
-    """The record in a Placement."""
-    meta, spec = manifest["metadata"], manifest.get("spec") or {}
+    """The record in a Placement.
+
+    Raises ValueError, LookupError, TypeError or AttributeError for something else.
+    """
+    spec = manifest.get("spec") or {}
     plan, boundaries, source = unpack(spec.get("plan"))
     packed = spec.get("plan") or {}
     return Record(
-        query=f"{meta.get('namespace', 'default')}/{meta['name']}",
+        query=name_of(manifest),
         revision=int(spec.get("revision") or 0),
         plan=plan,
         boundaries=boundaries,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weir_placement.fragments import Ends
 from weir_placement.model.problem import Problem, Query
@@ -54,3 +54,17 @@ class World:
     created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]
     wrong: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
     statuses: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # query -> its present status
+
+    def without(self, faulty: Mapping[str, str]) -> World:
+        """The world in which these queries (name -> why) are not to be planned: they stay as they are."""
+        if not faulty:
+            return self
+        groups, faults = [], dict(self.faults)
+        for group in self.groups:
+            kept = {name: asked for name, asked in group.queries.items() if name not in faulty}
+            faults |= {
+                n: Fault(faulty[n], False, a.generation) for n, a in group.queries.items() if n in faulty
+            }
+            queries = tuple(q for q in group.problem.queries if q.name not in faulty)
+            groups.append(replace(group, queries=kept, problem=replace(group.problem, queries=queries)))
+        return replace(self, groups=tuple(groups), faults=faults)

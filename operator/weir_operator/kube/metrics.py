@@ -8,7 +8,8 @@ import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
 
 import requests
 from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
@@ -19,24 +20,39 @@ from weir_operator.local.scrape import parse_metrics
 log = logging.getLogger("weir")
 MOST_PARTS = 256  # of 64 KiB at most
 TIMEOUT = 2.0  # [s] of one driver, or of Prometheus
+WAIT = 5  # [s] for Prometheus, which is told to answer within TIMEOUT
+PATIENCE = (
+    10.0  # [s] for all drivers together: a part of the cluster that is cut off must not hold up the rest
+)
 EVERYTHING = '{__name__=~"weir_.+", fragment!=""}'
 SCRAPED = "timestamp(weir_epoch)"
 Addresses = Callable[[], Mapping[tuple[str, int], str]]
+Sample = Mapping[str, Any]
 
 
 class DirectScrape:
     """Asks every running driver; those that do not answer in time are left out of this round."""
 
-    def __init__(self, addresses: Addresses, threads: int = 16) -> None:
+    def __init__(self, addresses: Addresses, threads: int = 16, patience: float = PATIENCE) -> None:
         self._addresses = addresses
+        self._patience = patience
+        self._silent: frozenset[str] = frozenset()  # who did not answer last time is asked last
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scrape")
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
         """The last reading of each fragment's running process."""
         addresses = self._addresses()
         running = [p for p in processes if p.state == "running" and (p.fragment, p.epoch) in addresses]
-        readings = self._pool.map(lambda p: self._one(p, addresses[p.fragment, p.epoch]), running)
-        return {reading.fragment: reading for reading in readings if reading is not None}
+        running.sort(key=lambda p: p.fragment in self._silent)
+        asked = [self._pool.submit(self._one, p, addresses[p.fragment, p.epoch]) for p in running]
+        done, late = wait(asked, self._patience)
+        for reading in late:
+            reading.cancel()
+        found = {
+            r.fragment: r for reading in asked if reading in done and (r := reading.result()) is not None
+        }
+        self._silent = frozenset(p.fragment for p in running) - found.keys()
+        return found
 
     def _one(self, process: Process, address: str) -> FragmentMetrics | None:
         try:
@@ -64,38 +80,45 @@ class Prometheus:
     time of the query, and rates over that would be wrong by a whole scrape interval)."""
 
     def __init__(self, url: str) -> None:
-        self._server = PrometheusConnect(url=url, disable_ssl=True, retry=None)
+        self._server = PrometheusConnect(url=url, disable_ssl=True, retry=None, timeout=WAIT)
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
         """The last reading of each fragment's running process; none when Prometheus does not answer."""
         try:
-            samples = self._server.custom_query(EVERYTHING, params={"timeout": "2s"})
-            scrapes = self._server.custom_query(SCRAPED, params={"timeout": "2s"})
-        except (PrometheusApiClientException, requests.RequestException):
+            samples = self._server.custom_query(EVERYTHING, params={"timeout": f"{TIMEOUT:g}s"})
+            scrapes = self._server.custom_query(SCRAPED, params={"timeout": f"{TIMEOUT:g}s"})
+            return _parsed(samples, scrapes, processes)
+        except (PrometheusApiClientException, requests.RequestException, ValueError, LookupError) as error:
+            log.warning("nothing is measured in this round: Prometheus: %s", error)
             return {}
-        lines: dict[tuple[str, int], list[str]] = defaultdict(list)
-        epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
-        scraped = {_instance(s): float(s["value"][1]) for s in scrapes}
-        times: dict[tuple[str, int], float] = {}
-        for sample in samples:
-            epoch = epochs.get(_instance(sample))
-            if epoch is None or _instance(sample) not in scraped:
-                continue
-            key = (sample["metric"]["fragment"], epoch)
-            labels = {k: v for k, v in sample["metric"].items() if k in ("query", "fragment", "operator")}
-            text = ",".join(f'{k}="{v}"' for k, v in labels.items())
-            lines[key].append(f"{_name(sample)}{{{text}}} {sample['value'][1]}\n")
-            times[key] = scraped[_instance(sample)]
-        return {
-            p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, times[key])
-            for p in processes
-            if p.state == "running" and (key := (p.fragment, p.epoch)) in lines
-        }
 
 
-def _name(sample: Mapping[str, Mapping[str, str]]) -> str:
-    return sample["metric"]["__name__"]
+def _parsed(
+    samples: list[Sample], scrapes: list[Sample], processes: tuple[Process, ...]
+) -> Mapping[str, FragmentMetrics]:
+    lines: dict[tuple[str, int], list[str]] = defaultdict(list)
+    epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
+    scraped = {_instance(s): float(s["value"][1]) for s in scrapes}
+    times: dict[tuple[str, int], float] = {}
+    for sample in samples:
+        epoch = epochs.get(_instance(sample))
+        if epoch is None or _instance(sample) not in scraped:
+            continue
+        key = (sample["metric"]["fragment"], epoch)
+        labels = {k: v for k, v in sample["metric"].items() if k in ("query", "fragment", "operator")}
+        text = ",".join(f'{k}="{v}"' for k, v in labels.items())
+        lines[key].append(f"{_name(sample)}{{{text}}} {sample['value'][1]}\n")
+        times[key] = scraped[_instance(sample)]
+    return {
+        p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, times[key])
+        for p in processes
+        if p.state == "running" and (key := (p.fragment, p.epoch)) in lines
+    }
 
 
-def _instance(sample: Mapping[str, Mapping[str, str]]) -> str:
-    return sample["metric"].get("instance", "")
+def _name(sample: Sample) -> str:
+    return str(sample["metric"]["__name__"])
+
+
+def _instance(sample: Sample) -> str:
+    return str(sample["metric"].get("instance", ""))
