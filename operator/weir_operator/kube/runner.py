@@ -102,7 +102,7 @@ class Runner:
             self._health.round_seconds = time.monotonic() - begin
             return pause
         except OSError as error:
-            log.warning("nothing was changed in this round: %s", error)
+            log.warning("the round ended early, another begins soon: %s", error)
         except Exception:
             log.exception("a round failed; it is tried again")
         return RETRY

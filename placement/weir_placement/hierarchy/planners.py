@@ -19,6 +19,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import named
+from weir_placement.strategies import StrategyFunction
 
 Algorithm = Callable[[Ledger, PlanSpace], tuple[Step | None, float]]
 
@@ -94,50 +95,32 @@ def _bottom_up(hierarchy: Hierarchy) -> Algorithm:
     return lambda ledger, space: bottom_up(ledger, space, hierarchy)
 
 
-def plan_top_down(
-    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-) -> Result:
-    """004, section 3.2: within own views only."""
-    return hierarchical(
-        problem,
-        "top-down",
-        objective,
-        _top_down,
-        seed=seed,
-        time_limit=time_limit,
-        options=options,
-    )
+def _strategy(name: str, make: Callable[[Hierarchy], Algorithm], refine: bool = False) -> StrategyFunction:
+    def plan(
+        problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
+    ) -> Result:
+        return hierarchical(
+            problem,
+            name,
+            objective,
+            make,
+            seed=seed,
+            time_limit=time_limit,
+            options=options,
+            refine=refine,
+        )
+
+    return plan
 
 
-def plan_top_down_refined(
-    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-) -> Result:
-    """Top-down, then one exact program over sources, sink, the nodes chosen, the coordinators between."""
-    return hierarchical(
-        problem,
-        "top-down-refined",
-        objective,
-        _top_down,
-        seed=seed,
-        time_limit=time_limit,
-        options=options,
-        refine=True,
-    )
+plan_top_down = _strategy("top-down", _top_down)
+"""004, section 3.2: within own views only."""
 
+plan_top_down_refined = _strategy("top-down-refined", _top_down, refine=True)
+"""Top-down, then one exact program over sources, sink, the nodes chosen, the coordinators between."""
 
-def plan_bottom_up(
-    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-) -> Result:
-    """004, section 3.3: from the sink's cluster upwards."""
-    return hierarchical(
-        problem,
-        "bottom-up",
-        objective,
-        _bottom_up,
-        seed=seed,
-        time_limit=time_limit,
-        options=options,
-    )
+plan_bottom_up = _strategy("bottom-up", _bottom_up)
+"""004, section 3.3: from the sink's cluster upwards."""
 
 
 def plan_net_present_cost(
