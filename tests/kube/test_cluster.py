@@ -145,6 +145,29 @@ def test_objects_that_only_look_like_ours_are_not_looked_at(stranger: Manifest) 
     assert (after.processes, after.leases, after.protected) == (before.processes, before.leases, frozenset())
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["known", "claimed later"])
+def test_another_namespace_cannot_speak_for_a_fragment(later: bool) -> None:
+    """Whoever may make Leases and Pods in his namespace may give them any label."""
+    memory = Memory()
+    found = placed(memory)
+    meta = {"revision": 1, "fragments": [{"name": "f1"}]}
+    found.write_placement(WritePlacement("a/q", meta, {"owned": ["f1"]}))
+    before = found.observe()
+    if later:
+        claim = {"namespace": "0", "name": "mine", "creationTimestamp": SECOND.format(9)}
+        memory.put({"kind": "Placement", "metadata": claim, "spec": {"fragments": [{"name": "f1"}]}})
+        memory.objects["Placement", "a", "q"]["metadata"]["creationTimestamp"] = SECOND.format(1)
+    for kind, name in (("Lease", "f1"), ("Pod", "f1-e1"), ("PodDisruptionBudget", "f1")):
+        labels = {names.FRAGMENT: "f1", names.ROLE: "driver", names.EPOCH: "7"}
+        spoof = labelled(kind, name, labels, spec={"leaseTransitions": 9, "minAvailable": "50%"})
+        spoof["metadata"]["namespace"] = "0"
+        memory.put(spoof)
+    after = found.observe()
+    assert (after.leases, after.processes, after.protected) == (before.leases, before.processes, frozenset())
+    found.apply(HandOver("f1", 2))
+    assert names.HANDOVER in memory.objects["Lease", "a", "f1"]["metadata"]["annotations"]
+
+
 @pytest.mark.parametrize(
     "note",
     [

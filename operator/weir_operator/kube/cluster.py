@@ -34,6 +34,7 @@ from weir_operator.kube.fragment import start_fragment, stop_fragment
 from weir_operator.kube.lease import read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_since, lost_since
+from weir_operator.kube.ours import at_home, epoch_of, homes, least_of
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
@@ -74,13 +75,15 @@ class KubernetesCluster:
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
-        pods = [pod for pod in self._list("Pod", selector=names.WORKERS) if _epoch(pod) is not None]
+        home = homes(objects)
+        found = at_home(self._list("Pod", selector=names.WORKERS), home)
+        pods = [pod for pod in found if epoch_of(pod) is not None]
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
-        leases = list(self._list("Lease", selector=names.OF_FRAGMENTS))
-        budgets = list(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS))
+        leases = at_home(self._list("Lease", selector=names.OF_FRAGMENTS), home)
+        budgets = at_home(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS), home)
         self._remember(objects, drivers, leases, budgets)
-        self._budgets = {b["metadata"]["name"]: int(b["spec"].get("minAvailable", 1)) for b in budgets}
+        self._budgets = {b["metadata"]["name"]: least_of(b) for b in budgets}
         self._sweep(pods, leases)
         held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
@@ -129,7 +132,7 @@ class KubernetesCluster:
         self.addresses = {
             (pod["metadata"]["labels"][names.FRAGMENT], epoch): f"{address}:{names.RUNTIME_PORT}"
             for pod in pods
-            if (epoch := _epoch(pod)) is not None and (address := pod.get("status", {}).get("podIP"))
+            if (epoch := epoch_of(pod)) is not None and (address := pod.get("status", {}).get("podIP"))
         }
 
     def _sweep(self, pods: list[dict[str, Any]], leases: list[dict[str, Any]]) -> None:
@@ -211,8 +214,7 @@ class KubernetesCluster:
         if lease is None or names.CHANGE in (lease["metadata"].get("annotations") or {}):
             return
         notes = {names.CHANGE: json.dumps(asdict(Change(action.lead)))}
-        version = lease["metadata"]["resourceVersion"]
-        meta = {"annotations": notes, "resourceVersion": version}
+        meta = {"annotations": notes, "resourceVersion": lease["metadata"]["resourceVersion"]}
         self._api.merge("Lease", namespace, name, {"metadata": meta})
 
     def _protect(self, action: Protect) -> None:
@@ -291,12 +293,6 @@ class KubernetesCluster:
         namespace, name = event.query.split("/", 1)
         about = self._objects.get(("StreamQuery", namespace, name))
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
-
-
-def _epoch(pod: Mapping[str, Any]) -> int | None:
-    """None: no pod of ours, whatever its labels say."""
-    text = pod["metadata"]["labels"][names.EPOCH]
-    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _lost(pod: Mapping[str, Any], gone: Mapping[str, float | None]) -> float | None:

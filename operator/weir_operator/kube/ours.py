@@ -1,0 +1,45 @@
+"""Which Pods, Leases and budgets are a fragment's. Anybody may write labels: what carries a fragment's, but in
+another namespace than its Placement, is not looked at, so that no namespace disturbs another's queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weir_operator.kube import names
+
+Manifest = Mapping[str, Any]
+
+
+def homes(objects: Iterable[Manifest]) -> dict[str, str]:
+    """Fragment (as labels name it) -> namespace, as the Placements say; of two that claim one, the older."""
+    found: dict[str, str] = {}
+    placements = [o for o in objects if o["kind"] == "Placement"]
+    for placement in sorted(placements, key=lambda o: str(o["metadata"].get("creationTimestamp", ""))):
+        told = (placement.get("spec") or {}).get("fragments") or ()
+        owned = (placement.get("status") or {}).get("owned") or ()
+        for fragment in (*(entry["name"] for entry in told), *owned):
+            found.setdefault(names.object_name(fragment), placement["metadata"]["namespace"])
+    return found
+
+
+def at_home(found: Iterable[dict[str, Any]], home: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Those in the namespace of their fragment, or of a fragment that no Placement knows (any more)."""
+    result = []
+    for manifest in found:
+        meta = manifest["metadata"]
+        if home.get(meta["labels"][names.FRAGMENT], meta["namespace"]) == meta["namespace"]:
+            result.append(manifest)
+    return result
+
+
+def epoch_of(pod: Manifest) -> int | None:
+    """None: no pod of ours, whatever its labels say."""
+    text = pod["metadata"]["labels"][names.EPOCH]
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def least_of(budget: Manifest) -> int:
+    """Pods that must stay; 0 for a share or nothing, which we never write."""
+    least = budget["spec"].get("minAvailable")
+    return least if isinstance(least, int) else 0
