@@ -86,7 +86,6 @@ def spark_settings(
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment["KUBERNETES_SERVICE_PORT"]
     return {
         "spark.master": f"k8s://https://{f'[{host}]' if ':' in host else host}:{port}",
-        "spark.authenticate": "true",
         "spark.driver.host": address,
         "spark.driver.bindAddress": address,
         "spark.driver.port": str(DRIVER_PORT),

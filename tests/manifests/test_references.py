@@ -46,6 +46,21 @@ def test_wording(query, message):
 
 
 @pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ({"serviceAccountName": "lake"}, "policy p names the account lake"),
+        ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "policy p has the volume v"),
+    ],
+)
+def test_executors_are_refused_where_their_policy_cannot_hold(template, message):
+    policy = obj("PlacementPolicy", "p", {"podTemplate": template}, "")
+    alone, with_one = (sql(GOOD, policy="p", resources={"executors": n}) for n in (0, 1))
+    assert messages(*NODES, *STREAMS, policy, alone) == []
+    (found,) = messages(*NODES, *STREAMS, policy, with_one)
+    assert found.startswith(f"StreamQuery default/q: spec.resources.executors: {message}")
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"schema": "x WIBBLE"}, "spec.schema: column x: 'WIBBLE' is not a plain type"),

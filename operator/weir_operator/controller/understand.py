@@ -153,14 +153,15 @@ def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
 
 
 def _source_hash(query: Query, ends: Ends, found: Round) -> str:
-    """Of all that the query's rows depend on; rates, costs and nodes are not among it."""
+    """Of all that the query's rows depend on, and of its executors, which have the state in other partitions
+    and make a plan carry more processes; rates, costs and nodes are not among it."""
     known = found.problem.streams
     streams = [
         [alias, name, known[name].columns, known[name].event_time, known[name].delay, ends.sources[alias]]
         for alias, name in sorted(query.sources.items())
     ]
     told = [[semantics(op) for op in query.operators], streams, ends.sink, ends.incarnation]
-    if ends.knobs.executors > 1:  # more partitions of state: what is kept cannot be read with others
+    if ends.knobs.executors:
         told.append(ends.knobs.executors)
     text = json.dumps(told, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

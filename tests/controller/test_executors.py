@@ -1,0 +1,36 @@
+"""Executors of a query, as the controller understands them: in the plan, in the fragments, as an edit."""
+
+from __future__ import annotations
+
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.understand import Understand
+from weir_operator.controller.world import Asked
+from weir_placement.fragments import Layout
+
+from tests.manifests.scene import NODES, STREAMS, obj
+
+
+def understood(executors: int, pods: bool = True) -> Asked:
+    streams = [s | {"spec": s["spec"] | {"source": {"rate": {}}}} for s in STREAMS]
+    query = obj("StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": executors}})
+    query["metadata"]["uid"] = "1"
+    snapshot = Snapshot(0.0, (*NODES, *streams, query))
+    world = Understand(executors=pods)(snapshot, Settings(Layout("/d")))
+    return world.groups[0].queries["default/q"]
+
+
+def test_a_plan_counts_every_process_and_its_fragments_are_told() -> None:
+    asked = understood(2)
+    assert asked.query.processes == 3
+    assert asked.ends.knobs.executors == 2
+
+
+def test_another_number_of_them_is_an_edit() -> None:
+    assert len({understood(n).source for n in (0, 1, 2)}) == 3
+
+
+def test_on_one_machine_there_are_none() -> None:
+    asked = understood(2, pods=False)
+    assert (asked.query.processes, asked.ends.knobs.executors) == (1, 0)
+    assert asked.source == understood(0).source
