@@ -14,9 +14,11 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 from weir_placement.search import clones, forms
 from weir_placement.search.bounds import is_bound, upper_bound
+from weir_placement.search.compiled import searches
 from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.large import LARGE, search_large
 from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
 from weir_placement.strategies import StrategyFunction
 
@@ -27,12 +29,16 @@ up to so many `items` (operators, sources, sinks): with more there are too many 
 
 EQUAL = 1e-9
 NEAR = 3e-4
+WIDE = 64
+"""Nodes from which on a step of the proof costs in proportion to them, and there are less steps."""
 SLOWER = 4
 """Restarts less where flows count: an evaluation takes some twenty times as long."""
 
 
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
-    """Anneals, bounds, proves or anneals again."""
+    """Anneals, bounds, proves or anneals again; many operators in the way of `large`."""
+    if len(encoding.items) > LARGE:
+        return search_large(encoding, options, deadline)
     best, kept, bound, proven = -HUGE * 2, None, HUGE, False
     floor = options.get("floor", -HUGE)
     if floor > 0:
@@ -58,7 +64,8 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
                 bound = best * (1 + EQUAL)
         proven = proven or best >= bound * (1 - 2 * EQUAL)
         if not proven and restart == 0 and len(encoding.items) <= options["items"]:
-            proof = _prove(encoding, best, int(options["steps"]))
+            wide = max(1.0, encoding.dims["nodes"] / WIDE)
+            proof = _prove(encoding, best, int(options["steps"] / wide))
             if proof is not None:
                 if proof > best * (1 + EQUAL):
                     best, kept = proof, encoding.best()
@@ -97,6 +104,7 @@ def over_forms(
         time_limit: float,
         options: Mapping[str, str],
     ) -> Result:
+        searches()  # without cached code the compiler runs now, and does not eat the time that is given
         deadline = perf_counter() + time_limit
         given = read_options({**defaults, **around}, options)
         own = {option: value for option, value in options.items() if option not in around}

@@ -12,21 +12,20 @@ from typing import Any
 from weir_placement.cost.allowed import allowed_nodes
 from weir_placement.cost.flows import flows_of, scaled
 from weir_placement.cost.rules import Flow
-from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.compiled import searches
-from weir_placement.search.families import Family, families_of
-from weir_placement.search.item import HUGE, KIND, Item, aliases, costs_of, limited
+from weir_placement.search.encode_parts import columns_of, fill_cluster, fill_families, fill_masks
+from weir_placement.search.families import families_of
+from weir_placement.search.item import HUGE, KIND, Item, costs_of, limited
 from weir_placement.search.kernel import layout
 
-MASK_BITS = 62
 VISITED_SIZE = 1 << 14
 """Words of the table of logical plans; half of them may be used."""
 NO_TABLE = 64
 """Words of it for a search that neither looks at each logical plan nor keeps a list of tabu moves: that list
 grows with operators times nodes."""
-SET_LIMIT = 1 << 14
+SET_LIMIT = 1 << 20
 """Most connected sets of streams, and most sets at all, that the upper bound looks at."""
 
 
@@ -38,6 +37,7 @@ class Encoding:
         self.items: list[Item] = []
         self.sinks: list[int] = []
         self.index: list[dict[str, int]] = []
+        self.lists: dict[tuple[str, ...], list[int]] = {}
         points = [scaled(point) for point in problem.points()]
         for q, query in enumerate(self.queries):
             self._add_query(q, query, [flows_of(query, problem.streams, rates) for rates in points])
@@ -45,23 +45,30 @@ class Encoding:
         self._fill(seed, len(points), visited)
 
     def _add_query(self, q: int, query: Query, flows: list[dict[str, Flow]]) -> None:
-        nodes = self.problem.cluster.index
         known: dict[str, int] = {}
         for alias, stream in query.sources.items():
             known[alias] = len(self.items)
-            origins = [nodes[n] for n in self.problem.streams[stream].origins if n in nodes]
+            origins = self._candidates(tuple(self.problem.streams[stream].origins))
             self.items.append(Item(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows]))
         for op in query.operators:
-            candidates = [nodes[n] for n in allowed_nodes(self.problem, query, op)]
+            candidates = self._candidates(allowed_nodes(self.problem, query, op))
             known[op.id] = len(self.items)
             children = [known[name] for name in op.inputs]
             item = Item(q, KIND[op.kind], op.id, children, candidates, op, [f[op.id] for f in flows])
             self.items.append(item)
         last = known[query.operators[-1].id] if query.operators else known[next(iter(query.sources))]
         self.sinks.append(len(self.items))
-        delivery = [nodes[n] for n in query.deliver_to if n in nodes]
+        delivery = self._candidates(tuple(query.deliver_to))
         self.items.append(Item(q, layout.SINK, "", [last], delivery))
         self.index.append(known)
+
+    def _candidates(self, names: tuple[str, ...]) -> list[int]:
+        """Numbers of the nodes that the cluster has; one list for all items with the same names."""
+        known = self.lists.get(names)
+        if known is None:
+            nodes = self.problem.cluster.index
+            known = self.lists[names] = [nodes[n] for n in names if n in nodes]
+        return known
 
     def _scenarios(self, points: int) -> list[tuple[int, float]]:
         """(point, upper x) of each piece: an aggregate's input does not depend on the plan, so neither
@@ -98,8 +105,13 @@ class Encoding:
         degree = 1 + max(
             (len(piece) - 1 for item in items for f in item.flows for piece in f.rate.pieces), default=1
         )
-        words = max(1, -(-max((len(self._columns(q)) for q in range(len(self.queries))), default=1) // 63))
-        families = families_of(problem.cluster, [item.candidates for item in items if item.op])
+        words = max(
+            1, -(-max((len(columns_of(self.queries, q)) for q in range(len(self.queries))), default=1) // 63)
+        )
+        families = families_of(
+            problem.cluster,
+            list({id(item.candidates): item.candidates for item in items if item.op}.values()),
+        )
         dims = {
             "items": n_items,
             "nodes": n_nodes,
@@ -111,21 +123,21 @@ class Encoding:
             "points": points,
             "flags": self._flags(),
             "slots": sum(len(item.children) for item in items),
-            "choices": sum(len(item.candidates) for item in items),
+            "choices": sum(map(len, self.lists.values())),
             "groups": len(groups),
             "tabu_size": n_items * (n_nodes + n_items) if visited > NO_TABLE else 0,
             "visited_size": visited,
             "path_size": 2 * visited + 16,
             "families": len(families),
-            "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 14) for q in self.queries)),
+            "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 13) for q in self.queries)),
         }
         self.dims, self.reads = dims, reads
         self._allocate(dims)
         self._fill_structure(reads, list(groups.values()))
-        self._fill_masks(words)
+        fill_masks(self, words)
         self._fill_costs()
-        self._fill_cluster()
-        self._fill_families(families)
+        fill_cluster(self)
+        fill_families(self, families)
         self.write("random", [seed * 2654435761 % (1 << 62) + 1, 0])
 
     def _allocate(self, dims: dict[str, int]) -> None:
@@ -162,17 +174,25 @@ class Encoding:
         items = self.items
         force = {(p.query, p.operator): p.node for p in self.problem.in_force}
         nodes = self.problem.cluster.index
-        first, choice_first, group_first = [0], [0], [0]
+        first, group_first = [0], [0]
         for item in items:
             first.append(first[-1] + len(item.children))
-            choice_first.append(choice_first[-1] + len(item.candidates))
         for group in groups:
             group_first.append(group_first[-1] + len(group))
         self.write("kind", [item.kind for item in items])
         self.write("first", first)
         self.write("child", [c for item in items for c in item.children])
+        begins: dict[int, int] = {}
+        choice: list[int] = []
+        for nodes_of in self.lists.values():
+            begins[id(nodes_of)] = len(choice)
+            choice += nodes_of
+        choice_first = [begins[id(item.candidates)] for item in items]
         self.write("choice_first", choice_first)
-        self.write("choice", [n for item in items for n in item.candidates])
+        self.write(
+            "choice_last", [b + len(item.candidates) for b, item in zip(choice_first, items, strict=True)]
+        )
+        self.write("choice", choice)
         self.write("group_first", group_first)
         self.write("group_item", [i for group in groups for i in group])
         group_of = {i: g for g, group in enumerate(groups) for i in group}
@@ -203,48 +223,6 @@ class Encoding:
         if item.op.kind == "project":
             return int(all(i.name == i.expression for i in item.op.items))
         return int(item.op.kind == "join" and bool(item.op.columns or item.op.windows))
-
-    def _columns(self, q: int) -> dict[str, int]:
-        """A number for each column that the query's filters and projections name."""
-        names: dict[str, int] = {}
-        for op in self.queries[q].operators:
-            if op.kind in ("filter", "project"):
-                for name in (*op.columns, *(i.name for i in op.items)):
-                    names.setdefault(name, len(names))
-        return names
-
-    def _fill_masks(self, words: int) -> None:
-        own, sets, joins, above = ([0] * len(self.items) for _ in range(4))
-        columns = [0] * (len(self.items) * words)
-        numbers = [self._columns(q) for q in range(len(self.queries))]
-        bits = [
-            {alias: 1 << k for k, alias in enumerate(query.sources) if len(query.sources) <= MASK_BITS}
-            for query in self.queries
-        ]
-        joined = [0] * len(self.queries)
-        for i, item in enumerate(self.items):
-            bit = bits[item.query]
-            for c in item.children:
-                sets[i] |= sets[c]
-                joins[i] |= joins[c]
-            if item.kind == layout.SOURCE:
-                sets[i] = bit.get(item.name, 0)
-            if item.op is None:
-                continue
-            own[i] = sum(bit.get(a, 0) for a in aliases(item.op))
-            above[i] = joins[i] if item.kind == layout.FILTER else 0
-            if item.kind == layout.JOIN and joined[item.query] < MASK_BITS:
-                above[i] = 1 << joined[item.query]
-                joined[item.query] += 1
-                joins[i] |= above[i]
-            if item.kind in (layout.FILTER, layout.PROJECT):
-                kept = item.op.columns if item.kind == layout.FILTER else [c.name for c in item.op.items]
-                for name in kept:
-                    k = numbers[item.query][name]
-                    columns[i * words + k // 63] |= 1 << (k % 63)
-        for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):
-            self.write(name, values)
-        self.write("columns", columns)
 
     def _fill_costs(self) -> None:
         rows = [costs_of(item) for item in self.items]
@@ -286,48 +264,6 @@ class Encoding:
             | (layout.OVERHEAD if overhead else 0)
             | (layout.LATENCY if late else 0)
         )
-
-    def _fill_cluster(self) -> None:
-        cluster = self.problem.cluster
-        nodes = cluster.nodes
-        self.write("cpu_", [limited(n.cpu_capacity) for n in nodes])
-        self.write("memory_of_", [limited(n.memory) for n in nodes])
-        self.write("egress_", [limited(n.egress) for n in nodes])
-        self.write("ingress_", [limited(n.ingress) for n in nodes])
-        self.write("core_", [REFERENCE_CORE * n.speed for n in nodes])
-        if self.dims["flags"] & (layout.NETWORK | layout.LATENCY) or len(nodes) < 200:
-            self.write("latency_", cluster.network.latency_matrix.ravel().tolist())
-            bandwidth = cluster.network.bandwidth_matrix.clip(max=HUGE)
-            self.write("bandwidth_", bandwidth.ravel().tolist())
-        kinds: dict[object, int] = {}
-        plain = not self.dims["flags"] & (layout.NETWORK | layout.LATENCY)
-        served = defaultdict(list)
-        for i, item in enumerate(self.items):
-            for n in item.candidates:
-                served[n].append(i)
-        self.write(
-            "twin",
-            [
-                kinds.setdefault((n.cpu_capacity, n.memory, n.speed, tuple(served[k])) if plain else k, k)
-                for k, n in enumerate(nodes)
-            ],
-        )
-
-    def _fill_families(self, families: Sequence[Family]) -> None:
-        capacity = [n.cpu_capacity for n in self.problem.cluster.nodes]
-        kinds = list(dict.fromkeys(tuple(item.candidates) for item in self.items))
-        kind = [kinds.index(tuple(item.candidates)) for item in self.items]
-        outside = []
-        for family in families:
-            largest = [
-                limited(max((capacity[n] for n in nodes if n not in family.nodes), default=-1.0))
-                for nodes in kinds
-            ]
-            outside += [largest[k] for k in kind]
-        largest = [limited(max((capacity[n] for n in nodes), default=0.0)) for nodes in kinds]
-        self.write("largest_", [largest[k] for k in kind])
-        self.write("family_outside_", outside)
-        self.write("family_capacity_", [limited(f.capacity) for f in families])
 
     def run(self, command: int, *numbers: int, reals: Sequence[float] = ()) -> float:
         """Calls the compiled code: up to three integers, four reals."""

@@ -48,7 +48,10 @@ def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadli
     best: Result | None = None
     bound, evaluations = 0.0, 0
     for form in forms_of(problem):
-        if best is not None and (best.value is None or perf_counter() > deadline):
+        if best is not None and best.value is None:
+            break
+        if best is not None and perf_counter() > deadline:
+            bound = HUGE  # that form may hold a better plan
             break
         result = plan(form, -HUGE if best is None or best.value is None else best.value)
         evaluations += result.evaluations

@@ -7,7 +7,6 @@ capacity together, as figure 5 does. What is chosen there the second phase canno
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import accumulate, pairwise
 
 from weir_placement.search import annealing, greedy, reactive_tabu, tabu
 from weir_placement.search.encode import Encoding
@@ -28,7 +27,7 @@ DEFAULTS = {"algorithm": 4.0, "steps": 1e9}
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
     """Both phases with the chosen algorithm."""
     which = int(options["algorithm"])
-    fields = ("cpu_", "memory_of_", "choice_first", "choice")
+    fields = ("cpu_", "memory_of_", "choice_first", "choice_last", "choice")
     real = {name: encoding.read(name) for name in fields}
     _single_machine(encoding)
     if which < len(ALGORITHMS):
@@ -39,8 +38,8 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
         encoding.recall()
     for name, values in real.items():
         encoding.write(name, values)
-    first, choice = encoding.read("choice_first"), encoding.read("choice")
-    encoding.write("node", [choice[a] if a < b else -1 for a, b in pairwise(first)])
+    choice = encoding.read("choice")
+    encoding.write("node", [choice[a] if a < b else -1 for a, b in _ranges(encoding)])
     if which < len(ALGORITHMS):
         return run(encoding, parameters, deadline, PHYSICAL)
     value = encoding.run(code.PLACE, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
@@ -52,11 +51,16 @@ def _single_machine(encoding: Encoding) -> None:
     for name in ("cpu_", "memory_of_"):
         values = encoding.read(name)
         encoding.write(name, [min(sum(values), HUGE), *values[1:]])
-    first = encoding.read("choice_first")
-    counts = [min(b - a, 1) for a, b in pairwise(first)]
-    encoding.write("choice_first", [0, *accumulate(counts)])
-    encoding.write("choice", [0] * sum(counts))
+    counts = [min(b - a, 1) for a, b in _ranges(encoding)]
+    encoding.write("choice_first", [0] * len(counts))
+    encoding.write("choice_last", counts)
+    encoding.write("choice", [0] * max(counts))
     encoding.write("node", [0 if count else -1 for count in counts])
+
+
+def _ranges(encoding: Encoding) -> list[tuple[int, int]]:
+    """Where each item's candidates begin and end."""
+    return list(zip(encoding.read("choice_first"), encoding.read("choice_last"), strict=True))
 
 
 two_phase = strategy("two-phase", search, DEFAULTS, 1 << 20)

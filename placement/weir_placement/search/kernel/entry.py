@@ -10,6 +10,7 @@ from weir_placement.search.kernel.entry_codes import (
     CLIMB,
     EVALUATE,
     EXHAUST,
+    PACK,
     PLACE,
     POLISH,
     REACTIVE,
@@ -23,6 +24,7 @@ from weir_placement.search.kernel.fixed import settle_fixed
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.local import anneal, climb, reactive_tabu, scatter, tabu
 from weir_placement.search.kernel.moves import save
+from weir_placement.search.kernel.pack import pack
 from weir_placement.search.kernel.settle import settle
 from weir_placement.search.kernel.ties import polish
 
@@ -41,6 +43,8 @@ def run(st: State, command: int, a: int, b: int, c: int, w: float, x: float, y: 
         return anneal(st, a, b, w, x, y, z)
     if command == SETTLE:
         return settle(st, a, z) if st.flags else settle_fixed(st, a, z)
+    if command == PACK:
+        return pack(st, a)
     if command == CLIMB:
         return climb(st, a, b)
     if command == TABU:

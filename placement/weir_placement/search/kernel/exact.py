@@ -53,7 +53,7 @@ def _prepare(st: State, best: float) -> int:
     width = 2 * points
     count = 0
     for i in range(st.items):
-        if st.choice_first[i + 1] > st.choice_first[i]:
+        if st.choice_last[i] > st.choice_first[i]:
             st.order[count] = i
             count += 1
     if best > 0:
@@ -80,7 +80,7 @@ def _prepare(st: State, best: float) -> int:
     for a in range(count):
         i = st.order[a]
         fits = False
-        for c in range(st.choice_first[i], st.choice_first[i + 1]):
+        for c in range(st.choice_first[i], st.choice_last[i]):
             fits = fits or _fits(st, i, st.choice[c])
         if not fits:
             return -1
@@ -89,8 +89,8 @@ def _prepare(st: State, best: float) -> int:
 
 @jit
 def _before(st: State, i: int, j: int) -> bool:
-    one = st.choice_first[i + 1] - st.choice_first[i] == 1
-    other = st.choice_first[j + 1] - st.choice_first[j] == 1
+    one = st.choice_last[i] - st.choice_first[i] == 1
+    other = st.choice_last[j] - st.choice_first[j] == 1
     if one != other:
         return bool(one)
     return bool(st.need_[i * 2 * st.points] > st.need_[j * 2 * st.points])
@@ -151,7 +151,7 @@ def place_all(st: State, best: float, budget: int) -> float:
             if depth == count:
                 st.out[0] += 1
                 for n in range(st.nodes):
-                    st.root_[n] = node_root(st, n)
+                    st.root_[n] = node_root(st, n) if st.head[n] >= 0 else INFINITE
                 v = value(st)
                 if v > best + EQUAL * abs(best) or best <= -INFINITE:
                     best = v
@@ -167,7 +167,7 @@ def place_all(st: State, best: float, budget: int) -> float:
                 for r in range(width):
                     st.left_[n * width + r] += st.need_[i * width + r]
             at = st.tried[depth]
-            if at == st.choice_first[i + 1]:
+            if at == st.choice_last[i]:
                 depth -= 1
                 continue
             st.tried[depth] = at + 1

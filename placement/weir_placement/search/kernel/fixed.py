@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from weir_placement.search.kernel.crowd import crowd, fill, fullest
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
@@ -76,7 +77,7 @@ def _measure(st: State, i: int, x: float) -> None:
 
 
 @jit
-def _measure_all(st: State, x: float) -> None:
+def measure_all(st: State, x: float) -> None:
     """Everything at x: items from the sources up, then nodes."""
     for q in range(st.queries):
         top = begin_walk(st, q)
@@ -90,7 +91,7 @@ def _measure_all(st: State, x: float) -> None:
         if st.node[i] >= 0:
             _add(st, i, st.node[i], 1.0)
     for n in range(st.nodes):
-        _fill(st, n)
+        fill(st, n)
 
 
 @jit
@@ -101,48 +102,16 @@ def _add(st: State, i: int, n: int, sign: float) -> None:
 
 
 @jit
-def _fill(st: State, n: int) -> None:
-    """The fullest resource of node n, and its power."""
-    width = 2 * st.points
-    full = 0.0
-    for p in range(st.points):
-        if st.cpu_[n] < INFINITE:
-            full = max(full, st.left_[n * width + 2 * p] / st.cpu_[n])
-        if st.memory_of_[n] < INFINITE:
-            full = max(full, st.left_[n * width + 2 * p + 1] / st.memory_of_[n])
-    st.full_[n] = full
-    for _ in range(DOUBLINGS):
-        full *= full
-    st.crowd_[n] = full
-
-
-@jit
-def _crowd(st: State) -> float:
-    total = 0.0
-    for n in range(st.nodes):
-        total += st.crowd_[n]
-    return total
-
-
-@jit
-def _fullest(st: State) -> float:
-    full = 0.0
-    for n in range(st.nodes):
-        full = max(full, st.full_[n])
-    return full
-
-
-@jit
 def _move(st: State, i: int, to: int) -> None:
     """Item i to another node: loads and lists."""
     old = st.node[i]
-    _shift(st, i, to)
-    _fill(st, old)
-    _fill(st, to)
+    shift(st, i, to)
+    fill(st, old)
+    fill(st, to)
 
 
 @jit
-def _turn(st: State, t: int, j: int, k: int, x: float) -> None:
+def turn_at(st: State, t: int, j: int, k: int, x: float) -> None:
     """The rotation of `moves.turn` at x."""
     b = st.child[st.first[t] + j]
     _add(st, t, st.node[t], -1.0)
@@ -152,8 +121,8 @@ def _turn(st: State, t: int, j: int, k: int, x: float) -> None:
     _measure(st, b, x)
     _add(st, t, st.node[t], 1.0)
     _add(st, b, st.node[b], 1.0)
-    _fill(st, st.node[t])
-    _fill(st, st.node[b])
+    fill(st, st.node[t])
+    fill(st, st.node[b])
 
 
 @jit
@@ -167,24 +136,24 @@ def _replace(st: State, i: int, to: int) -> None:
         if st.node[e] == to and draw(st, 2) == 0 and may_run(st, e, old):
             moved += 1
             st.stack[moved] = e
-            _shift(st, e, old)
-    _shift(st, i, to)
+            shift(st, e, old)
+    shift(st, i, to)
     st.stack[0] = moved
-    _fill(st, old)
-    _fill(st, to)
+    fill(st, old)
+    fill(st, to)
 
 
 @jit
 def _replace_back(st: State, old: int, to: int) -> None:
-    _shift(st, st.stack[1], old)
+    shift(st, st.stack[1], old)
     for k in range(2, st.stack[0] + 1):
-        _shift(st, st.stack[k], to)
-    _fill(st, old)
-    _fill(st, to)
+        shift(st, st.stack[k], to)
+    fill(st, old)
+    fill(st, to)
 
 
 @jit
-def _shift(st: State, i: int, to: int) -> None:
+def shift(st: State, i: int, to: int) -> None:
     _add(st, i, st.node[i], -1.0)
     _add(st, i, to, 1.0)
     st.node[i] = to
@@ -200,8 +169,8 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
             return best
         x = best if best > 0 else 1.0
         least = 1.0 if best > 0 else INFINITE
-        _measure_all(st, x)
-        crowd = _crowd(st)
+        measure_all(st, x)
+        crowded = crowd(st)
         improved = False
         t = HOT * (COLD / HOT) ** (level / (TEMPERATURES - 1.0)) * (1 << DOUBLINGS)
         for _ in range(iterations):
@@ -209,7 +178,7 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
             b = j = k = old = -1
             kind = 0
             if draw(st, 2) == 0:
-                n = st.choice_first[i + 1] - st.choice_first[i]
+                n = st.choice_last[i] - st.choice_first[i]
                 if n < 2:
                     continue
                 old = st.node[i]
@@ -240,18 +209,18 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                 b, j, k = draw_rotation(st, i)
                 if k < 0:
                     continue
-                _turn(st, i, j, k, x)
+                turn_at(st, i, j, k, x)
             st.out[0] += 1
-            after = _crowd(st)
-            if after <= crowd or uniform(st) < math.exp(math.log(crowd / after) / t):
-                crowd = after
-                full = _fullest(st)
+            after = crowd(st)
+            if after <= crowded or uniform(st) < math.exp(math.log(crowded / after) / t):
+                crowded = after
+                full = fullest(st)
                 if full < least * (1 - 1e-9):
                     least = full
                     improved = True
                     save(st)
             elif kind == 0:
-                _turn(st, b, k, j, x)
+                turn_at(st, b, k, j, x)
             elif kind == 1:
                 _move(st, i, old)
                 _move(st, j, to)
@@ -260,12 +229,12 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
             else:
                 _replace_back(st, old, to)
         if improved:
-            best = max(best, _exact(st))
+            best = max(best, exactly(st))
     return best
 
 
 @jit
-def _exact(st: State) -> float:
+def exactly(st: State) -> float:
     """The value of the saved configuration; the present one stays."""
     for i in range(st.items):
         st.kept_node[i] = st.node[i]

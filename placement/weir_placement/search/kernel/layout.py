@@ -45,8 +45,9 @@ INTS: tuple[tuple[str, str], ...] = (
     ("readers", "items"),  # how many slots read item i: a search never changes it
     ("reader", "items*uses"),  # * those items
     ("node", "items"),  # * -1: a result that is delivered nowhere
-    ("choice_first", "items+1"),
-    ("choice", "choices"),  # candidate nodes
+    ("choice_first", "items"),  # candidates of item i: choice[choice_first[i] .. choice_last[i] - 1]
+    ("choice_last", "items"),
+    ("choice", "choices"),  # candidate nodes; items with equal ones share them
     ("head", "nodes"),  # * lists of the items on each node
     ("following", "items"),  # *
     ("previous", "items"),  # *
@@ -129,8 +130,8 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("left", "nodes*2*points"),
     ("rest", "items*2*points+2*points"),
     ("flow", "items*points"),  # * rates at one x
-    ("full", "nodes"),  # * fullness of the fullest resource at one x
-    ("crowd", "nodes"),  # * its power
+    ("full", "nodes*2"),  # * from word `nodes` on: fullness of the fullest resource at one x (`kernel.crowd`)
+    ("crowd", "nodes*2"),  # * its power
     ("result", "32"),
 )
 

@@ -34,7 +34,7 @@ def greater(a: float, b: float) -> bool:
 def scatter(st: State) -> None:
     """A random candidate node for every item; call `rebuild` after it."""
     for i in range(st.items):
-        n = st.choice_first[i + 1] - st.choice_first[i]
+        n = st.choice_last[i] - st.choice_first[i]
         if n > 0:
             st.node[i] = st.choice[st.choice_first[i] + draw(st, n)]
 
@@ -45,7 +45,7 @@ def step_random(st: State, alpha: float) -> None:
     for _ in range(50):
         i = draw(st, st.items)
         if uniform(st) < alpha:
-            n = st.choice_first[i + 1] - st.choice_first[i]
+            n = st.choice_last[i] - st.choice_first[i]
             if n > 1:
                 to = st.choice[st.choice_first[i] + draw(st, n)]
                 if to != st.node[i]:
@@ -79,7 +79,7 @@ def anneal(
             physical = uniform(st) < alpha
             b = j = k = old = -1
             if physical:
-                n = st.choice_first[i + 1] - st.choice_first[i]
+                n = st.choice_last[i] - st.choice_first[i]
                 if n < 2:
                     continue
                 old = st.node[i]
@@ -167,9 +167,9 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
     chosen = -INFINITE
     ties = 0
     for i in range(st.items):
-        if what & 1 and st.choice_first[i + 1] - st.choice_first[i] > 1:
+        if what & 1 and st.choice_last[i] - st.choice_first[i] > 1:
             old = st.node[i]
-            for a in range(st.choice_first[i], st.choice_first[i + 1]):
+            for a in range(st.choice_first[i], st.choice_last[i]):
                 to = st.choice[a]
                 if to == old:
                     continue

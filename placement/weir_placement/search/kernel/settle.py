@@ -50,7 +50,7 @@ def crowding(st: State) -> float:
 @jit
 def may_run(st: State, i: int, n: int) -> bool:
     """Whether node n is a candidate of item i."""
-    for c in range(st.choice_first[i], st.choice_first[i + 1]):
+    for c in range(st.choice_first[i], st.choice_last[i]):
         if st.choice[c] == n:
             return True
     return False
@@ -106,7 +106,7 @@ def settle(st: State, iterations: int, goal: float) -> float:
             b = j = k = old = -1
             kind = 0
             if draw(st, 2) == 0:
-                n = st.choice_first[i + 1] - st.choice_first[i]
+                n = st.choice_last[i] - st.choice_first[i]
                 if n < 2:
                     continue
                 old = st.node[i]

@@ -2,110 +2,200 @@
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, rebuild
+from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, place, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
 from weir_placement.search.kernel.local import EQUAL
-from weir_placement.search.kernel.moves import may_rotate, move_to, rotate, rotate_back, save, side, take_back
+from weir_placement.search.kernel.moves import (
+    may_rotate,
+    move_to,
+    rotate,
+    rotate_back,
+    save,
+    side,
+    take_back,
+    turn,
+)
 
-EFFORT = 4_000_000
-"""Nodes looked at while ties are broken."""
+EFFORT = 8_000_000
+"""Nodes and items looked at while ties are broken."""
+MANY = 300
+"""Items from which on the value of a plan is looked at only if the rest of its key is better: that is known
+from a few items, the value from all of two nodes."""
+NEAR_ONLY = 64
+"""Nodes from which on an operator is tried only where its inputs come from and its readers are: that is what
+makes a flow or a fragment less (a third node that lies between them is left out)."""
 
 
 @jit
-def network_usage(st: State) -> float:
-    """Bytes in transit at x = 1, mean over the points."""
+def _usage_of(st: State, i: int) -> float:
+    """Bytes in transit at x = 1 that leave item i, summed over the points."""
+    if st.node[i] < 0 or st.kind[i] == SINK:
+        return 0.0
     m, degree = st.items, st.degree
-    total = 0.0
+    seconds = 0.0
+    for u in range(st.readers[i]):
+        r = st.reader[i * st.uses + u]
+        to = st.node[r]
+        if to < 0 or to == st.node[i]:
+            continue
+        again = False
+        for v in range(u):
+            again = again or st.node[st.reader[i * st.uses + v]] == to
+        if not again and first_reader(st, i, to) == r * m + i:
+            seconds += st.latency_[st.node[i] * st.nodes + to]
+    if seconds == 0.0:
+        return 0.0
+    rate = 0.0
     for s in range(st.scenarios):
         # the piece of its point that holds at x = 1
         if st.until_[s] <= 1.0 or (s > 0 and st.point[s] == st.point[s - 1] and st.until_[s - 1] > 1.0):
             continue
-        for i in range(m):
-            if st.node[i] < 0 or st.kind[i] == SINK:
-                continue
-            rate = 0.0
-            for d in range(st.low[i], st.high[i] + 1):
-                rate += st.rate_[(s * m + i) * degree + d]
-            for u in range(st.readers[i]):
-                r = st.reader[i * st.uses + u]
-                to = st.node[r]
-                if to < 0 or to == st.node[i]:
-                    continue
-                again = False
-                for v in range(u):
-                    again = again or st.node[st.reader[i * st.uses + v]] == to
-                if not again and first_reader(st, i, to) == r * m + i:
-                    total += rate * st.width_[i] * st.latency_[st.node[i] * st.nodes + to]
-    return total / st.points
+        for d in range(st.low[i], st.high[i] + 1):
+            rate += st.rate_[(s * m + i) * degree + d]
+    return rate * st.width_[i] * seconds
+
+
+@jit
+def _add_key(st: State, i: int, sign: float) -> None:
+    """Item i's part of the rest of the key, to result[0..2]."""
+    st.result_[0] += sign * _usage_of(st, i) / st.points
+    if st.kind[i] != SOURCE and st.kind[i] != SINK:
+        if ends_fragment(st, i):
+            st.result_[1] += sign
+        if st.node[i] != st.force[i]:
+            st.result_[2] += sign
 
 
 @jit
 def rest_of_key(st: State) -> None:
-    """Network usage, fragments and moves of the present configuration, into result[0..2]."""
-    st.result_[0] = network_usage(st)
-    fragments = 0.0
-    moves = 0.0
+    """Network usage (mean over the points), fragments and moves of the configuration, into result[0..2]."""
+    for k in range(3):
+        st.result_[k] = 0.0
     for i in range(st.items):
-        if st.kind[i] == SOURCE or st.kind[i] == SINK:
-            continue
-        if ends_fragment(st, i):
-            fragments += 1.0
-        if st.node[i] != st.force[i]:
-            moves += 1.0
-    st.result_[1] = fragments
-    st.result_[2] = moves
+        _add_key(st, i, 1.0)
 
 
 @jit
-def _less(st: State) -> bool:
-    """Whether result[0..2] come before result[3..5]."""
-    usage, least = st.result_[0], st.result_[3]
-    if abs(usage - least) > EQUAL * max(least, usage):
-        return bool(usage < least)
-    if st.result_[1] != st.result_[4]:
-        return bool(st.result_[1] < st.result_[4])
-    return bool(st.result_[2] < st.result_[5])
+def _note(st: State, i: int) -> None:
+    """Item i's stream is one whose flows a move may change; `order` lists them, its number is out[8]."""
+    g = st.group[i]
+    for k in range(st.out[8]):
+        if st.order[k] == g:
+            return
+    st.order[st.out[8]] = g
+    st.out[8] += 1
 
 
 @jit
-def _improves(st: State, v: float, best: float) -> bool:
-    """Whether the present configuration, of value v, is better than the best; then its key is the best."""
+def _around(st: State, i: int, b: int) -> None:
+    """Lists the streams that leave items i and b (-1: none) and that they read."""
+    st.out[8] = 0
+    _note(st, i)
+    for slot in range(st.first[i], st.first[i + 1]):
+        _note(st, st.child[slot])
+    if b >= 0:
+        for slot in range(st.first[b], st.first[b + 1]):
+            _note(st, st.child[slot])
+
+
+@jit
+def _part(st: State, sign: float) -> None:
+    """Adds to the key, or takes from it, what the listed streams and their items are of it."""
+    for k in range(st.out[8]):
+        g = st.order[k]
+        for e in range(st.group_first[g], st.group_first[g + 1]):
+            _add_key(st, st.group_item[e], sign)
+
+
+@jit
+def _improves(st: State, v: float, best: float, usage: float, fragments: float, moves: float) -> bool:
+    """Whether result[0..2] at value v comes before the other key; result[3] is the usage at the start, of
+    which sums that go up and down keep some rounding."""
     if v < best - EQUAL * abs(best):
         return False
-    rest_of_key(st)
-    if v <= best + EQUAL * abs(best) and not _less(st):
-        return False
-    for k in range(3):
-        st.result_[3 + k] = st.result_[k]
-    return True
+    if v > best + EQUAL * abs(best):
+        return True
+    if abs(st.result_[0] - usage) > EQUAL * max(usage, max(st.result_[0], st.result_[3])):
+        return bool(st.result_[0] < usage)
+    if st.result_[1] != fragments:
+        return bool(st.result_[1] < fragments)
+    return bool(st.result_[2] < moves)
+
+
+@jit
+def _useful(st: State, i: int, to: int) -> bool:
+    """Whether something that item i reads, or that reads it, is on node `to`."""
+    if st.nodes <= NEAR_ONLY:
+        return True
+    for slot in range(st.first[i], st.first[i + 1]):
+        if st.node[st.child[slot]] == to:
+            return True
+    for u in range(st.readers[i]):
+        if st.node[st.reader[i * st.uses + u]] == to:
+            return True
+    return False
+
+
+@jit
+def _try(st: State, i: int, j: int, k: int, to: int) -> float:
+    """The move of item i to node `to` or, with k >= 0, the rotation of `moves.rotate`; the key goes along.
+    The value, or -INFINITE when nothing was moved because the rest of the key gets no better."""
+    b = st.child[st.first[i] + j] if k >= 0 else -1
+    _around(st, i, b)
+    if st.items > MANY:
+        old = st.node[i]
+        usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
+        _part(st, -1.0)
+        if k >= 0:
+            turn(st, i, j, k)
+        else:
+            place(st, i, to)
+        _part(st, 1.0)
+        better = _improves(st, 1.0, 1.0, usage, fragments, moves)
+        if k >= 0:
+            turn(st, b, k, j)
+        else:
+            place(st, i, old)
+        st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
+        if not better:
+            return -INFINITE
+    _part(st, -1.0)
+    v = rotate(st, i, j, k) if k >= 0 else move_to(st, i, to)
+    _part(st, 1.0)
+    st.out[0] += 1
+    return v
 
 
 @jit
 def polish(st: State, rounds: int) -> float:
     """Climbs by first improvement in the lexicographic order from the present configuration; saved.
 
-    At most EFFORT / nodes evaluations, each of which looks at all nodes.
+    At most EFFORT / (nodes + items on two nodes) evaluations.
     """
-    until = st.out[0] + EFFORT // st.nodes
+    until = st.out[0] + EFFORT // (st.nodes + 2 * st.items // st.nodes)
     best = rebuild(st)
-    _improves(st, best, -INFINITE)
+    rest_of_key(st)
+    st.result_[3] = st.result_[0]
     for _ in range(rounds):
         improved = False
         for i in range(st.items):
             if st.out[0] > until:
                 break
-            for a in range(st.choice_first[i], st.choice_first[i + 1]):
+            for a in range(st.choice_first[i], st.choice_last[i]):
                 old, to = st.node[i], st.choice[a]
-                if to == old:
+                if to == old or not _useful(st, i, to):
                     continue
-                v = move_to(st, i, to)
-                st.out[0] += 1
-                if _improves(st, v, best):
+                usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
+                v = _try(st, i, 0, -1, to)
+                if v <= -INFINITE:
+                    continue
+                if _improves(st, v, best, usage, fragments, moves):
                     best = v
                     improved = True
                 else:
                     take_back(st, i, old)
+                    st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
             if not may_rotate(st, i):
                 continue
             for j in range(st.first[i + 1] - st.first[i]):
@@ -113,13 +203,16 @@ def polish(st: State, rounds: int) -> float:
                 if k < 0:
                     continue
                 b = st.child[st.first[i] + j]
-                v = rotate(st, i, j, k)
-                st.out[0] += 1
-                if _improves(st, v, best):
+                usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
+                v = _try(st, i, j, k, -1)
+                if v <= -INFINITE:
+                    continue
+                if _improves(st, v, best, usage, fragments, moves):
                     best = v
                     improved = True
                 else:
                     rotate_back(st, i, j, k, b)
+                    st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
         if not improved or st.out[0] > until:
             break
     save(st)

@@ -1,0 +1,114 @@
+"""Parts of an encoding: masks of columns and sources, the cluster, families of nodes."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weir_placement.model.cluster import REFERENCE_CORE
+from weir_placement.model.problem import Query
+from weir_placement.search.families import Family
+from weir_placement.search.item import HUGE, aliases, limited
+from weir_placement.search.kernel import layout
+
+if TYPE_CHECKING:
+    from weir_placement.search.encode import Encoding
+
+MASK_BITS = 62
+MATRICES = 2_000
+"""Nodes up to which every link's latency is known to the search also where none is limited: ties."""
+
+
+def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
+    """A number for each column that the query's filters and projections name."""
+    names: dict[str, int] = {}
+    for op in queries[q].operators:
+        if op.kind in ("filter", "project"):
+            for name in (*op.columns, *(i.name for i in op.items)):
+                names.setdefault(name, len(names))
+    return names
+
+
+def fill_masks(encoding: Encoding, words: int) -> None:
+    """Sources below and named by each item, its joins, its columns."""
+    items, queries = encoding.items, encoding.queries
+    own, sets, joins, above = ([0] * len(items) for _ in range(4))
+    columns = [0] * (len(items) * words)
+    numbers = [columns_of(queries, q) for q in range(len(queries))]
+    bits = [
+        {alias: 1 << k for k, alias in enumerate(query.sources) if len(query.sources) <= MASK_BITS}
+        for query in queries
+    ]
+    joined = [0] * len(queries)
+    for i, item in enumerate(items):
+        bit = bits[item.query]
+        for c in item.children:
+            sets[i] |= sets[c]
+            joins[i] |= joins[c]
+        if item.kind == layout.SOURCE:
+            sets[i] = bit.get(item.name, 0)
+        if item.op is None:
+            continue
+        own[i] = sum(bit.get(a, 0) for a in aliases(item.op))
+        above[i] = joins[i] if item.kind == layout.FILTER else 0
+        if item.kind == layout.JOIN and joined[item.query] < MASK_BITS:
+            above[i] = 1 << joined[item.query]
+            joined[item.query] += 1
+            joins[i] |= above[i]
+        if item.kind in (layout.FILTER, layout.PROJECT):
+            kept = item.op.columns if item.kind == layout.FILTER else [c.name for c in item.op.items]
+            for name in kept:
+                k = numbers[item.query][name]
+                columns[i * words + k // 63] |= 1 << (k % 63)
+    for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):
+        encoding.write(name, values)
+    encoding.write("columns", columns)
+
+
+def fill_cluster(encoding: Encoding) -> None:
+    """Capacities, links, and which nodes can be exchanged."""
+    cluster = encoding.problem.cluster
+    nodes = cluster.nodes
+    plain = not encoding.dims["flags"] & (layout.NETWORK | layout.LATENCY)
+    encoding.write("cpu_", [limited(n.cpu_capacity) for n in nodes])
+    encoding.write("memory_of_", [limited(n.memory) for n in nodes])
+    encoding.write("egress_", [limited(n.egress) for n in nodes])
+    encoding.write("ingress_", [limited(n.ingress) for n in nodes])
+    encoding.write("core_", [REFERENCE_CORE * n.speed for n in nodes])
+    if not plain or len(nodes) <= MATRICES:
+        encoding.write("latency_", array("d", cluster.network.latency_matrix.tobytes()))
+        bandwidth = cluster.network.bandwidth_matrix.clip(max=HUGE)
+        encoding.write("bandwidth_", array("d", bandwidth.tobytes()))
+    kinds: dict[object, int] = {}
+    served = defaultdict(list)
+    for number, candidates in enumerate(encoding.lists.values()):
+        for n in candidates:
+            served[n].append(number)
+    encoding.write(
+        "twin",
+        [
+            kinds.setdefault((n.cpu_capacity, n.memory, n.speed, tuple(served[k])) if plain else k, k)
+            for k, n in enumerate(nodes)
+        ],
+    )
+
+
+def fill_families(encoding: Encoding, families: Sequence[Family]) -> None:
+    """The largest capacity that each item may have, at all and outside of each family."""
+    capacity = [n.cpu_capacity for n in encoding.problem.cluster.nodes]
+    lists = list(encoding.lists.values())
+    number = {id(candidates): k for k, candidates in enumerate(lists)}
+    kind = [number[id(item.candidates)] for item in encoding.items]
+    outside: list[float] = []
+    for family in families:
+        largest = [
+            limited(max((capacity[n] for n in nodes if n not in family.nodes), default=-1.0))
+            for nodes in lists
+        ]
+        outside += [largest[k] for k in kind]
+    largest = [limited(max((capacity[n] for n in nodes), default=0.0)) for nodes in lists]
+    encoding.write("largest_", [largest[k] for k in kind])
+    encoding.write("family_outside_", outside)
+    encoding.write("family_capacity_", [limited(f.capacity) for f in families])
