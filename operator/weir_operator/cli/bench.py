@@ -15,8 +15,9 @@ OPERATORS = {
     "manifests": "weir_operator.cli.manifests_bench:manifests",
     "calibration": "weir_operator.local.saturation_bench:calibration",
     "runtime": "weir_operator.local.runtime_bench:runtime",
+    "whitewater-runtime": "weir_operator.local.whitewater_bench:whitewater_runtime",
 }
-"""As weir_placement.bench.BENCHES; `calibration` and `runtime` start Spark."""
+"""As weir_placement.bench.BENCHES; all but `manifests` start Spark."""
 
 
 def bench(
@@ -25,7 +26,7 @@ def bench(
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot beside the paper's figures.
 
-    `calibration` and `runtime` measure Spark on this machine, and want a free core.
+    `calibration`, `runtime` and `whitewater-runtime` measure Spark and want the machine to themselves.
 
     Examples:
 
