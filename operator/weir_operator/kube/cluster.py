@@ -76,8 +76,7 @@ class KubernetesCluster:
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
         home = homes(objects)
-        found = at_home(self._list("Pod", selector=names.WORKERS), home)
-        pods = [pod for pod in found if epoch_of(pod) is not None]
+        pods = at_home(self._list("Pod", selector=names.WORKERS), home)
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
         leases = at_home(self._list("Lease", selector=names.OF_FRAGMENTS), home)

@@ -1,5 +1,8 @@
-"""Which Pods, Leases and budgets are a fragment's. Anybody may write labels: what carries a fragment's, but in
-another namespace than its Placement, is not looked at, so that no namespace disturbs another's queries."""
+"""Which Pods, Leases and budgets are a fragment's.
+
+Anybody may write labels: what carries a fragment's, but is in another namespace than its Placement, is not
+looked at, so that no namespace disturbs another's queries.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,13 @@ def homes(objects: Iterable[Manifest]) -> dict[str, str]:
 
 
 def at_home(found: Iterable[dict[str, Any]], home: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Those in the namespace of their fragment, or of a fragment that no Placement knows (any more)."""
+    """Those in the namespace of their fragment, or of a fragment that no Placement knows (any more); Pods
+    with an epoch that is none are left out."""
     result = []
     for manifest in found:
         meta = manifest["metadata"]
+        if manifest["kind"] == "Pod" and epoch_of(manifest) is None:
+            continue
         if home.get(meta["labels"][names.FRAGMENT], meta["namespace"]) == meta["namespace"]:
             result.append(manifest)
     return result
