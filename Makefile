@@ -32,3 +32,4 @@ clean: ## everything that was made here
 
 -include hack/e2e.mk
 -include tests/soak/soak.mk
+-include tests/kafka/kafka.mk

@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke scale
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka scale
 REGISTRY ?=
 TAG ?= dev
 
@@ -19,6 +19,9 @@ images: ## builds the images; REGISTRY=host/path TAG=v1 pushes them there
 
 e2e-smoke: env cluster ## Helm install, flights Ready where planned, audited, a SIGKILL, uninstall
 	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke.py
+
+e2e-smoke-kafka: env cluster ## the same with Kafka between fragments
+	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke_kafka.py
 
 e2e: env cluster ## every test that needs the cluster
 	@$(PY) -m pytest -q --durations=20 tests/e2e

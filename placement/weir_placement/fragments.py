@@ -77,6 +77,8 @@ class Ends:
         keep: event time [us] that flows between fragments keep behind their slowest reader.
         since: event time [us] after which the rows are this plan's; sources are read from as far back as
             that needs (`horizon`). 0: from the beginning.
+        exchange: of flows that are Kafka topics: bootstrapServers, topicPrefix, replication, security. Empty:
+            flows are folders.
     """
 
     sources: Mapping[str, Mapping[str, Any]]
@@ -85,6 +87,15 @@ class Ends:
     knobs: Knobs = field(default_factory=Knobs)
     keep: int = 0
     since: int = 0
+    exchange: Mapping[str, Any] = field(default_factory=dict)
+
+    def flow(self, layout: Layout, namespace: str, name: str) -> tuple[str, dict[str, Any]]:
+        """Where the output of a fragment lies that others read: its folder and {}, or its topic and how to
+        reach that."""
+        if not self.exchange:
+            return layout.folder("exchange", namespace, name), {}
+        reached = {k: v for k, v in self.exchange.items() if k != "topicPrefix"}
+        return f"{self.exchange['topicPrefix']}{namespace}.{name}", reached
 
 
 def cut(
@@ -121,10 +132,8 @@ def cut(
         name = names[last]
         output = replace(ends.sink, after=ends.since)
         if last != plan.query.operators[-1].id:
-            folder = layout.folder("exchange", namespace, name)
-            output = Output(
-                kind="exchange", uri=folder, consumers=tuple(sorted(readers[last])), keep=ends.keep
-            )
+            uri, options = ends.flow(layout, namespace, name)
+            output = Output("exchange", uri, options, (), tuple(sorted(readers[last])), ends.keep)
         specs.append(
             FragmentSpec(
                 name=name,
@@ -202,7 +211,9 @@ def _input(
 ) -> Input:
     if name not in plan.query.sources:
         namespace = plan.query.name.split("/", 1)[0]
-        return Input(name, "exchange", exchange=layout.folder("exchange", namespace, names[name]))
+        where, options = ends.flow(layout, namespace, names[name])
+        options.pop("replication", None)
+        return Input(name, "exchange", exchange=where, options=options)
     stream = streams[plan.query.sources[name]]
     return Input(
         name,

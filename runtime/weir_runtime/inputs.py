@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,10 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
 from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.compiler import Flow, exchange_flow, source_flow
 from weir_runtime.cpu import executor_folder
-from weir_runtime.logs.exchange_log import ExchangeLog
+from weir_runtime.exchange import Exchange, exchange_of
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
 from weir_runtime.logs.rate_log import RateLog
-from weir_runtime.names import read_json
 from weir_runtime.source import CLOCK, FORMAT, Control, frame_schema
 from weir_runtime.times import Clocking
 
@@ -39,17 +39,20 @@ class OpenInput:
 def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
     """None when an exchange has not described itself yet. Raises FragmentError for a wrong source."""
     if item.kind == "exchange":
-        description = read_json(Path(item.exchange) / "stream.json")
-        return None if description is None else _open_exchange(item, description, spec.name)
+        exchange = exchange_of(item)
+        description = exchange.description()
+        return None if description is None else _open_exchange(item, exchange, description, spec.name)
     names = tuple(column.name for column in item.columns)
     clocking = Clocking(aliases=(item.name,), times={f"{item.name}.{item.event_time}": 0})
     sidelog = str(Path(spec.sidelog) / item.name) if spec.sidelog else ""
     return OpenInput(item, source_log(item, sidelog), names, clocking)
 
 
-def _open_exchange(item: Input, description: dict[str, Any], consumer: str) -> OpenInput:
+def _open_exchange(
+    item: Input, exchange: Exchange, description: Mapping[str, Any], consumer: str
+) -> OpenInput:
     schema = to_arrow_schema(StructType.fromJson(description["schema"]), timezone="UTC")
-    log = ExchangeLog(item.exchange, schema, consumer, item.start)
+    log = exchange.log(schema, consumer, item.start)
     return OpenInput(item, log, tuple(description["columns"]), Clocking.from_json(description["clocking"]))
 
 

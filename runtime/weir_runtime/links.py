@@ -1,24 +1,21 @@
 """How far away a fragment's producers are: the round trip of a TCP connection to each, every now and then.
 
-A producer writes where it answers into its exchange (`producer.json`); its readers connect there, to the
-port of its metrics. Half of the quickest round trip is the link's latency.
+A producer says in its exchange where it answers; its readers connect there, to the port of its metrics. Half
+of the quickest round trip is the link's latency.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from weir_placement.model.fragment import Input
 
-from weir_runtime.names import read_json, write_whole
+from weir_runtime.exchange import Exchange, exchange_of
 
-FILE = "producer.json"
 PERIOD = 30.0
 """[s] between two measurements."""
 TRIES = 3
@@ -26,10 +23,9 @@ TIMEOUT = 2.0
 """[s]"""
 
 
-def announce(exchange: str, port: int) -> None:
-    """Says in the exchange where its producer answers: the pod's address, or that of this machine."""
-    host = os.environ.get("POD_IP") or _own_address()
-    write_whole(Path(exchange) / FILE, json.dumps({"host": host, "port": port}))
+def whereabouts(port: int) -> dict[str, object]:
+    """Where this process answers: the pod's address, or that of this machine."""
+    return {"host": os.environ.get("POD_IP") or _own_address(), "port": port}
 
 
 def _own_address() -> str:
@@ -39,9 +35,9 @@ def _own_address() -> str:
         return "127.0.0.1"
 
 
-def latency(exchange: str) -> float | None:
+def latency(exchange: Exchange) -> float | None:
     """[s] one way to the producer of an exchange; None when it has not said where it is, or is not there."""
-    where = read_json(Path(exchange) / FILE)
+    where = exchange.producer()
     if where is None:
         return None
     found = []
@@ -57,14 +53,14 @@ def latency(exchange: str) -> float | None:
 
 def watch(inputs: Iterable[Input], say: Callable[[str, float], None], stop: threading.Event) -> None:
     """Measures every exchange among the inputs in a daemon thread until `stop`; `say(input, seconds)`."""
-    exchanges = [item for item in inputs if item.kind == "exchange"]
+    exchanges = {item.name: exchange_of(item) for item in inputs if item.kind == "exchange"}
 
     def run() -> None:
         while not stop.is_set():
-            for item in exchanges:
-                found = latency(item.exchange)
+            for name, exchange in exchanges.items():
+                found = latency(exchange)
                 if found is not None:
-                    say(item.name, found)
+                    say(name, found)
             stop.wait(PERIOD)
 
     if exchanges:

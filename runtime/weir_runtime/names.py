@@ -12,6 +12,9 @@ from weir_placement.model.fragment import FOREVER
 END = "END"
 """A file of this name in a log or an exchange: no further batch will come."""
 
+PRODUCER = "producer.json"
+"""A file of this name in an exchange: where its producer answers."""
+
 PLAUSIBLE = FOREVER - 3650 * 86_400_000_000
 """[us] Event times stay below; a watermark above it means that every input has ended."""
 

@@ -88,7 +88,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     """Twelve hexadecimal digits, another one for every plan whose state or batches could differ.
 
     Over operators with parameters, inputs with their schemas, places and delays (by name), the
-    output, the number of partitions and Spark's version.
+    output, the number of partitions and Spark's version. How brokers are reached is not among it.
     """
     operators = [
         {k: v for k, v in dataclasses.asdict(operator).items() if k not in COST_FIELDS}
@@ -96,7 +96,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     ]
     streams = [
         {
-            "input": dataclasses.asdict(item.spec),
+            "input": {k: v for k, v in dataclasses.asdict(item.spec).items() if k != "options"},
             "schema": [[field.name, str(field.type)] for field in item.log.schema],
             "clocking": item.clocking.to_json(),
         }

@@ -16,14 +16,15 @@ from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.exchange import exchange_writer
 from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.lease import Lease, holder_name, owns
-from weir_runtime.links import announce, watch
+from weir_runtime.links import watch, whereabouts
 from weir_runtime.logs.file_log import late_rows
 from weir_runtime.metrics import Metrics
-from weir_runtime.names import END, PLAUSIBLE
+from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import Plan, build_plan, plan_hash
 from weir_runtime.progress import Progress
 from weir_runtime.publish import ExchangeWriter, Fenced
@@ -93,7 +94,7 @@ class Fragment:
         Raises Fenced, FragmentError, Stopped (SIGTERM before it ran), RuntimeError (the query failed).
         """
         spec = self.spec
-        if spec.output.kind == "exchange" and (Path(spec.output.uri) / END).exists():
+        if spec.output.kind == "exchange" and exchange_writer(spec).ended():
             self.status.say(phase="finished")
             return 0
         if spark is None:
@@ -123,8 +124,8 @@ class Fragment:
             self._await(lambda: share.look(self.lease, spec.epoch, self.holder))
         self.control.set("go")
         self.status.say(phase="running")
-        if spec.output.kind == "exchange" and self._port:
-            announce(spec.output.uri, self._port)
+        if isinstance(sink, ExchangeWriter) and self._port:
+            sink.announce(whereabouts(self._port))
         watch(spec.inputs, self.metrics.link_seconds, self.terminate)
         return self._watch(query, inputs, sink, checkpoint)
 

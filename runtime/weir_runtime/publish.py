@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from weir_runtime.compiler import TIME
 from weir_runtime.faults import reach
 from weir_runtime.logs.exchange_log import batch_metadata
-from weir_runtime.names import END, batch_name, read_json, write_whole
+from weir_runtime.names import END, PRODUCER, batch_name, read_json, write_whole
 
 Fence = Callable[[], None]
 """Raises Fenced unless this process may publish."""
@@ -40,8 +41,36 @@ def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
         reach("after-publish")
 
 
-class ExchangeWriter:
-    """The writing side of an exchange.
+class ExchangeWriter(ABC):
+    """The writing side of an exchange: batches in order, each published once for all readers."""
+
+    @abstractmethod
+    def ended(self) -> bool:
+        """Whether the stream has ended, in this life of its producer or one before."""
+
+    @abstractmethod
+    def describe(self, description: dict[str, object]) -> None:
+        """Says what the stream is, before its first batch: readers wait for it."""
+
+    @abstractmethod
+    def announce(self, where: Mapping[str, object]) -> None:
+        """Says where this process, which writes from now on, answers: `host`, `port`."""
+
+    @abstractmethod
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes batch `number`; the bytes written. An empty batch too: it carries the clock."""
+
+    @abstractmethod
+    def end(self, batches: int, fence: Fence) -> None:
+        """No batch from `batches` on will ever come."""
+
+    @abstractmethod
+    def delete_consumed(self) -> int:
+        """Deletes, oldest first, what every consumer has committed and no replay needs; how many batches."""
+
+
+class FolderWriter(ExchangeWriter):
+    """An exchange of files.
 
     Args:
         folder: the exchange.
@@ -58,12 +87,20 @@ class ExchangeWriter:
         self._oldest: int | None = None  # the first batch that is still there
         self._folder.mkdir(parents=True, exist_ok=True)
 
+    def ended(self) -> bool:
+        """By its file END."""
+        return (self._folder / END).exists()
+
     def describe(self, description: dict[str, object]) -> None:
         """Writes `stream.json`."""
         write_whole(self._folder / "stream.json", json.dumps(description, indent=1))
 
+    def announce(self, where: Mapping[str, object]) -> None:
+        """Writes `producer.json`."""
+        write_whole(self._folder / PRODUCER, json.dumps(where))
+
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
-        """Publishes batch `number`; the bytes written. An empty batch too: it carries the clock."""
+        """The bytes written."""
         times = table.column(TIME).cast(pa.int64())
         bounds = pc.min_max(times)
         metadata = {"epoch": self._epoch, "rows": table.num_rows, "clock": clock}
@@ -81,7 +118,7 @@ class ExchangeWriter:
         return size
 
     def end(self, batches: int, fence: Fence) -> None:
-        """No batch from `batches` on will ever come."""
+        """Writes END."""
         fence()
         write_whole(self._folder / END, json.dumps({"batches": batches}))
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.compiler import ID
-from weir_runtime.publish import ExchangeWriter, Fence, FilesSink, user_rows
+from weir_runtime.exchange import exchange_writer
+from weir_runtime.publish import Fence, FilesSink, user_rows
 
 
 class Sink(Protocol):
@@ -86,7 +87,7 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sin
                 f"fragment.output.columns[{i}]: no column {name!r}; there are {', '.join(columns)}"
             )
     if output.kind == "exchange":
-        return ExchangeWriter(output.uri, spec.epoch, output.consumers, output.keep)
+        return exchange_writer(spec)
     if output.kind == "files":
         return FilesSink(output.uri, plan_hash, spec.epoch, chosen)
     if output.kind == "kafka":

@@ -15,7 +15,7 @@ from weir_runtime.inputs import OpenInput
 from weir_runtime.logs.warm_log import WarmLog
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import build_plan
-from weir_runtime.publish import ExchangeWriter
+from weir_runtime.publish import FolderWriter
 from weir_runtime.source import Control
 
 
@@ -34,7 +34,7 @@ def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) ->
         control,
     )
     checkpoint = Checkpoint(folder / "checkpoint")
-    writer = ExchangeWriter(str(folder / "exchange"), spec.epoch)
+    writer = FolderWriter(str(folder / "exchange"), spec.epoch)
     done: list[int] = []
 
     def publish(frame: DataFrame, batch: int) -> None:

@@ -1,16 +1,26 @@
-"""Removes what fragments that are gone have left on the shared volume.
+"""Removes what fragments that are gone have left on the shared volume, and in Kafka.
 
     python -m weir_runtime.sweep ROOT NAMESPACE [FRAGMENT TO KEEP]...
 
 The operator mounts no volume of a namespace: it runs this there, and starts no fragment in the
-namespace before it has ended.
+namespace before it has ended. WEIR_TOPICS is a JSON list of brokers with flows of the namespace
+(bootstrapServers, topicPrefix, security); where they do not answer, topics stay until the next sweep.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from weir_placement.model.fragment import FragmentError
+
+TOPICS = "WEIR_TOPICS"
+"""Environment variable."""
 
 FOLDERS = ("exchange", "checkpoints", "late")
 
@@ -28,6 +38,17 @@ def sweep(root: Path, namespace: str, keep: frozenset[str]) -> list[Path]:
     return gone
 
 
+def sweep_topics(brokers: Mapping[str, Any], namespace: str, keep: frozenset[str]) -> list[str]:
+    """Topics and groups of fragments that are not in `keep`; or why they stay."""
+    from weir_runtime.topic import KafkaError, remove
+
+    prefix = f"{brokers['topicPrefix']}{namespace}."
+    try:
+        return [f"removed {name}" for name in remove(brokers, prefix, lambda name: name not in keep)]
+    except (KafkaError, FragmentError) as error:
+        return [f"topics {prefix}* stay: {error}"]
+
+
 def main(arguments: list[str]) -> int:
     """Prints what was removed."""
     if len(arguments) < 2:
@@ -35,6 +56,9 @@ def main(arguments: list[str]) -> int:
         return 2
     for folder in sweep(Path(arguments[0]), arguments[1], frozenset(arguments[2:])):
         print(f"removed {folder}")
+    for brokers in json.loads(os.environ.get(TOPICS, "[]")):
+        for line in sweep_topics(brokers, arguments[1], frozenset(arguments[2:])):
+            print(line)
     return 0
 
 

@@ -52,6 +52,18 @@ def test_a_stream_that_leaves_its_node_is_an_exchange_that_names_its_reader() ->
     assert (source.kind, source.exchange) == ("exchange", specs["f"].output.uri)
 
 
+def test_a_stream_that_leaves_its_node_is_a_topic_where_the_policy_says_kafka() -> None:
+    brokers = {"bootstrapServers": "k:9092", "topicPrefix": "t.", "replication": 3}
+    specs = cut_it(plan("n1", "n2", "n2"), replace(ENDS, exchange=brokers))
+    output, name = specs["f"].output, specs["f"].name
+    assert (output.kind, output.uri) == ("exchange", f"t.default.{name}")
+    assert output.options == {"bootstrapServers": "k:9092", "replication": 3}
+    source = next(i for i in specs["p"].inputs if i.name == "f")
+    assert (source.exchange, source.options) == (output.uri, {"bootstrapServers": "k:9092"})
+    for spec in specs.values():
+        replace(spec, epoch=1, lease="l", state="s").check()
+
+
 def test_a_move_keeps_name_checkpoint_and_folder() -> None:
     before, after = cut_it(plan("n1", "n2", "n2")), cut_it(plan("n3", "n2", "n2"))
     assert replace(before["f"], node="n3") == after["f"]

@@ -15,7 +15,7 @@ from weir_operator.local.sweep import Sweep
 from weir_placement.fragments import Knobs, cut
 from weir_placement.model.plan import QueryPlan
 from weir_runtime.logs.exchange_log import ExchangeLog
-from weir_runtime.publish import ExchangeWriter
+from weir_runtime.publish import FolderWriter
 
 from tests.controller.world import LAYOUT, FakeCluster, FakeExchange, Town, asked, loop, query, settle, stream
 
@@ -23,9 +23,9 @@ SECOND = 1_000_000
 TIMES = pa.schema([("v", pa.int64()), ("_time", pa.timestamp("us", "UTC"))])
 
 
-def exchange(folder: Path, batches: int, keep: int = 0) -> ExchangeWriter:
+def exchange(folder: Path, batches: int, keep: int = 0) -> FolderWriter:
     """One row a second and batch; the clock follows a second behind."""
-    writer = ExchangeWriter(str(folder), 1, ("r1", "r2"), keep)
+    writer = FolderWriter(str(folder), 1, ("r1", "r2"), keep)
     for number in range(batches):
         at = (100 + number) * SECOND
         table = pa.Table.from_arrays([pa.array([number]), pa.array([at], TIMES.field(1).type)], schema=TIMES)
@@ -73,7 +73,7 @@ def test_a_writer_that_starts_again_goes_on_where_the_last_one_deleted(tmp_path:
     (tmp_path / "stream.json").write_text("{}")
     for reader in ("r1", "r2"):
         read_up_to(tmp_path, reader, 6)
-    assert ExchangeWriter(str(tmp_path), 2, ("r1", "r2")).delete_consumed() == 3
+    assert FolderWriter(str(tmp_path), 2, ("r1", "r2")).delete_consumed() == 3
     assert batches(tmp_path) == [6, 7, 8, 9]
     assert (tmp_path / "stream.json").exists()
     assert sorted(path.stem for path in (tmp_path / "consumers").iterdir()) == ["r1", "r2"]

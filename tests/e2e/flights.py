@@ -55,7 +55,11 @@ def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Mani
 def start(namespace: str, hours: int, speed: float, *more: str) -> None:
     """Broker, queries and replay (`more`: its other options); returns when every query is Ready where it was
     planned."""
-    objects = manifests(namespace, hours, speed, *more)
+    run(namespace, manifests(namespace, hours, speed, *more))
+
+
+def run(namespace: str, objects: list[Manifest]) -> None:
+    """As `start`, with the manifests of `manifests` as a test has changed them."""
     apply([o for o in objects if o["kind"] != "Job"])
     kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
     apply([o for o in objects if o["kind"] == "Job"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -105,3 +106,34 @@ def test_a_namespace_that_ends_needs_no_sweep() -> None:
     api.refuses = False
     found.observe({}, NOBODY, [])
     assert api.made == []
+
+
+def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> None:
+    api = Claims()
+    found = sweeper(api)
+    policies = [
+        {"spec": {"exchange": {"kafka": {"bootstrapServers": "k:1"}}}},
+        {
+            "spec": {
+                "exchange": {"kafka": {"bootstrapServers": "l:1", "security": {"secretRef": "s"}}},
+                "allowedNamespaces": ["b"],
+            }
+        },
+        {"spec": {}},
+    ]
+    found.observe({"a": F1, "b": F1}, NOBODY, [], policies)
+    found.observe({}, NOBODY, [])
+    for manifest in api.made:
+        container = manifest["spec"]["containers"][0]
+        told = {entry["name"]: json.loads(entry["value"]) for entry in container["env"]}["WEIR_TOPICS"]
+        one = {"topicPrefix": "weir.", "bootstrapServers": "k:1"}
+        if manifest["metadata"]["namespace"] == "a":
+            assert told == [one]
+            assert len(container["volumeMounts"]) == 1
+        else:
+            two = {"topicPrefix": "weir.", "bootstrapServers": "l:1", "security": {"secretRef": "s"}}
+            assert told == [one, two]
+            assert container["volumeMounts"][1]["mountPath"] == "/etc/weir/secrets/s"
+            secret = {"secretName": "s", "defaultMode": 0o440, "optional": True}
+            assert manifest["spec"]["volumes"][1]["secret"] == secret
+    assert set(api.kept()) == {"a", "b"}

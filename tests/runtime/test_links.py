@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 from weir_placement.model.fragment import Input
-from weir_runtime.links import FILE, announce, latency, watch
+from weir_runtime.exchange import FolderExchange
+from weir_runtime.links import latency, watch, whereabouts
+from weir_runtime.names import PRODUCER
+from weir_runtime.publish import FolderWriter
+
+
+def announce(folder: Path, port: int) -> None:
+    FolderWriter(str(folder), 1).announce(whereabouts(port))
 
 
 @pytest.fixture
 def producer(tmp_path):
     server = socket.create_server(("", 0))
-    announce(str(tmp_path), server.getsockname()[1])
+    announce(tmp_path, server.getsockname()[1])
     yield tmp_path
     server.close()
 
 
 def test_is_half_of_a_round_trip(producer):
-    found = latency(str(producer))
+    found = latency(FolderExchange(str(producer)))
     assert found is not None
     assert 0.0 < found < 1.0
 
 
 def test_says_nothing_of_a_producer_that_has_not_said_where_it_is_or_is_gone(tmp_path):
-    assert latency(str(tmp_path)) is None
+    assert latency(FolderExchange(str(tmp_path))) is None
     with socket.create_server(("", 0)) as server:
-        announce(str(tmp_path), server.getsockname()[1])
-    assert (tmp_path / FILE).exists()
-    assert latency(str(tmp_path)) is None
+        announce(tmp_path, server.getsockname()[1])
+    assert (tmp_path / PRODUCER).exists()
+    assert latency(FolderExchange(str(tmp_path))) is None
 
 
 def test_a_producer_that_moved_is_measured_where_it_is_now(producer):
     with socket.create_server(("", 0)) as other:
-        announce(str(producer), other.getsockname()[1])
-        assert latency(str(producer)) is not None
+        announce(producer, other.getsockname()[1])
+        assert latency(FolderExchange(str(producer))) is not None
         other.settimeout(5.0)
         other.accept()[0].close()
 

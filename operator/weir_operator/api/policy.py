@@ -68,16 +68,20 @@ class Hierarchy(Model):
 
 
 class KafkaExchange(Model):
-    """Flows as Kafka topics."""
+    """Flows as Kafka topics, one for each, made and deleted with it."""
 
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
         description="host:port, separated by commas."
     )
     topic_prefix: Annotated[str, Field(max_length=100, pattern=r"^[a-zA-Z0-9._-]*$")] = Field(
-        "weir.", description="Topics begin with this."
+        "weir.", description="Topics and consumer groups begin with this; the namespace follows."
     )
-    replication: Annotated[int, Field(ge=1, le=10)] = Field(1, description="Replicas of a topic.")
-    security: KafkaSecurity | None = Field(None, description="Log-in.")
+    replication: Annotated[int, Field(ge=1, le=10)] = Field(
+        1, description="Replicas of a topic, as far as can be in different racks."
+    )
+    security: KafkaSecurity | None = Field(
+        None, description="Log-in; its secrets are of each query's namespace."
+    )
 
 
 class Exchange(Model):
@@ -87,7 +91,11 @@ class Exchange(Model):
     files: Files | None = Field(
         None, description="Flows as files; the default, on the claim weir-exchange of the namespace."
     )
-    kafka: KafkaExchange | None = Field(None, description="Flows as Kafka topics.")
+    kafka: KafkaExchange | None = Field(
+        None,
+        description="Flows as Kafka topics, led in the producer's zone where `broker.rack` names it; other "
+        "brokers or another prefix change running queries as other operators do.",
+    )
     checkpoints: Files | None = Field(None, description="Where checkpoints are; beside the files without it.")
     retention: Duration = Field(600.0, description="How long a batch stays that every reader has read.")
 

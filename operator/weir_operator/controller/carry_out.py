@@ -25,9 +25,10 @@ def cut_all(work: Work) -> None:
 
 
 def _build(spec: FragmentSpec, group: Group, image: str) -> str:
-    """Hash of what a process is told beside node and epoch, and of what it runs in: another one means
+    """Hash of what a process is told beside node, zone and epoch, and of what it runs in: another one means
     another process."""
-    told = replace(spec, node="", epoch=0, lease="", state="", output=replace(spec.output, consumers=()))
+    output = replace(spec.output, consumers=())
+    told = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
     template = group.policy.pod_template.model_dump_json(exclude_defaults=True)
     text = f"{told.to_json()} {group.name} {template} {image}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -42,6 +43,7 @@ def step_all(work: Work) -> None:
             if not group.queries[name].suspended:
                 specs += leaving_specs(work, group, work.records[name])
             for spec in specs:
+                spec = replace(spec, zone=_zone(group, spec.node))
                 wanted[spec.name] = Wanted(spec, _build(spec, group, work.settings.image), name, group.name)
     under_way = 0
     order = sorted(wanted, key=lambda f: (not _moves_now(work, f), f))
@@ -59,6 +61,11 @@ def step_all(work: Work) -> None:
                 step = work.steps[question.fragment]
                 work.steps[question.fragment] = replace(step, actions=(*step.actions, question))
     _remove_unwanted(work, wanted)
+
+
+def _zone(group: Group, node: str) -> str:
+    cluster = group.problem.cluster
+    return cluster.nodes[cluster.index[node]].zone if node in cluster.index else ""
 
 
 def _moves_now(work: Work, fragment: str) -> bool:

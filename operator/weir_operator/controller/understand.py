@@ -14,6 +14,7 @@ from weir_placement.model.fragment import Output, OutputColumn
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
+from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query import StreamQuerySpec
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.settings import Settings
@@ -109,6 +110,7 @@ class Understand:
                 uid,
                 replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
                 round(found.policy.spec.exchange.retention * 1e6),
+                exchange=exchange_of(found.policy.spec),
             )
             queries[name] = Asked(query, ends, _source_hash(query, ends, found), _generation(manifest))
         problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))
@@ -125,6 +127,12 @@ def sink_of(spec: StreamQuerySpec, query: Query) -> Output:
     kind, options = next(iter(sink.items()))
     uri = options.pop("uri", "")
     return Output(kind, uri, options, output_columns(query.operators[-1]) if query.operators else ())  # type: ignore[arg-type]  # one of its kinds: checked by Sink
+
+
+def exchange_of(policy: PlacementPolicySpec) -> Mapping[str, Any]:
+    """How flows that are Kafka topics are told to fragments; empty: they are files."""
+    kafka = policy.exchange.kafka
+    return kafka.model_dump(by_alias=True, exclude_none=True, mode="json") if kafka else {}
 
 
 def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
@@ -163,6 +171,8 @@ def _source_hash(query: Query, ends: Ends, found: Round) -> str:
     told = [[semantics(op) for op in query.operators], streams, ends.sink, ends.incarnation]
     if ends.knobs.executors:
         told.append(ends.knobs.executors)
+    if ends.exchange:  # flows that lie elsewhere begin anew, as a change of operators does
+        told.append([ends.exchange["bootstrapServers"], ends.exchange["topicPrefix"]])
     text = json.dumps(told, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -145,7 +145,9 @@ class KubernetesCluster:
             present[found["metadata"]["namespace"]].add(found["metadata"]["labels"][names.FRAGMENT])
         ending = frozenset(p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"])
         sweeps = list(self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep"))
-        self._sweeper.observe({ns: frozenset(found) for ns, found in present.items()}, ending, sweeps)
+        policies = [o for (kind, _, _), o in self._objects.items() if kind == "PlacementPolicy"]
+        kept = {namespace: frozenset(found) for namespace, found in present.items()}
+        self._sweeper.observe(kept, ending, sweeps, policies)
 
     def _other_requests(self) -> dict[str, Requests]:
         """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""

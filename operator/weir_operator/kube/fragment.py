@@ -51,9 +51,15 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
 
 
 def secrets_of(action: Start) -> tuple[str, ...]:
-    """Names of the Secrets that the fragment's sources and sink refer to."""
+    """Names of the Secrets that the fragment's sources, flows and sink refer to."""
+    inputs = action.spec.inputs
+    return secrets_in(*(i.source for i in inputs), *(i.options for i in inputs), action.spec.output.options)
+
+
+def secrets_in(*found_in: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of all Secrets that connectors refer to."""
     found: set[str] = set()
-    connectors = [*(i.source for i in action.spec.inputs), action.spec.output.options]
+    connectors = list(found_in)
     while connectors:
         for key, value in connectors.pop().items():
             if isinstance(value, Mapping):

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from weir_operator.api.policy import KafkaExchange
 from weir_operator.controller.ports import Unreachable
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
-from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_CONTAINER, RESTRICTED_POD, Template
+from weir_operator.kube.driver_pod import (
+    DATA_PATH,
+    RESTRICTED_CONTAINER,
+    RESTRICTED_POD,
+    SECRETS_PATH,
+    Template,
+)
+from weir_operator.kube.fragment import secrets_in
 from weir_operator.kube.settings import Settings
 from weir_operator.kube.template import template_of
 from weir_operator.kube.times import seconds
 
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"
+TOPICS = "WEIR_TOPICS"  # environment variable of weir_runtime.sweep
+PREFIX = {"topicPrefix": KafkaExchange.model_fields["topic_prefix"].default}
 PENDING_SECONDS = 60.0  # a sweep that cannot begin must not keep fragments from starting
 
 
-def build_sweep_pod_spec(namespace: str, keep: frozenset[str], template: Template) -> dict[str, Any]:
-    """A Pod that removes every folder of the namespace's volume but those of the fragments in `keep`.
+def build_sweep_pod_spec(
+    namespace: str, keep: frozenset[str], template: Template, brokers: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """A Pod that removes every folder of the namespace's volume, and every topic of the namespace at
+    `brokers`, but those of the fragments in `keep`.
 
-    It has no rights at the API server, and ends by itself.
+    It has no rights at the API server, and ends by itself. A secret that is not in the namespace does not
+    hold it up: nothing there could have used it.
     """
+    secrets = secrets_in(*brokers)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -50,10 +66,26 @@ def build_sweep_pod_spec(namespace: str, keep: frozenset[str], template: Templat
                         "limits": {"memory": "256Mi"},
                     },
                     "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
-                    "volumeMounts": [{"name": "data", "mountPath": DATA_PATH}],
+                    "env": [{"name": TOPICS, "value": json.dumps(brokers)}] if brokers else [],
+                    "volumeMounts": [
+                        {"name": "data", "mountPath": DATA_PATH},
+                        *(
+                            {"name": f"secret-{i}", "mountPath": f"{SECRETS_PATH}/{name}", "readOnly": True}
+                            for i, name in enumerate(secrets)
+                        ),
+                    ],
                 }
             ],
-            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": template.claim}}],
+            "volumes": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": template.claim}},
+                *(
+                    {
+                        "name": f"secret-{i}",
+                        "secret": {"secretName": name, "defaultMode": 0o440, "optional": True},
+                    }
+                    for i, name in enumerate(secrets)
+                ),
+            ],
         },
     }
 
@@ -71,12 +103,22 @@ class Sweeper:
         self._settings = settings
         self._known: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
+        self._policies: dict[tuple[str, str], Mapping[str, Any]] = {}  # that ever had flows in Kafka
         self.busy: frozenset[str] = frozenset()
 
     def observe(
-        self, present: Mapping[str, frozenset[str]], ending: frozenset[str], sweeps: list[Any]
+        self,
+        present: Mapping[str, frozenset[str]],
+        ending: frozenset[str],
+        sweeps: list[Any],
+        policies: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Once a round: fragments by namespace, namespaces in which a driver is ending, sweep pods."""
+        """Once a round: fragments by namespace, namespaces in which a driver is ending, sweep pods, and the
+        PlacementPolicies. Topics are looked for also where a policy had them before it was edited."""
+        for policy in policies:
+            spec = policy.get("spec") or {}
+            if brokers := (spec.get("exchange") or {}).get("kafka"):
+                self._policies[brokers["bootstrapServers"], brokers.get("topicPrefix", "")] = spec
         if self._known is None:
             self._due |= self._namespaces_with_files() - present.keys()
             self._known = {}
@@ -114,11 +156,17 @@ class Sweeper:
 
     def _sweep(self, namespace: str, keep: frozenset[str]) -> None:
         try:
-            self._api.create(build_sweep_pod_spec(namespace, keep, template_of(None, self._settings)))
+            template = template_of(None, self._settings)
+            self._api.create(build_sweep_pod_spec(namespace, keep, template, self._brokers(namespace)))
         except ApiError as error:
             if error.status not in (403, 404):  # the namespace is ending, or gone: its volume is not ours
                 raise
         self._due.discard(namespace)
+
+    def _brokers(self, namespace: str) -> list[Mapping[str, Any]]:
+        specs = self._policies.values()
+        allowed = [s for s in specs if namespace in (s.get("allowedNamespaces") or (namespace,))]
+        return [PREFIX | spec["exchange"]["kafka"] for spec in allowed]
 
     def _stuck(self, pod: Mapping[str, Any]) -> bool:
         age = self._clock() - seconds(pod["metadata"]["creationTimestamp"])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from weir_placement.fragments import Layout
 from weir_runtime.lease import FileLease
 from weir_runtime.sweep import FOLDERS
 
+from weir_operator.api.policy import KafkaExchange
 from weir_operator.controller.decision import (
     Action,
     Ask,
@@ -27,6 +29,14 @@ from weir_operator.controller.ports import Observed
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
 from weir_operator.local.store import Store
+
+
+def kafka_of(manifest: Manifest) -> Mapping[str, Any]:
+    """How flows are told to lie in Kafka, of a PlacementPolicy that says so; else empty."""
+    exchange = (manifest.get("spec") or {}).get("exchange") or {}
+    if manifest["kind"] != "PlacementPolicy" or not exchange.get("kafka"):
+        return {}
+    return KafkaExchange.model_validate(exchange["kafka"]).model_dump(by_alias=True, exclude_none=True)
 
 
 class LocalCluster:
@@ -97,6 +107,7 @@ class LocalCluster:
     def _forget(self, action: Forget) -> None:
         """Checkpoint, flow, side log, state; the lease last, because it says that there is something left."""
         root = Path(self._layout.root)
+        self._forget_topic(action)
         for what in FOLDERS:
             for path in root.glob(f"{what}/*/{action.fragment}"):
                 shutil.rmtree(path, ignore_errors=True)
@@ -104,6 +115,17 @@ class LocalCluster:
             path.unlink(missing_ok=True)
         for path in root.glob(f"leases/*/{action.fragment}.json*"):
             path.unlink(missing_ok=True)
+
+    def _forget_topic(self, action: Forget) -> None:
+        """Raises OSError when brokers of a policy do not answer."""
+        for brokers in filter(None, map(kafka_of, self._objects())):
+            prefix = f"{brokers['topicPrefix']}{action.query.split('/')[0]}."
+            from weir_runtime.topic import KafkaError, remove  # heavy, and most have none
+
+            try:
+                remove(brokers, prefix, lambda name: name == action.fragment)
+            except KafkaError as error:
+                raise OSError(f"topic {prefix}{action.fragment}: {error}") from error
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """See Store."""

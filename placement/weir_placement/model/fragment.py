@@ -48,11 +48,13 @@ class Input:
         stream: a source's full name (namespace/name), for labels and messages.
         source: a source's mapping as in its Stream object: one key of files, kafka, rate.
         columns: a source's columns as the stream names them (`carrier`; operators see `d.carrier`).
-            Empty for an exchange: it describes itself (`stream.json` in its folder).
+            Empty for an exchange: it describes itself.
         event_time: a source's event-time column, as the stream names it.
         delay: a source's watermark delay [us]: a row is late when it is older than the running
             maximum of its partition by more than this.
-        exchange: folder of an exchange.
+        exchange: folder of an exchange, or the topic's name.
+        options: of an exchange that is a Kafka topic: bootstrapServers, security as in api.md. Empty: a
+            folder.
         start: first batch to read when there is no checkpoint yet.
         after: event time [us] up to which a source's rows are not needed: reading begins at the first
             batch with a later one. 0: at `start`.
@@ -66,6 +68,7 @@ class Input:
     event_time: str = ""
     delay: int = 0
     exchange: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
     start: int = 0
     after: int = 0
 
@@ -84,8 +87,9 @@ class Output:
 
     Attributes:
         kind: `exchange` for other fragments, else a sink.
-        uri: the folder of an exchange or of a files sink.
-        options: of a kafka sink: bootstrapServers, topic, security as in api.md.
+        uri: the folder of an exchange or of a files sink, or the name of an exchange's topic.
+        options: of a kafka sink: bootstrapServers, topic, security as in api.md. Of an exchange that is a
+            Kafka topic: bootstrapServers, replication, security.
         columns: what a sink writes, in order; empty: every column under its own name.
         consumers: names of the fragments that read an exchange; a batch is deleted when all of
             them are past it. Empty: nothing is deleted.
@@ -125,6 +129,7 @@ class FragmentSpec:
 
     Attributes:
         name: DNS label, the same through all epochs; namespace and query label its metrics.
+        zone: the node's: a Kafka exchange is led there.
         operators: in topological order; the last one is the output stream. May be empty with one
             input: the stream is handed on as it is.
         checkpoint: root folder; the checkpoint itself is in a subfolder named by the plan's hash.
@@ -154,6 +159,7 @@ class FragmentSpec:
     lease: str
     state: str
     sidelog: str = ""
+    zone: str = ""
     standby: bool = False
     trigger_ms: int = 200
     max_batches: int = 64
@@ -209,9 +215,20 @@ class FragmentSpec:
             raise FragmentError(f"fragment: names used twice: {', '.join(sorted(twice))}")
         for i, item in enumerate(self.inputs):
             if item.kind == "exchange" and not item.exchange:
-                raise FragmentError(f"fragment.inputs[{i}].exchange: missing; give the exchange's folder")
+                raise FragmentError(
+                    f"fragment.inputs[{i}].exchange: missing; give the exchange's folder or topic"
+                )
+            if item.kind == "exchange":
+                _check_brokers(item.options, f"fragment.inputs[{i}]")
             if item.kind == "source":
                 _check_source(item, f"fragment.inputs[{i}]")
+        if self.output.kind == "exchange":
+            _check_brokers(self.output.options, "fragment.output")
+
+
+def _check_brokers(options: Mapping[str, Any], path: str) -> None:
+    if options and not options.get("bootstrapServers"):
+        raise FragmentError(f"{path}.options.bootstrapServers: missing; give host:port of the brokers")
 
 
 def _check_source(item: Input, path: str) -> None:

@@ -34,6 +34,10 @@ PATIENCE = 60.0
 FETCH_WAIT_MS = 20
 """How long a broker may hold an answer back: whatever is asked next waits behind it."""
 
+METADATA_MS = 2_000
+"""How old what a client knows of leaders may be: asked for the end of a partition whose leader has moved, it
+asks the old one again and again, and learns of the new one by age alone."""
+
 _consumers: dict[str, KafkaConsumer] = {}
 """Of this process, by brokers and log-in. Its logs are used by one thread."""
 
@@ -165,6 +169,7 @@ class KafkaLog(Log):
                 enable_auto_commit=False,
                 isolation_level="read_committed",
                 fetch_max_wait_ms=FETCH_WAIT_MS,
+                metadata_max_age_ms=METADATA_MS,
             )
         return _consumers[key]
 

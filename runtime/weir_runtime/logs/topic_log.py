@@ -1,0 +1,159 @@
+"""The reading side of an exchange that is a Kafka topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+from kafka import OffsetAndMetadata
+from kafka.errors import KafkaError
+
+from weir_runtime.logs.log import Advance, Log, Place
+from weir_runtime.topic import ENDS, ROWS, Topic, admin_of
+
+
+@dataclass(frozen=True)
+class BatchEnd:
+    """What follows the rows of a batch, in a partition of its own: only what has one was published.
+
+    Attributes:
+        copy: names this writing of the batch; all of its pieces carry it.
+        first, last: offsets of its pieces among the rows; -1 without rows.
+        pieces: how many there are.
+        newest: [us] the latest event time that the batch speaks of: of its rows, or its clock.
+    """
+
+    epoch: int
+    batch: int
+    copy: str
+    first: int
+    last: int
+    pieces: int
+    rows: int
+    clock: int
+    newest: int
+
+
+def accept(
+    place: Place, records: Iterable[tuple[int, Mapping[str, Any]]], most: int | None = None
+) -> tuple[Place, list[BatchEnd], bool]:
+    """Which of the ends behind `place` count, at most `most`: of each batch the first one whose epoch is not
+    below one seen before. The place behind them, the ends, and whether the stream ends there.
+
+    A pure function of place and log, so every reader, and a reader that comes again, takes the same copies.
+    `next` None: whichever batch comes first. Raises ValueError where batches are missing.
+    """
+    following, offset, epoch = place["next"], place["offset"], place["epoch"]
+    accepted: list[BatchEnd] = []
+    for at, told in records:
+        if most is not None and len(accepted) >= most:
+            break
+        offset = at + 1
+        if told["epoch"] < epoch:
+            continue  # of a process that did not know that it was over
+        epoch = told["epoch"]
+        if "batches" in told:
+            return {"next": following, "offset": offset, "epoch": epoch}, accepted, True
+        end = BatchEnd(**told)
+        following = end.batch if following is None else following
+        if end.batch > following:
+            raise ValueError(f"batches {following} to {end.batch - 1} are gone")
+        if end.batch == following:
+            accepted.append(end)
+            following += 1
+    return {"next": following, "offset": offset, "epoch": epoch}, accepted, False
+
+
+class TopicLog(Log):
+    """`place` is {"next": number of the next batch, "offset": of the next record among the ends, "epoch": the
+    highest before it}.
+
+    Args:
+        topic: the exchange.
+        schema: of its batches.
+        consumer: the reading fragment, whose position is made known for deletion.
+        start: first batch to read.
+    """
+
+    def __init__(self, topic: Topic, schema: pa.Schema, consumer: str, start: int = 0) -> None:
+        self._topic = topic
+        self._consumer = consumer
+        self._start = start
+        self.schema = schema
+
+    def start(self) -> Place:
+        """The first batch to read."""
+        return {"next": self._start, "offset": 0, "epoch": 0}
+
+    def advance(self, place: Place, clock: int, most: int) -> Advance:
+        """The clock is the last batch's. Brokers that do not answer are nothing new."""
+        try:
+            beyond = self._topic.beyond(ENDS)
+            if beyond < place["offset"]:
+                raise ValueError(f"topic {self._topic.name}: emptied or made anew since it was read")
+            following, ends, ended = self._accepted(place, beyond, most)
+        except (KafkaError, TimeoutError):
+            return Advance(place, clock, False)
+        if not ends and not ended:
+            return Advance(place, clock, False)
+        return Advance(following, ends[-1].clock if ends else clock, ended)
+
+    def backlog(self, place: Place) -> int:
+        """Batches that wait."""
+        try:
+            return max(0, self._topic.beyond(ENDS) - place["offset"])
+        except KafkaError:
+            return 0
+
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """Rows of the batches. Raises ValueError when pieces of one are missing."""
+        _, ends, _ = self._accepted(start, end["offset"])
+        wanted = {item.copy: item for item in ends if item.pieces}
+        if not wanted:
+            return
+        first, last = min(e.first for e in wanted.values()), max(e.last for e in wanted.values())
+        found: dict[str, dict[int, bytes]] = {copy: {} for copy in wanted}
+        for record in self._topic.records(ROWS, first, last + 1):
+            copy, _, sequence = record.key.decode().partition(" ")
+            if copy not in found:
+                continue  # never ended, or not the copy that counts
+            pieces = found[copy]
+            pieces[int(sequence)] = record.value
+            if len(pieces) == wanted[copy].pieces:
+                yield from self._rows(wanted[copy], found.pop(copy))
+        if found:
+            gone = sorted(wanted[copy].batch for copy in found)
+            raise ValueError(f"topic {self._topic.name}: rows of the batches {gone} are gone")
+
+    def committed(self, place: Place) -> None:
+        """The position becomes that of a consumer group. Advice to the producer alone: the checkpoint has the
+        truth, so brokers that do not answer are told the next time."""
+        at = OffsetAndMetadata(place["offset"], str(place["next"]), -1)
+        group = self._topic.group(self._consumer)
+        try:
+            admin = admin_of(self._topic.options, quick=True)
+            admin.alter_group_offsets(group, {self._topic.partition(ENDS): at})
+        except KafkaError:
+            return
+
+    def _accepted(
+        self, place: Place, beyond: int, most: int | None = None
+    ) -> tuple[Place, list[BatchEnd], bool]:
+        records = self._topic.records(ENDS, place["offset"], beyond)
+        try:
+            return accept(place, ((record.offset, json.loads(record.value)) for record in records), most)
+        except ValueError as error:
+            raise ValueError(f"topic {self._topic.name}: {error}") from error
+
+    def _rows(self, end: BatchEnd, pieces: dict[int, bytes]) -> Iterator[pa.RecordBatch]:
+        count = 0
+        with pa.ipc.open_stream(b"".join(pieces[i] for i in range(end.pieces))) as reader:
+            for batch in reader:
+                count += batch.num_rows
+                yield batch.select(self.schema.names)
+        if count != end.rows:
+            raise ValueError(f"topic {self._topic.name}: batch {end.batch} has {count} of {end.rows} rows")

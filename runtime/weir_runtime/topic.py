@@ -1,0 +1,235 @@
+"""An exchange as a Kafka topic: what is in its three partitions, and which brokers have them.
+
+Rows lie in one partition, the ends of batches in another: a reader follows the ends alone, and fetches
+the rows once. Each partition has one order for all readers, and an end names its rows by their offsets,
+so no order between the two is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import (
+    InvalidReplicationFactorError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    TopicAlreadyExistsError,
+)
+from weir_placement.model.fragment import FragmentError
+
+from weir_runtime.logs.kafka_log import FETCH_WAIT_MS, METADATA_MS, PATIENCE, client_settings
+
+ROWS, ENDS, ABOUT = 0, 1, 2
+"""Partitions: pieces of batches; the end of each batch and of the stream; what the stream is and where its
+producer answers."""
+PARTITIONS = (ROWS, ENDS, ABOUT)
+
+SEGMENT = 16 * 2**20
+"""[bytes] Brokers free whole segments, so this much of what is deleted may stay on a disk."""
+
+BOOTSTRAP_MS = 5_000
+"""Longest wait for the first broker that answers."""
+
+QUICK = {"request_timeout_ms": 5_000}
+
+_clients = threading.local()
+
+
+def _client(kind: type[Any], options: Mapping[str, Any], use: str = "", **settings: Any) -> Any:
+    """One of this thread for the same brokers and use: a client must not be shared between threads.
+
+    Raises KafkaError that names the brokers when none answers.
+    """
+    known = _clients.__dict__.setdefault("known", {})
+    key = (kind.__name__, use, json.dumps([options.get("bootstrapServers"), options.get("security")]))
+    if key not in known:
+        given = client_settings(dict(options))
+        try:
+            known[key] = kind(**given, bootstrap_timeout_ms=BOOTSTRAP_MS, **settings)
+        except KafkaError as error:
+            raise KafkaError(f"exchange.kafka: {options['bootstrapServers']}: {error!r}") from error
+    return known[key]
+
+
+def admin_of(options: Mapping[str, Any], quick: bool = False) -> KafkaAdminClient:
+    """This thread's client for topics, groups and deletion; a quick one soon gives up: while it waits, the
+    thread renews no lease."""
+    return _client(KafkaAdminClient, options, "quick" if quick else "", **(QUICK if quick else {}))
+
+
+class Topic:
+    """One exchange.
+
+    Args:
+        name: `<prefix><namespace>.<fragment>`.
+        options: bootstrapServers, security as in a Stream's kafka source; of a producer also replication.
+    """
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self.name = name
+        self.options = dict(options)
+
+    def partition(self, number: int) -> TopicPartition:
+        """As Kafka's clients call it."""
+        return TopicPartition(self.name, number)
+
+    def group(self, consumer: str) -> str:
+        """Where a reading fragment's position is kept: named as its own topic would be."""
+        return f"{self.name.rsplit('.', 1)[0]}.{consumer}"
+
+    def exists(self) -> bool:
+        """Whether it is there, without making it."""
+        return bool(self._described())
+
+    def create(self, zone: str) -> None:
+        """Has the topic, led in `zone` if a broker says that it is there. Raises FragmentError for a topic
+        of another kind, or for more replicas than brokers."""
+        admin, replication = admin_of(self.options), int(self.options.get("replication", 1))
+        if not self.exists():
+            replicas = replicas_in(zone, _racks(admin), replication, self.name)
+            placed: dict[str, Any] = {"num_partitions": len(PARTITIONS), "replication_factor": replication}
+            if replicas:
+                placed = {"assignments": dict.fromkeys(PARTITIONS, replicas)}
+            try:
+                told = placed | {"configs": topic_settings(replication)}
+                admin.create_topics({self.name: told}, wait_for_metadata=True)
+            except TopicAlreadyExistsError:
+                pass
+            except InvalidReplicationFactorError as error:
+                raise FragmentError(f"exchange.kafka.replication: {replication}: {error}") from error
+        found = len(self._described())
+        if found != len(PARTITIONS):
+            raise FragmentError(
+                f"topic {self.name}: it has {found} partitions and was not made by Weir, whose topics have "
+                f"{len(PARTITIONS)}; delete it, or give exchange.kafka.topicPrefix another value"
+            )
+
+    def lead_in(self, zone: str) -> bool:
+        """Whether it is led in `zone` now, if it can be: else its replicas begin to move there. Called again
+        until true."""
+        admin = admin_of(self.options, quick=True)
+        described, racks = self._described(), _racks(admin)
+        there = [list(p["replica_nodes"]) for p in described]
+        if zone not in racks.values() or all(racks.get(p["leader_id"]) == zone for p in described):
+            return True
+        if admin.list_partition_reassignments({self.name: list(PARTITIONS)}):
+            return False
+        wanted = replicas_in(zone, racks, max(map(len, there)), self.name)
+        if there == [wanted] * len(there):
+            admin.elect_leaders(0, {self.name: list(PARTITIONS)}, raise_errors=False)
+        else:
+            admin.alter_partition_reassignments({self.partition(n): wanted for n in PARTITIONS})
+        return False
+
+    def beyond(self, number: int) -> int:
+        """The offset of the next record of a partition."""
+        partition = self.partition(number)
+        return int(self._consumer(number).end_offsets([partition])[partition])
+
+    def records(self, number: int, first: int, beyond: int) -> Iterator[Any]:
+        """Records of a partition in [first, beyond), from the first that is left. Raises TimeoutError when
+        the brokers do not give them."""
+        consumer, partition = self._consumer(number), self.partition(number)
+        if first == 0:
+            first = int(consumer.beginning_offsets([partition])[partition])
+        if consumer.assignment() != {partition}:
+            consumer.assign([partition])
+            consumer.seek(partition, first)
+        elif consumer.position(partition) != first:
+            consumer.seek(partition, first)  # else it goes on with what was fetched with the last ones
+        deadline = time.monotonic() + PATIENCE
+        while first < beyond:
+            try:
+                found = consumer.poll(1000, max_records=beyond - first).get(partition, [])
+            except OffsetOutOfRangeError as error:
+                raise ValueError(f"topic {self.name}: offset {first} of {number} is gone") from error
+            for record in found:
+                first = record.offset + 1
+                deadline = time.monotonic() + PATIENCE
+                if record.offset < beyond:
+                    yield record
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"topic {self.name}: nothing more from offset {first} of {number} on")
+
+    def about(self) -> dict[str, Any]:
+        """The last of each thing that was said of the stream: `stream`, `producer`."""
+        told: dict[str, Any] = {}
+        for record in self.records(ABOUT, 0, self.beyond(ABOUT)):
+            told |= json.loads(record.value)
+        return told
+
+    def _consumer(self, number: int) -> KafkaConsumer:
+        return _client(
+            KafkaConsumer,
+            self.options,
+            f"{self.name} {number}",
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            allow_auto_create_topics=False,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            metadata_max_age_ms=METADATA_MS,
+            **({} if number == ROWS else QUICK),
+        )
+
+    def _described(self) -> list[dict[str, Any]]:
+        found = admin_of(self.options).describe_topics([self.name])
+        return [] if not found or found[0]["error_code"] else list(found[0]["partitions"])
+
+
+def topic_settings(replication: int) -> dict[str, str]:
+    """Brokers delete nothing by age: a reader that is away for longer than any fixed time would lose rows.
+    The producer deletes what every reader is past and no replay needs."""
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "segment.bytes": str(SEGMENT),
+        "min.insync.replicas": str(max(1, replication - 1)),
+    }
+
+
+def replicas_in(zone: str, racks: Mapping[int, str], replication: int, name: str) -> list[int]:
+    """Brokers for a partition: first, so it leads, one in `zone`; then of other zones, as many as can be.
+
+    Empty when no broker is in `zone` or there are too few brokers: Kafka then decides, or refuses. Which
+    of several goes by the topic's name, so that topics spread.
+    """
+    order = sorted(racks)
+    turn = sum(name.encode()) % max(1, len(order))
+    order = order[turn:] + order[:turn]
+    chosen = [broker for broker in order if zone and racks[broker] == zone][:1]
+    if not chosen or replication > len(order):
+        return []
+    while len(chosen) < replication:
+        used: Sequence[str] = [racks[broker] for broker in chosen]
+        left = [broker for broker in order if broker not in chosen]
+        chosen.append(min(left, key=lambda broker: used.count(racks[broker])))
+    return chosen
+
+
+def remove(options: Mapping[str, Any], prefix: str, wanted: Callable[[str], bool]) -> list[str]:
+    """Deletes topics and consumer groups `<prefix><fragment>` of the fragments that `wanted` picks; their
+    names. Raises KafkaError."""
+    admin = admin_of(options)
+
+    def chosen(names: Iterable[str]) -> list[str]:
+        return sorted(n for n in names if n.startswith(prefix) and wanted(n.removeprefix(prefix)))
+
+    topics = chosen(admin.list_topics())
+    if topics:
+        admin.delete_topics(topics)
+    groups = chosen(group["group_id"] for group in admin.list_groups())
+    if groups:
+        admin.delete_groups(groups)
+    return sorted({*topics, *groups})
+
+
+def _racks(admin: KafkaAdminClient) -> dict[int, str]:
+    """`broker.rack` of each broker; "" where none is set."""
+    brokers = admin.describe_cluster()["brokers"]
+    return {int(broker["broker_id"]): str(broker["rack"] or "") for broker in brokers}

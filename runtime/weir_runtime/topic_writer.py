@@ -1,0 +1,192 @@
+"""The writing side of an exchange that is a Kafka topic."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+import uuid
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from weir_runtime.compiler import TIME
+from weir_runtime.faults import reach
+from weir_runtime.logs.kafka_log import client_settings
+from weir_runtime.logs.topic_log import BatchEnd, accept
+from weir_runtime.publish import ExchangeWriter, Fence
+from weir_runtime.topic import ABOUT, ENDS, ROWS, Topic, admin_of
+
+PIECE = 512 * 1024
+"""[bytes] of a batch in one message: brokers take 1 MiB by default."""
+
+LOOK = 30.0
+"""[s] A broker of the producer's zone may come, or come back, later."""
+
+CONFIRMED = 120.0
+"""[s] Longest wait for a message that brokers have."""
+
+
+class TopicWriter(ExchangeWriter):
+    """Batches become pieces among the rows, and an end among the ends once the brokers have every piece.
+
+    The lease is asked immediately before the end is sent. Pieces without an end are never read, and of two
+    ends of a batch readers take the first: so a batch that is written again changes nothing.
+
+    Args:
+        topic: the exchange; made when it describes itself.
+        epoch: rides in every message.
+        zone: where the topic is led, if it can be.
+        consumers, keep: as of `FolderWriter`.
+    """
+
+    def __init__(
+        self, topic: Topic, epoch: int, zone: str = "", consumers: tuple[str, ...] = (), keep: int = 0
+    ) -> None:
+        self._topic = topic
+        self._epoch = epoch
+        self._zone = zone
+        self._consumers = consumers
+        self._keep = keep
+        self._made: KafkaProducer | None = None
+        self._next: int | None = None  # batch; None: not looked yet
+        self._kept: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
+        self._look_at = math.inf  # [s, monotonic] when to see where the topic is led
+
+    def ended(self) -> bool:
+        """Whether the stream has ended, in this life of its producer or one before."""
+        return self._topic.exists() and self._published()[2]
+
+    def describe(self, description: dict[str, object]) -> None:
+        """Once: a process that comes later says the same."""
+        self._topic.create(self._zone)
+        if self._topic.about().get("stream") != description:
+            self._send(ABOUT, {"stream": description})
+
+    def announce(self, where: Mapping[str, object]) -> None:
+        """Adds where the producer answers; the topic comes after its producer (`delete_consumed`)."""
+        self._send(ABOUT, {"producer": dict(where)})
+        self._look_at = 0.0
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """The bytes written; 0 if it was there. Raises RuntimeError when batches before it are gone."""
+        if self._next is None:  # not before the lease is held: until then another process may write
+            self._next, self._kept, _ = self._published()
+        if number < self._next:
+            fence()
+            return 0
+        if number > self._next:
+            raise RuntimeError(
+                f"topic {self._topic.name}: batch {number} follows, but it has those up to {self._next - 1} "
+                f"only: it was emptied or made anew"
+            )
+        copy, pieces = uuid.uuid4().hex, serialised(table)
+        reach("before-temporary")
+        first, last = self._send_pieces(copy, number, pieces)
+        reach("after-temporary")
+        newest = pc.max(table.column(TIME).cast(pa.int64())).as_py()
+        end = BatchEnd(
+            self._epoch,
+            number,
+            copy,
+            first,
+            last,
+            len(pieces),
+            table.num_rows,
+            clock,
+            max(clock, newest or 0),
+        )
+        reach("before-publish")
+        fence()
+        offset = self._send(ENDS, dataclasses.asdict(end))
+        reach("after-publish")
+        self._kept.append((offset, end))
+        self._next = number + 1
+        return sum(map(len, pieces))
+
+    def end(self, batches: int, fence: Fence) -> None:
+        """No batch from `batches` on will ever come."""
+        fence()
+        self._send(ENDS, {"epoch": self._epoch, "batches": batches})
+
+    def delete_consumed(self) -> int:
+        """Deletes, oldest first, what every consumer has committed and no replay needs, but never the last
+        end: it says which batch comes next. How many batches. Brokers that do not answer are asked again."""
+        try:
+            if time.monotonic() >= self._look_at and self._topic.lead_in(self._zone):
+                self._look_at = time.monotonic() + LOOK
+            return self._delete_consumed() if self._consumers else 0
+        except KafkaError:
+            return 0
+
+    def _delete_consumed(self) -> int:
+        admin, ends = admin_of(self._topic.options, quick=True), self._topic.partition(ENDS)
+        groups = {self._topic.group(name): [ends] for name in self._consumers}
+        found = admin.list_group_offsets(groups)
+        positions = [found[group][ends].offset if ends in found.get(group, {}) else -1 for group in groups]
+        consumed = [end for offset, end in list(self._kept) if offset < min(positions)]
+        if not consumed:
+            return 0
+        horizon = consumed[-1].clock - self._keep
+        gone = rows = 0
+        while len(self._kept) > 1 and gone < len(consumed):
+            end = self._kept[0][1]
+            if self._keep and end.newest >= horizon:
+                break
+            rows = max(rows, end.last + 1)
+            self._kept.popleft()
+            gone += 1
+        if gone:
+            below = {ends: self._kept[0][0]} | ({self._topic.partition(ROWS): rows} if rows else {})
+            admin.delete_records(below)
+        return gone
+
+    def _published(self) -> tuple[int, deque[tuple[int, BatchEnd]], bool]:
+        """The next batch's number, the ends that are there with their offsets, whether the stream is over."""
+        records = list(self._topic.records(ENDS, 0, self._topic.beyond(ENDS)))
+        told = [(record.offset, json.loads(record.value)) for record in records]
+        place, ends, ended = accept({"next": None, "offset": 0, "epoch": 0}, told)
+        offsets = {item["copy"]: offset for offset, item in told if "copy" in item}
+        return place["next"] or 0, deque((offsets[end.copy], end) for end in ends), ended
+
+    def _send_pieces(self, copy: str, number: int, pieces: list[bytes]) -> tuple[int, int]:
+        """Returns when the brokers have all of them: the offsets of the first and the last; -1 without."""
+        producer = self._producer()
+        headers = [("epoch", str(self._epoch).encode()), ("batch", str(number).encode())]
+        sent = [
+            producer.send(self._topic.name, piece, f"{copy} {i}".encode(), headers, ROWS)
+            for i, piece in enumerate(pieces)
+        ]
+        producer.flush()
+        offsets = [future.get(timeout=CONFIRMED).offset for future in sent]
+        return min(offsets, default=-1), max(offsets, default=-1)
+
+    def _send(self, partition: int, told: Mapping[str, Any]) -> int:
+        value = json.dumps(told).encode()
+        future = self._producer().send(self._topic.name, value, partition=partition)
+        return int(future.get(timeout=CONFIRMED).offset)
+
+    def _producer(self) -> KafkaProducer:
+        if self._made is None:
+            settings = client_settings(self._topic.options)
+            self._made = KafkaProducer(**settings, acks="all", allow_auto_create_topics=False)
+        return self._made
+
+
+def serialised(table: pa.Table) -> list[bytes]:
+    """The rows as pieces of one compressed Arrow stream; none without rows."""
+    if table.num_rows == 0:
+        return []
+    table = table.replace_schema_metadata(None)
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table)
+    whole = memoryview(out.getvalue())
+    return [bytes(whole[at : at + PIECE]) for at in range(0, len(whole), PIECE)]

@@ -1,0 +1,82 @@
+"""Flows in Kafka: as the policy says, led where the producer is, and begun anew where they lie elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from weir_operator.controller.decision import Start
+from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.world import Asked
+from weir_operator.local.cluster import kafka_of
+from weir_operator.local.machine import Machine, Options
+from weir_placement.fragments import Knobs
+from weir_placement.model.cluster import Node
+
+from tests.controller.world import FakeCluster, Town, asked, loop, query, settle
+
+FLIGHTS = Path(__file__).parents[2] / "examples" / "flights"
+BROKERS = "{bootstrapServers: 'k:9092'}"
+
+
+def flights(folder: Path, exchange: str) -> Asked:
+    """A query of the example under a policy with this `exchange.kafka`; "" for none."""
+    folder.mkdir()
+    policy = (FLIGHTS / "policy.yaml").read_text()
+    (folder / "policy.yaml").write_text(policy + (f"  exchange: {{kafka: {exchange}}}\n" if exchange else ""))
+    paths = tuple(str(FLIGHTS / f"{name}.yaml") for name in ("streams", "queries", "cluster"))
+    given = Options((*paths, str(folder / "policy.yaml")), folder, FLIGHTS, Knobs())
+    machine = Machine(given, lambda findings: None)
+    # the same uid in each folder: it is part of what a query's rows depend on
+    objects = tuple(
+        {**o, "metadata": {**o["metadata"], "uid": "u"}} for o in machine.cluster.observe().objects
+    )
+    (group,) = machine.loop.understand(Snapshot(1000.0, objects), machine.loop.settings).groups
+    return group.queries[min(group.queries)]
+
+
+def test_the_policy_says_where_flows_lie(tmp_path: Path) -> None:
+    assert flights(tmp_path / "a", "").ends.exchange == {}
+    told = flights(tmp_path / "b", "{bootstrapServers: 'k:9092', replication: 3}").ends.exchange
+    assert told == {"bootstrapServers": "k:9092", "topicPrefix": "weir.", "replication": 3}
+
+
+def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Path) -> None:
+    files, kafka = flights(tmp_path / "a", ""), flights(tmp_path / "b", BROKERS)
+    other = flights(tmp_path / "c", "{bootstrapServers: 'k:9092', topicPrefix: mine.}")
+    assert len({files.source, kafka.source, other.source}) == 3
+    log_in = "{bootstrapServers: 'k:9092', security: {protocol: SSL, caSecretRef: ca}}"
+    assert flights(tmp_path / "d", log_in).source == kafka.source
+
+
+def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() -> None:
+    nodes = tuple(Node(f"n{i}", cpu=1.0, zone=f"z{i}") for i in (1, 2, 3))
+    starts: list[Start] = []
+
+    class Watched(FakeCluster):
+        def apply(self, action: Any) -> None:
+            if isinstance(action, Start):
+                starts.append(action)
+            super().apply(action)
+
+    town = Town({"default/q": asked(query("q"))}, nodes=nodes)
+    cluster = Watched()
+    it = loop(town, cluster)
+    settle(it)
+    town.leaving = frozenset(cluster.running().values())
+    settle(it)
+    assert all(s.spec.zone == s.spec.node.replace("n", "z") for s in starts)
+    builds: dict[str, set[str]] = {}
+    zones: dict[str, set[str]] = {}
+    for start in starts:
+        builds.setdefault(start.spec.name, set()).add(start.build)
+        zones.setdefault(start.spec.name, set()).add(start.spec.zone)
+    assert {len(found) for found in builds.values()} == {1}
+    assert {len(found) for found in zones.values()} == {2}
+
+
+def test_what_a_query_leaves_is_looked_for_at_the_brokers_of_policies_alone() -> None:
+    policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"kafka": {"bootstrapServers": "k:1"}}}}
+    assert kafka_of(policy) == {"bootstrapServers": "k:1", "topicPrefix": "weir.", "replication": 1}
+    assert kafka_of({"kind": "PlacementPolicy", "spec": {"exchange": {"retention": "5m"}}}) == {}
+    assert kafka_of({"kind": "Stream", "spec": {"source": {"kafka": {"bootstrapServers": "k:1"}}}}) == {}

@@ -1,0 +1,3 @@
+.PHONY: test-kafka
+test-kafka: env ## flows through a real Kafka broker (fetches its jars with Maven the first time)
+	@$(PY) -m pytest -q -o addopts="--import-mode=importlib --strict-markers -p no:cacheprovider" --durations=5 tests/kafka

@@ -1,0 +1,82 @@
+"""Which ends of batches in a topic count, and which brokers have it; with real brokers in tests/kafka."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from weir_runtime.logs.topic_log import accept
+from weir_runtime.topic import replicas_in
+
+START = {"next": 0, "offset": 0, "epoch": 0}
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
+
+
+def end(epoch: int, batch: int) -> dict[str, Any]:
+    copy = f"{epoch}-{batch}"
+    told = {"epoch": epoch, "batch": batch, "copy": copy, "first": -1, "last": -1, "pieces": 0}
+    return told | {"rows": 0, "clock": batch, "newest": batch}
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Writers take over from each other; each writes the next batches, some twice, and the one before may
+    come back with a batch that it had begun before it was over."""
+    told: list[dict[str, Any]] = []
+    batch = 0
+    for epoch in range(1, draw(st.integers(2, 4))):
+        told += [end(epoch, max(0, batch - 1))] * draw(st.integers(0, 1))
+        for _ in range(draw(st.integers(0, 4))):
+            told += [end(epoch - 1, batch)] * draw(st.integers(0, 1))
+            told += [end(epoch, batch)] * draw(st.integers(1, 2))
+            batch += 1
+    return told
+
+
+@given(histories(), st.lists(st.integers(1, 3)))
+def test_every_batch_counts_once_however_the_log_is_read_in_parts(
+    told: list[dict[str, Any]], parts: list[int]
+) -> None:
+    records = list(enumerate(told))
+    _, whole, _ = accept(START, records)
+    assert [e.batch for e in whole] == list(range(max((t["batch"] for t in told), default=-1) + 1))
+    place, found = dict(START), []
+    for most in [*parts, 1000]:
+        place, ends, _ = accept(place, records[place["offset"] :], most)
+        found += ends
+    assert found == whole
+
+
+def test_the_end_of_the_stream_is_behind_its_last_batch() -> None:
+    records = [(0, end(1, 0)), (1, {"epoch": 1, "batches": 1}), (2, end(1, 1))]
+    place, ends, ended = accept(START, records)
+    assert (place["next"], place["offset"], len(ends), ended) == (1, 2, 1, True)
+
+
+def test_a_gap_is_an_error_and_a_lower_epoch_is_none() -> None:
+    with pytest.raises(ValueError, match="batches 1 to 2 are gone"):
+        accept(START, [(0, end(2, 0)), (1, end(2, 3))])
+    assert accept(START, [(0, end(2, 0)), (1, end(1, 3))])[0]["next"] == 1
+
+
+def test_a_reader_without_a_place_begins_at_the_first_that_is_left() -> None:
+    place, ends, _ = accept({"next": None, "offset": 0, "epoch": 0}, [(7, end(1, 5)), (8, end(1, 6))])
+    assert (place["next"], [e.batch for e in ends]) == (7, [5, 6])
+
+
+def test_a_topic_is_led_in_its_producers_zone_and_copied_into_others() -> None:
+    for name in ("t", "u", "v", "w"):
+        for zone in "abc":
+            replicas = replicas_in(zone, RACKS, 3, name)
+            assert RACKS[replicas[0]] == zone
+            assert {RACKS[broker] for broker in replicas} == {"a", "b", "c"}
+    assert {replicas_in("a", RACKS, 1, name)[0] for name in ("t", "u", "v", "w")} == {1, 4}
+    assert len(set(replicas_in("b", RACKS, 4, "t"))) == 4
+
+
+def test_kafka_decides_where_no_broker_is_in_the_zone() -> None:
+    assert replicas_in("d", RACKS, 1, "t") == []
+    assert replicas_in("", {1: "", 2: ""}, 1, "t") == []
+    assert replicas_in("a", RACKS, 5, "t") == []
