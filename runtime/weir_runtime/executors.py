@@ -35,7 +35,7 @@ DRIVER_PORT = 7078
 BLOCK_PORT = 7079
 FRAGMENT = "weir.dev/fragment"
 
-ARRIVE = 120
+ARRIVE = 300
 """[s] within which executors must have come up."""
 _GONE = 30.0
 """[s] that is waited for the end of executors; one on a node that does not answer never says it has ended."""
