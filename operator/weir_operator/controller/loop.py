@@ -28,14 +28,17 @@ from weir_operator.controller.ports import (
     Unreachable,
 )
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
+from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
 from weir_operator.controller.world import World
 
 T = TypeVar("T")
 log = logging.getLogger("weir.loop")
+Readings = Mapping[str, FragmentMetrics]
 
 WINDOW = 10.0
 """[s] Measurements are differences over at least so long."""
+STEP = 1.0
+"""[s] Readings that follow each other faster are not kept."""
 WARM = 3
 """Batches of a process that are not measured: they compile and fork more than they compute."""
 
@@ -50,7 +53,7 @@ class Loop:
     understand: Callable[[Snapshot, Settings], World]
     settings: Settings
     clock: Clock
-    readings: deque[Mapping[str, FragmentMetrics]] = field(default_factory=lambda: deque(maxlen=120))
+    readings: dict[str, deque[FragmentMetrics]] = field(default_factory=dict)  # of each fragment, by time
     last: Decision = field(default_factory=Decision)
     refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why it could not be started last
     snapshot: Snapshot | None = None
@@ -71,12 +74,11 @@ class Loop:
             processes=seen.processes,
             leases=seen.leases,
             metrics=reading,
-            previous_metrics=self._earlier(now),
+            previous_metrics=self._earlier(seen.processes, reading),
             foreign=seen.foreign,
             protected=seen.protected,
             budget_since=seen.budget_since,
         )
-        self.readings.append(reading)
         said = frozenset(self.last.events)
         self.last = decide(self.snapshot, self.understand(self.snapshot, self.settings), self.settings)
         self._apply(self.last, said)
@@ -86,13 +88,22 @@ class Loop:
         """As `once`; returns after how many seconds at most it wants to look again."""
         return self.once().wake_after
 
-    def _earlier(self, now: float) -> Mapping[str, FragmentMetrics]:
-        """By fragment, the newest reading that is at least WINDOW old."""
+    def _earlier(self, processes: Iterable[Process], reading: Readings) -> Readings:
+        """By fragment, the newest reading of the same life that is WINDOW older than this one, however seldom
+        it is measured. What no later round needs is forgotten."""
+        for name in self.readings.keys() - {process.fragment for process in processes}:
+            del self.readings[name]
         found: dict[str, FragmentMetrics] = {}
-        for reading in self.readings:
-            for name, metrics in reading.items():
-                if metrics.at <= now - WINDOW and metrics.batches >= WARM:
-                    found[name] = metrics
+        for name, now in reading.items():
+            past = self.readings.setdefault(name, deque())
+            if past and (past[-1].epoch != now.epoch or past[-1].batches > now.batches):
+                past.clear()
+            while len(past) > 1 and past[1].at <= now.at - WINDOW:
+                past.popleft()
+            if past and past[0].at <= now.at - WINDOW:
+                found[name] = past[0]
+            if now.batches >= WARM and (not past or now.at >= past[-1].at + STEP):
+                past.append(now)
         return found
 
     def _apply(self, decision: Decision, said: frozenset[Event]) -> None:
