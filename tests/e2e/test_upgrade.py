@@ -28,7 +28,7 @@ def test_a_new_runtime_image_rolls_and_an_unchanged_one_restarts_nothing(
 
     install("podLabels.round=three", "image.runtime.tag=next")
     wait_until(
-        300, "every driver runs the new image", lambda: images(namespace) == {"weir-runtime:next"}, every=2
+        600, "every driver runs the new image", lambda: images(namespace) == {"weir-runtime:next"}, every=2
     )
     flights.wait_ready(namespace, 120)
     assert all(name.endswith("-e2") for name in flights.nodes_of(namespace))
