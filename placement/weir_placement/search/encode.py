@@ -15,9 +15,16 @@ from weir_placement.cost.rules import Flow
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.compiled import searches
-from weir_placement.search.encode_parts import columns_of, fill_cluster, fill_families, fill_masks
+from weir_placement.search.encode_parts import (
+    columns_of,
+    fill_cluster,
+    fill_costs,
+    fill_families,
+    fill_masks,
+    is_free,
+)
 from weir_placement.search.families import families_of
-from weir_placement.search.item import HUGE, KIND, Item, costs_of, limited
+from weir_placement.search.item import HUGE, KIND, Item
 from weir_placement.search.kernel import layout
 
 VISITED_SIZE = 1 << 14
@@ -135,7 +142,7 @@ class Encoding:
         self._allocate(dims)
         self._fill_structure(reads, list(groups.values()))
         fill_masks(self, words)
-        self._fill_costs()
+        fill_costs(self)
         fill_cluster(self)
         fill_families(self, families)
         self.write("random", [seed * 2654435761 % (1 << 62) + 1, 0])
@@ -200,58 +207,16 @@ class Encoding:
         self.write("query", [item.query for item in items])
         self.write("sink", self.sinks)
         self.write("node", [item.candidates[0] if item.candidates else -1 for item in items])
-        names = [self.queries[item.query].name for item in items]
-        self.write(
-            "force",
-            [nodes.get(force.get((q, item.name), ""), -2) for q, item in zip(names, items, strict=True)],
-        )
-        self.write("free", [self._free(item, reads[i]) for i, item in enumerate(items)])
+        query_of = [self.queries[item.query] for item in items]
+        present = [force.get((q.name, item.name), "") for q, item in zip(query_of, items, strict=True)]
+        self.write("force", [nodes.get(node, -2) for node in present])
+        self.write("free", [is_free(*known) for known in zip(query_of, items, reads, strict=True)])
         self.write("point", [k for k, _ in self.scenarios])
         self.write(
             "capped",
             [int(self._capped(item, k, until)) for k, until in self.scenarios for item in items],
         )
         self.write("until_", [until for _, until in self.scenarios])
-
-    def _free(self, item: Item, reads: int) -> int:
-        """An operator may change places if it has one reader and Table 6 knows its kind."""
-        query = self.queries[item.query]
-        if item.op is None or query.fixed_order or reads != 1:
-            return 0
-        if item.op.kind == "filter":
-            return int(bool(item.op.columns))
-        if item.op.kind == "project":
-            return int(all(i.name == i.expression for i in item.op.items))
-        return int(item.op.kind == "join" and bool(item.op.columns or item.op.windows))
-
-    def _fill_costs(self) -> None:
-        rows = [costs_of(item) for item in self.items]
-        names = [
-            "cost_",
-            "cost_pair_",
-            "cost_out_",
-            "selectivity_",
-            "pairs_",
-            "kept_",
-            "row_overhead_",
-            "memory_",
-            "limit_",
-            "fixed_width_",
-        ]
-        for name, column in zip(names, zip(*rows, strict=True), strict=True):
-            self.write(name, column if max(column) < HUGE else [limited(v) for v in column])
-        self.write(
-            "source_rate_",
-            [
-                item.flows[k].rate(1.0) if item.kind == layout.SOURCE else 0.0
-                for k, _ in self.scenarios
-                for item in self.items
-            ],
-        )
-        self.write("max_latency_", [limited(q.max_latency) for q in self.queries])
-        self.write("processes_", [float(self.queries[item.query].processes) for item in self.items])
-        o = self.problem.overheads
-        self.write("overheads_", [o.fragment_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency])
 
     def _flags(self) -> int:
         cluster, o = self.problem.cluster, self.problem.overheads

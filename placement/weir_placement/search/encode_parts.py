@@ -1,4 +1,4 @@
-"""Parts of an encoding: masks of columns and sources, the cluster, families of nodes."""
+"""Parts of an encoding: masks of columns and sources, costs, the cluster, families of nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.problem import Query
 from weir_placement.search.families import Family
-from weir_placement.search.item import HUGE, aliases, limited
+from weir_placement.search.item import HUGE, Item, aliases, costs_of, limited
 from weir_placement.search.kernel import layout
 
 if TYPE_CHECKING:
@@ -112,3 +112,46 @@ def fill_families(encoding: Encoding, families: Sequence[Family]) -> None:
     encoding.write("largest_", [largest[k] for k in kind])
     encoding.write("family_outside_", outside)
     encoding.write("family_capacity_", [limited(f.capacity) for f in families])
+
+
+def is_free(query: Query, item: Item, reads: int) -> int:
+    """An operator may change places if it has one reader and Table 6 knows its kind."""
+    if item.op is None or query.fixed_order or reads != 1:
+        return 0
+    if item.op.kind == "filter":
+        return int(bool(item.op.columns))
+    if item.op.kind == "project":
+        return int(all(i.name == i.expression for i in item.op.items))
+    return int(item.op.kind == "join" and bool(item.op.columns or item.op.windows))
+
+
+def fill_costs(encoding: Encoding) -> None:
+    """Costs of the items, rates of the sources, limits of the queries."""
+    write = encoding.write
+    rows = [costs_of(item) for item in encoding.items]
+    names = [
+        "cost_",
+        "cost_pair_",
+        "cost_out_",
+        "selectivity_",
+        "pairs_",
+        "kept_",
+        "row_overhead_",
+        "memory_",
+        "limit_",
+        "fixed_width_",
+    ]
+    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+        write(name, column if max(column) < HUGE else [limited(v) for v in column])
+    write(
+        "source_rate_",
+        [
+            item.flows[k].rate(1.0) if item.kind == layout.SOURCE else 0.0
+            for k, _ in encoding.scenarios
+            for item in encoding.items
+        ],
+    )
+    write("max_latency_", [limited(q.max_latency) for q in encoding.queries])
+    write("processes_", [float(encoding.queries[item.query].processes) for item in encoding.items])
+    o = encoding.problem.overheads
+    write("overheads_", [o.fragment_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency])

@@ -20,6 +20,7 @@ from weir_placement.search.kernel.moves import (
     take_back,
     uniform,
 )
+from weir_placement.search.kernel.visited import recent, slot
 
 EQUAL = 1e-9
 
@@ -119,24 +120,6 @@ def _key(st: State, physical: bool, i: int, x: int) -> int:
 
 
 @jit
-def _slot(st: State, h: int) -> int:
-    """Where the table of visited configurations has hash h, or where it would go; entries are
-    (hash, last iteration, repetitions)."""
-    n = st.visited_size // 3
-    k = h % n
-    while st.visited[3 * k] != 0 and st.visited[3 * k] != h:
-        k = (k + 1) % n
-    return 3 * k
-
-
-@jit
-def _recent(st: State, iteration: int, length: float) -> bool:
-    h = configuration(st) | 1
-    k = _slot(st, h)
-    return st.visited[k] == h and iteration - st.visited[k + 1] <= length
-
-
-@jit
 def _admissible(
     st: State,
     key: int,
@@ -154,7 +137,7 @@ def _admissible(
         return False
     if mode == 1:
         return st.tabu[key] < iteration or greater(v, best)
-    return mode == 0 or not _recent(st, iteration, length)
+    return mode == 0 or not recent(st, iteration, length)
 
 
 @jit
@@ -268,7 +251,7 @@ def reactive_tabu(
     often = 0
     for iteration in range(iterations):
         h = configuration(st) | 1
-        k = _slot(st, h)
+        k = slot(st, h)
         if st.visited[k] == h:
             gap = iteration - st.visited[k + 1]
             st.visited[k + 1] = iteration
