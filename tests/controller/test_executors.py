@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.understand import Understand
 from weir_operator.controller.world import Asked
-from weir_placement.fragments import Layout
+from weir_placement.fragments import Knobs, Layout
 
+from tests.controller.fake_cluster import FakeCluster
+from tests.controller.world import loop, one_query, settle
 from tests.manifests.scene import NODES, STREAMS, obj
 
 
@@ -28,6 +33,23 @@ def test_a_plan_counts_every_process_and_its_fragments_are_told() -> None:
 
 def test_another_number_of_them_is_an_edit() -> None:
     assert len({understood(n).source for n in (0, 1, 2)}) == 3
+
+
+def test_the_budget_is_told_of_them() -> None:
+    actions: list[Action] = []
+
+    class Listening(FakeCluster):
+        def apply(self, action: Action) -> None:
+            actions.append(action)
+            super().apply(action)
+
+    cluster, town = Listening(), one_query()
+    one = town.queries["default/q"]
+    town.queries["default/q"] = replace(one, ends=replace(one.ends, knobs=Knobs(executors=2)))
+    settle(loop(town, cluster))
+    started = {a.spec.executors for a in actions if isinstance(a, Start)}
+    kept = {a.executors for a in actions if isinstance(a, Protect)}
+    assert (started, kept) == ({2}, {2})
 
 
 def test_on_one_machine_there_are_none() -> None:

@@ -83,15 +83,11 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
 
 
-def test_with_other_executors_the_budget_keeps_other_pods_and_executors_are_nobody_elses_requests() -> None:
+def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> None:
     memory = Memory()
     found = placed(memory)
-    found.apply(Protect("f1", "a/q", True))
-    budget = memory.objects["PodDisruptionBudget", "a", "f1"]
-    assert budget["spec"]["minAvailable"] == 1
-    memory.put(query("a") | {"spec": {"resources": {"executors": 2}}})
-    found.observe()
     found.apply(Start(replace(spec(), epoch=2, executors=2), "b2", "a/q"))
+    found.apply(Protect("f1", "a/q", True, executors=2))
     assert memory.objects["PodDisruptionBudget", "a", "f1"]["spec"]["minAvailable"] == 3
     memory.put(
         labelled(

@@ -118,7 +118,7 @@ def actions(work: Work) -> list[Action]:
 def _protection(work: Work) -> list[Protect]:
     """A budget for each fragment that runs; none once the time that a drain may be held up is over."""
     result: list[Protect] = []
-    wanted: dict[str, str] = {}
+    wanted: dict[str, Protect] = {}
     for group in work.world.groups:
         for name in group.queries:
             for spec in specs_of(work, name):
@@ -130,10 +130,8 @@ def _protection(work: Work) -> list[Protect]:
                     and not over
                     and not stuck
                 ):
-                    wanted[spec.name] = name
-    for fragment, query in sorted(wanted.items()):
-        if fragment not in work.snapshot.protected:
-            result.append(Protect(fragment, query, True))
+                    wanted[spec.name] = Protect(spec.name, name, True, spec.executors)
+    result += [wanted[fragment] for fragment in sorted(set(wanted) - work.snapshot.protected)]
     owners = _owners(work)
     for fragment in sorted(work.snapshot.protected - set(wanted)):
         result.append(Protect(fragment, owners.get(fragment, ""), False))

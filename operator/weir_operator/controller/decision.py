@@ -59,11 +59,12 @@ class Forget:
 
 @dataclass(frozen=True)
 class Protect:
-    """Have a disruption budget for the fragment, or have none."""
+    """Have a disruption budget for the fragment and its executors, or have none."""
 
     fragment: str
     query: str
     wanted: bool
+    executors: int = 0
 
 
 Action: TypeAlias = Start | HandOver | Ask | Stop | Forget | Protect

@@ -34,7 +34,7 @@ from weir_operator.kube.fragment import start_fragment, stop_fragment
 from weir_operator.kube.lease import read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_since, lost_since
-from weir_operator.kube.ours import at_home, epoch_of, homes, least_of
+from weir_operator.kube.ours import at_home, epoch_of, homes
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
@@ -62,7 +62,6 @@ class KubernetesCluster:
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}
-        self._budgets: dict[str, int] = {}  # pods that each fragment must keep
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self._namespaces: dict[str, str] = {}  # of each fragment
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
@@ -82,7 +81,6 @@ class KubernetesCluster:
         leases = at_home(self._list("Lease", selector=names.OF_FRAGMENTS), home)
         budgets = at_home(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS), home)
         self._remember(objects, drivers, leases, budgets)
-        self._budgets = {b["metadata"]["name"]: least_of(b) for b in budgets}
         self._sweep(pods, leases)
         held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
@@ -96,7 +94,7 @@ class KubernetesCluster:
             for pod in drivers
         )
         self.processes = processes
-        protected = frozenset(self._budgets)
+        protected = frozenset(budget["metadata"]["name"] for budget in budgets)
         return Observed(
             objects=tuple(objects),
             processes=processes,
@@ -205,8 +203,6 @@ class KubernetesCluster:
                 raise Refused(str(error)) from None
             raise
         self._namespaces[names.object_name(action.spec.name)] = namespace
-        if self._budgets.get(action.spec.name, 1 + action.spec.executors) != 1 + action.spec.executors:
-            self._protect(Protect(action.spec.name, action.query, True))
 
     def _ask(self, action: Ask) -> None:
         """Once: the holder's answer must not be overwritten, so the version that was read is named."""
@@ -220,11 +216,9 @@ class KubernetesCluster:
 
     def _protect(self, action: Protect) -> None:
         if action.wanted:
-            query = self._objects.get(("StreamQuery", *action.query.split("/", 1)), {})  # type: ignore[call-overload]
-            executors = int(query.get("spec", {}).get("resources", {}).get("executors", 0))
             namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
             about = (namespace, action.fragment, action.query, owner)
-            self._api.apply(build_disruption_budget_spec(*about, executors))
+            self._api.apply(build_disruption_budget_spec(*about, action.executors))
         else:
             namespace = self._namespace(action.fragment)
             self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))

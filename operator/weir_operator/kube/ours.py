@@ -43,9 +43,3 @@ def epoch_of(pod: Manifest) -> int | None:
     """None: no pod of ours, whatever its labels say."""
     text = pod["metadata"]["labels"][names.EPOCH]
     return int(text) if text.isdecimal() and len(text) < 10 else None
-
-
-def least_of(budget: Manifest) -> int:
-    """Pods that must stay; 0 for a share or nothing, which we never write."""
-    least = budget["spec"].get("minAvailable")
-    return least if isinstance(least, int) else 0
