@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from weir_operator.controller.decision import Forget
+from weir_operator.local.cluster import LocalCluster
+from weir_placement.fragments import Layout
 from weir_runtime.sweep import sweep_topics
 from weir_runtime.topic import Topic, admin_of
 from weir_runtime.topic_writer import TopicWriter
@@ -65,3 +68,15 @@ def test_brokers_that_do_not_answer_leave_the_topics_for_the_next_time(
     (told,) = sweep_topics(nobody, "a", frozenset())
     assert told.startswith("topics weir.a.* stay: ")
     assert "127.0.0.1:1" in told
+
+
+def test_a_fragment_that_is_forgotten_takes_its_topic_along(broker: Broker, tmp_path: Path) -> None:
+    topic = Topic("mine.default.f9", broker.options)
+    writer(topic).write(batch(1), 0, 0, free)
+    brokers = {"bootstrapServers": broker.address, "topicPrefix": "mine."}
+    policy = {"kind": "PlacementPolicy", "metadata": {"name": "p"}, "spec": {"exchange": {"kafka": brokers}}}
+    cluster = LocalCluster(tmp_path, Layout(str(tmp_path)), lambda: [policy])
+    cluster.apply(Forget("f", "default/q"))
+    assert topic.exists()
+    cluster.apply(Forget("f9", "default/q"))
+    until(lambda: not topic.exists())
