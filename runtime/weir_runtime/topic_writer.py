@@ -65,8 +65,9 @@ class TopicWriter(ExchangeWriter):
         return self._topic.exists() and self._published()[2]
 
     def describe(self, description: dict[str, object]) -> None:
-        """Once: a process that comes later says the same."""
+        """Once: one that comes later says the same. Its producer is ready then, before its first batch."""
         self._topic.create(self._zone)
+        self._producer()
         if self._topic.about().get("stream") != description:
             self._send(ABOUT, {"stream": description})
 

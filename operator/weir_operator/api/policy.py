@@ -77,7 +77,7 @@ class KafkaExchange(Model):
         "weir.", description="Topics and consumer groups begin with this; the namespace follows."
     )
     replication: Annotated[int, Field(ge=1, le=10)] = Field(
-        1, description="Replicas of a topic, as far as can be in different racks."
+        1, description="Replicas of topics made from now on, in different racks as far as can be."
     )
     security: KafkaSecurity | None = Field(
         None, description="Log-in; its secrets are of each query's namespace."
