@@ -56,3 +56,15 @@ def test_a_join_of_unlike_types_or_without_an_equality_is_not_cloned() -> None:
     for on, columns in (("a.m = b.m", ("a.m", "b.m")), ("", ()), ("a.k < b.k", ("a.k", "b.k"))):
         join = Operator("j", "join", ("a", "b"), columns, on=on, windows=window)
         assert clone(Query("d/q", sources, (join,)), STREAMS, "j", 2, 1.0, 1.0) is None, on
+
+
+def test_what_a_join_reads_is_not_cloned() -> None:
+    """The runtime takes no union as a side of a window join."""
+    window = (Window("a", "b", -5, 5),)
+    below = Operator("f", "filter", ("a",), ("a.k",), "a.k > 1")
+    join = Operator("j", "join", ("f", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=window)
+    above = Operator("g", "filter", ("j",), ("b.k",), "b.k > 2")
+    written = Query("d/q", {"a": "d/s", "b": "d/u"}, (below, join, above))
+    assert clone(written, STREAMS, "f", 2, 1.0, 1.0) is None
+    assert clone(written, STREAMS, "j", 2, 1.0, 1.0) is not None
+    assert clone(written, STREAMS, "g", 2, 1.0, 1.0) is not None

@@ -155,13 +155,15 @@ def run(logs: Logs, inbox: Path, processes: Sequence[Fragment | Job], cores: int
 def kept(
     due: float, since: float, readings: Sequence[Sequence[Reading]], at: Sequence[int], cores: int
 ) -> Kept:
-    """From the readings of each process after `since`, with the core it runs on."""
+    """From the readings of each process from the last before `since` on, with the core it runs on. Nothing
+    where not even two batches of a process have ended in that time: it is far behind."""
     rates: list[float] = []
     busy: dict[int, float] = {}
     for known, core in zip(readings, at, strict=True):
-        settled = [reading for reading in known if reading[0] >= since]
+        before = [reading for reading in known if reading[0] < since]
+        settled = before[-1:] + [reading for reading in known if reading[0] >= since]
         if len(settled) < 3:
-            raise OSError(f"{len(settled)} batches in the settled part; the run is too short for them")
+            return Kept(due, 0.0, 1.0)
         first, last = settled[0], settled[-1]
         seconds = last[0] - first[0]
         rates += [(last[2][name] - first[2][name]) / seconds for name in last[2]]

@@ -27,7 +27,8 @@ def clone(
     split_cost: float,
     merge_cost: float,
 ) -> Query | None:
-    """The query with `count` >= 2 clones of operator `name`, or None if no key tells their rows apart.
+    """The query with `count` >= 2 clones of operator `name`, or None if no key tells their rows apart, or if
+    a join reads what it gives: a window join needs each source's event time, which a union's rows lack.
 
     Ids: clones `name-1of2`, their selections `name-1of2-in1`, the union `name-merged`; each says `from`
     which operator it comes. Costs [CPU-us a tuple] of a selection and of the union are given, those of a
@@ -35,7 +36,7 @@ def clone(
     """
     op = next(o for o in query.operators if o.id == name)
     keys = _keys(query, streams, op)
-    if keys is None or count < 2:
+    if keys is None or count < 2 or _is_joined(query, name):
         return None
     made: list[Operator] = []
     clones: list[str] = []
@@ -63,6 +64,17 @@ def clone(
             renamed = tuple(merged.id if i == name else i for i in other.inputs)
             operators.append(other if renamed == other.inputs else replace(other, inputs=renamed))
     return replace(query, operators=tuple(operators))
+
+
+def _is_joined(query: Query, name: str) -> bool:
+    """Whether a join is somewhere above an operator."""
+    above = {name}
+    for op in query.operators:
+        if above.intersection(op.inputs):
+            if op.kind == "join":
+                return True
+            above.add(op.id)
+    return False
 
 
 def _keys(query: Query, streams: Mapping[str, Stream], op: Operator) -> list[tuple[str, str]] | None:
