@@ -119,7 +119,16 @@ def asker(own_namespace: str, neighbour: Asker, tmp_path_factory: pytest.TempPat
     """A driver whose policy is in force."""
     found = with_account(own_namespace, "q-f1", tmp_path_factory.mktemp("policy"))
     other = {**found.executor(), "metadata": {**found.executor()["metadata"], "labels": {"app": "miner"}}}
-    wait_until(30, "the policy is in force", lambda: "denied" in found.create(other))
+    answers: list[str] = []
+
+    def refused() -> bool:
+        answers.append(found.create(other))
+        return "ValidatingAdmissionPolicy" in answers[-1]
+
+    try:
+        wait_until(180, "the policy is in force", refused)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {answers[-1]}") from None
     return found
 
 
