@@ -1,0 +1,46 @@
+"""A topic is led where its producer runs, and comes after it (`make test-kafka-zones`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from weir_runtime.topic import Topic, admin_of
+from weir_runtime.topic_writer import TopicWriter
+
+from tests.kafka.broker import Broker, start_broker
+from tests.kafka.test_exchange import batch, free, until, whole, writer
+
+
+@pytest.fixture
+def other(broker: Broker, tmp_path: Path) -> Iterator[Broker]:
+    """A second broker, in rack z2."""
+    found = start_broker(tmp_path / "b2", node=2, rack="z2", after=broker)
+    yield found
+    found.stop()
+
+
+def leaders(topic: Topic) -> set[int]:
+    (found,) = admin_of(topic.options).describe_topics([topic.name])
+    return {partition["leader_id"] for partition in found["partitions"]}
+
+
+def test_it_is_led_in_its_producers_zone_and_comes_after_it(
+    broker: Broker, other: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weir_runtime.topic_writer.LOOK", 0.5)  # a broker that has just come may go once more
+    one = Topic("weir.default.moves", broker.options)
+    two = Topic("weir.default.copies", broker.options | {"replication": 2})
+    for topic in (one, two):
+        writer(topic).write(batch(1, 2), 0, 0, free)
+        assert leaders(topic) == {1}
+        moved = TopicWriter(topic, 2, "z2")
+        moved.describe({"version": 1, "columns": ["v"]})
+        moved.announce({"host": "h", "port": 1})
+        until(lambda topic=topic, moved=moved: moved.delete_consumed() == 0 and leaders(topic) == {2})
+        moved.write(batch(3), 1, 0, free)
+        assert whole(topic)[0] == [1, 2, 3]
+        assert topic.lead_in("z2")
+        assert topic.lead_in("nowhere"), "no broker is there: it stays"
+    admin_of(broker.options).delete_topics([one.name, two.name])
