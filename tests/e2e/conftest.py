@@ -34,20 +34,20 @@ def cluster() -> None:
     _tell(["hack/tools", "helm"])
 
 
-def install(*settings: str) -> None:
-    """helm upgrade --install of the chart of this tree, beside the control plane; returns when it is ready.
+def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
+    """helm upgrade --install of a tree's chart, beside the control plane; returns when it is ready.
 
     Only what the images are called and where the pods go differs from the defaults.
     """
     given = [
-        "image.operator.tag=dev",
-        "image.runtime.tag=dev",
+        f"image.operator.tag={tag}",
+        f"image.runtime.tag={tag}",
         f"tolerations[0].key={CONTROL_PLANE}",
         "tolerations[0].operator=Exists",
         *settings,
     ]
     run(
-        *("helm", "upgrade", "--install", RELEASE, str(REPOSITORY / "charts" / "weir")),
+        *("helm", "upgrade", "--install", RELEASE, str(tree / "charts" / "weir")),
         *("--namespace", OPERATOR_NAMESPACE, "--create-namespace", "--wait", "--timeout", "150s"),
         *(f"--set={setting}" for setting in given),
         f"--set-string=nodeSelector.{CONTROL_PLANE.replace('.', chr(92) + '.')}=",

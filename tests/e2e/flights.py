@@ -156,6 +156,11 @@ def nodes_of(namespace: str) -> dict[str, str]:
     return {p["metadata"]["name"]: p["spec"].get("nodeName", "") for p in drivers(namespace)}
 
 
+def images(namespace: str) -> set[str]:
+    """Images of the drivers that are not on their way out."""
+    return {pod["spec"]["containers"][0]["image"] for pod in drivers(namespace)}
+
+
 def restarted_and_ready(namespace: str, pod: str) -> bool:
     """Whether the driver's container was started again and is ready."""
     return restarts(namespace, pod) > 0 and all(

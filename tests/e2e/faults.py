@@ -1,0 +1,78 @@
+"""Workers that stop answering, or lose their way to the API server, and what still runs on them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.e2e.kubectl import CLUSTER, ENVIRONMENT, Manifest, condition, get, kubectl
+
+WORKERS = [f"{CLUSTER}-worker", f"{CLUSTER}-worker2", f"{CLUSTER}-worker3"]
+
+
+def _docker(*arguments: str, check: bool = True) -> str:
+    """Standard output of a command of the engine that the nodes are containers of."""
+    command = ["docker", *arguments]
+    return subprocess.run(command, check=check, env=ENVIRONMENT, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def frozen(node: str) -> Iterator[None]:
+    """No process of the worker runs."""
+    _docker("pause", node)
+    try:
+        yield
+    finally:
+        _docker("unpause", node, check=False)
+
+
+@contextmanager
+def cut_off(node: str) -> Iterator[None]:
+    """The worker and its pods do not reach the API server; storage and Kafka stay in reach."""
+    (plane,) = get("nodes", "-l", "node-role.kubernetes.io/control-plane")
+    address = next(a["address"] for a in plane["status"]["addresses"] if a["type"] == "InternalIP")
+    rule = f"ip daddr {address} tcp dport 6443 drop"
+    chains = "".join(
+        f"chain {hook} {{ type filter hook {hook} priority 0; {rule}; }}; " for hook in ("forward", "output")
+    )
+    _docker("exec", node, "nft", f"table ip weir_test {{ {chains}}}")
+    try:
+        yield
+    finally:
+        _docker("exec", node, "nft", "delete", "table", "ip", "weir_test", check=False)
+
+
+@contextmanager
+def cordoned(*nodes: str) -> Iterator[None]:
+    """Nothing new is put on the nodes."""
+    for node in nodes:
+        kubectl("cordon", node)
+    try:
+        yield
+    finally:
+        for node in WORKERS:  # what was drained inside too
+            kubectl("uncordon", node)
+
+
+def drain(node: str) -> None:
+    """`kubectl drain`, which deletes nothing by force; raises when it does not end."""
+    options = ("--ignore-daemonsets", "--delete-emptydir-data", "--timeout=240s")
+    kubectl("drain", node, *options, timeout=260)
+
+
+def running_drivers(node: str) -> set[str]:
+    """Ids of the drivers' containers that the node itself says are running."""
+
+    def told(*command: str) -> list[list[str]]:
+        return [line.split() for line in _docker("exec", node, "ctr", "-n", "k8s.io", *command).splitlines()]
+
+    drivers = told("containers", "list", "-q", 'labels."io.kubernetes.container.name"==driver')
+    tasks = {line[0] for line in told("tasks", "list") if line[-1] == "RUNNING"}
+    return {line[0] for line in drivers} & tasks
+
+
+def is_ready(node: str) -> bool:
+    """Whether the cluster believes in the node."""
+    found: Manifest = get("node", node)[0]
+    return condition(found, "Ready").get("status") == "True"

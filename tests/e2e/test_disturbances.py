@@ -1,0 +1,208 @@
+"""What happens to a cluster, one thing after the other, while the same queries run and rows flow: after each
+one the results are right to the row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import flights
+from tests.e2e.conftest import SHARED, ensure_installed, fresh_namespace, install, load_as
+from tests.e2e.faults import WORKERS, cordoned, cut_off, drain, frozen, is_ready, running_drivers
+from tests.e2e.kubectl import condition, get, kubectl, wait_until
+from tests.e2e.reference import judge_so_far
+
+HOURS, SPEED = 700, 0.3  # rows for longer than the tests take
+OPERATORS = ("-l", "app.kubernetes.io/name=weir-operator")
+LEFT = "pods,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
+
+
+@pytest.fixture(scope="module")
+def running(release: None, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace in which the flights run as long as the tests of this file."""
+    ensure_installed()
+    with fresh_namespace(request.session) as namespace:
+        flights.start(namespace, HOURS, SPEED)
+        yield namespace
+
+
+@pytest.fixture
+def namespace(running: str) -> str:
+    """That namespace, every query Ready where it is planned."""
+    flights.wait_ready(running, 240)
+    assert not flights.off_their_pin(running)
+    return running
+
+
+def uids(namespace: str) -> dict[str, str]:
+    """Of each driver, by its name."""
+    return {p["metadata"]["name"]: p["metadata"]["uid"] for p in flights.drivers(namespace)}
+
+
+def fragments_off(namespace: str, node: str) -> set[str]:
+    """Fragments that have a ready driver on another node."""
+    return {
+        p["metadata"]["labels"]["weir.dev/fragment"]
+        for p in flights.drivers(namespace)
+        if condition(p, "Ready").get("status") == "True" and p["spec"]["nodeName"] != node
+    }
+
+
+def of_query(namespace: str, query: str) -> list[str]:
+    """Names of the objects that the operator made for a query."""
+    return [
+        f"{o['kind']}/{o['metadata']['name']}"
+        for o in get(LEFT, "-n", namespace, "-l", f"weir.dev/query={query}")
+    ]
+
+
+def ready_reason(namespace: str, query: str) -> str:
+    """Reason of Ready, for the object's present generation."""
+    (found,) = get("wsq", query, "-n", namespace)
+    ready = condition(found, "Ready")
+    same = ready.get("observedGeneration") == found["metadata"]["generation"]
+    return ready.get("reason", "") if same and ready.get("status") == "True" else ""
+
+
+def patch(namespace: str, query: str, spec: dict[str, object]) -> None:
+    text = json.dumps({"spec": spec})
+    kubectl("patch", "wsq", query, "-n", namespace, "--type=merge", "-p", text)
+
+
+def kill_operators(operator: str) -> None:
+    for pod in get("pods", "-n", operator, *OPERATORS):
+        flights.kill(operator, pod["metadata"]["name"])
+
+
+def test_operators_drivers_and_broker_are_killed(namespace: str, operator: str) -> None:
+    before = flights.nodes_of(namespace)
+    kill_operators(operator)
+    (broker,) = get("pods", "-n", namespace, "-l", "app=kafka")
+    name = broker["metadata"]["name"]
+    flights.kill(namespace, name)
+    wait_until(90, "the broker is back", lambda: flights.restarted_and_ready(namespace, name))
+    for pod in before:
+        flights.kill(namespace, pod)
+
+    flights.wait_ready(namespace, 240)
+    judge_so_far(namespace, 300)
+    # whoever comes back goes on with what is there: no query was moved or made anew
+    assert flights.nodes_of(namespace) == before
+    for pod in get("pods", "-n", operator, *OPERATORS):
+        assert flights.restarts(operator, pod["metadata"]["name"]) >= 1
+
+
+def test_a_drain_with_room_elsewhere_moves_first(namespace: str, operator: str) -> None:
+    before = flights.nodes_of(namespace)
+    node = next(iter(before.values()))
+    with cordoned(node):
+        wait_until(120, "a move is under way", lambda: set(flights.nodes_of(namespace)) - set(before))
+        kill_operators(operator)  # whoever leads next goes on with the move
+        drain(node)
+        flights.wait_ready(namespace, 120)
+        assert node not in flights.nodes_of(namespace).values()
+        judge_so_far(namespace, 300)
+
+
+def test_a_drain_without_room_ends_and_rows_wait(namespace: str) -> None:
+    nodes = flights.nodes_of(namespace)
+    node = next(iter(nodes.values()))
+    with cordoned(*(other for other in WORKERS if other != node)):
+        drain(node)
+        assert [pod for pod, where in nodes.items() if where == node]
+    wait_until(
+        240,
+        "every fragment runs again",
+        lambda: sum(bool(n) for n in flights.nodes_of(namespace).values()) >= len(nodes),
+    )
+    flights.wait_ready(namespace, 240)
+    judge_so_far(namespace, 300)
+
+
+def test_a_frozen_worker_is_left_and_its_return_changes_nothing(namespace: str) -> None:
+    before = flights.nodes_of(namespace)
+    node = next(iter(before.values()))
+    with frozen(node):
+        wait_until(300, f"all run without {node}", lambda: len(fragments_off(namespace, node)) == len(before))
+    wait_until(120, f"{node} is back", lambda: is_ready(node))
+    flights.wait_ready(namespace, 180)
+    judge_so_far(namespace, 300)
+
+
+def test_a_worker_without_its_way_to_the_api_server_stops_by_itself(namespace: str) -> None:
+    before = flights.nodes_of(namespace)
+    node = next(iter(before.values()))
+    there = {pod for pod, where in before.items() if where == node}
+    containers = running_drivers(node)
+    assert containers
+    with cut_off(node):
+        # Its drivers cannot renew their leases: each one ends itself, though storage and Kafka answer.
+        wait_until(60, f"no driver of {node} goes on", lambda: not running_drivers(node) & containers)
+        wait_until(300, f"all run without {node}", lambda: len(fragments_off(namespace, node)) == len(before))
+    wait_until(120, f"{node} is back", lambda: is_ready(node))
+    wait_until(180, "the old pods are gone", lambda: not there & set(flights.nodes_of(namespace)))
+    flights.wait_ready(namespace, 180)
+    judge_so_far(namespace, 300)
+
+
+def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(namespace: str) -> None:
+    others = {name: uid for name, uid in uids(namespace).items() if not name.startswith("by-carrier")}
+
+    (query,) = get("wsq", "by-carrier", "-n", namespace)
+    sql, was = query["spec"]["sql"], of_query(namespace, "by-carrier")
+    patch(namespace, "by-carrier", {"sql": sql.replace("GROUP BY", "WHERE d.month < 20 GROUP BY")})
+    wait_until(120, "other fragments", lambda: not set(of_query(namespace, "by-carrier")) & set(was))
+    patch(namespace, "by-carrier", {"sql": sql})
+    wait_until(150, "back again", lambda: ready_reason(namespace, "by-carrier") == "Running", every=1)
+
+    patch(namespace, "by-carrier", {"suspend": True})
+    wait_until(60, "suspended", lambda: ready_reason(namespace, "by-carrier") == "Suspended", every=1)
+    pods = ["pods", "-n", namespace, "-l", "weir.dev/query=by-carrier"]
+    wait_until(90, "its pods are gone", lambda: not get(*pods), every=1)
+    patch(namespace, "by-carrier", {"suspend": None})
+    wait_until(150, "resumed", lambda: ready_reason(namespace, "by-carrier") == "Running", every=1)
+
+    judge_so_far(namespace, 300)
+    assert others.items() <= uids(namespace).items()  # the same pods as at the beginning
+
+
+def test_a_new_runtime_image_rolls_and_an_unchanged_one_restarts_nothing(
+    namespace: str, operator: str
+) -> None:
+    load_as("weir-runtime", "next")
+    before = uids(namespace)
+    install("podLabels.round=two")  # other operator pods, the same runtime
+    kubectl("rollout", "status", "deployment/weir", "-n", operator, "--timeout=120s")
+    flights.wait_ready(namespace, 60)
+    assert uids(namespace) == before
+
+    install("podLabels.round=three", "image.runtime.tag=next")
+    wait_until(
+        600,
+        "every driver runs the new image",
+        lambda: flights.images(namespace) == {"weir-runtime:next"},
+    )
+    flights.wait_ready(namespace, 120)
+    assert not set(uids(namespace)) & set(before)
+    failed = [e for e in get("events.v1.events.k8s.io", "-n", namespace) if e["reason"] == "FragmentFailed"]
+    assert not failed
+    judge_so_far(namespace, 300)
+
+
+def test_deleted_queries_leave_nothing(namespace: str) -> None:
+    folders = [SHARED / namespace / what / namespace for what in ("exchange", "checkpoints", "late")]
+    for query in flights.QUERIES:
+        kubectl("delete", "wsq", query, "-n", namespace)
+    wait_until(
+        120,
+        "nothing of the queries is left",
+        lambda: (
+            not get(LEFT, "-n", namespace, "-l", "app.kubernetes.io/managed-by=weir")
+            and not any(list(f.iterdir()) for f in folders if f.exists())
+        ),
+        every=1,
+    )
+    assert not get("wpl", "-n", namespace)
+    install()  # the runtime image of before
