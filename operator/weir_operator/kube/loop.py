@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from weir_placement.fragments import Layout
+from weir_placement.fragments import Knobs, Layout
 
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings as LoopSettings
@@ -38,7 +38,9 @@ def build_loop(cluster: KubernetesCluster, settings: Settings, leads: Callable[[
         cluster=cluster,
         metrics=metrics,
         exchange=NothingToSweep(),
-        understand=Understand(cluster.matrices.readers, executors=True),
+        understand=Understand(
+            cluster.matrices.readers, knobs=Knobs(trigger_ms=settings.trigger_ms), executors=True
+        ),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
         clock=time.time,
         pool=ThreadPoolExecutor(WRITES_AT_A_TIME, thread_name_prefix="write"),

@@ -24,6 +24,7 @@ class Settings:
     namespace: str = "default"  # the operator's own: leader election
     identity: str = "weir"  # the operator's pod
     claim: str = "weir-exchange"
+    trigger_ms: int = 200  # of every fragment: shortest time between two batches
     prometheus_url: str = ""
     probe_port: int = 8081
     metrics_port: int = 8080
@@ -41,6 +42,7 @@ class Settings:
             namespace=environment.get("POD_NAMESPACE") or _own_namespace(),
             identity=environment.get("POD_NAME", "") or os.uname().nodename,
             claim=environment.get("WEIR_CLAIM", default.claim),
+            trigger_ms=_number(environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "milliseconds"),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             probe_port=_port(environment, "WEIR_PROBE_PORT", default.probe_port),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
@@ -58,9 +60,13 @@ def _own_namespace() -> str:
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    return _number(environment, name, default, 65535, "a port")
+
+
+def _number(environment: Mapping[str, str], name: str, default: int, most: int, what: str) -> int:
     text = environment.get(name, "")
     if not text:
         return default
-    if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise ValueError(f"{name}: {text!r} is no port; write a number from 0 to 65535")
+    if not text.isdigit() or not 0 <= int(text) <= most:
+        raise ValueError(f"{name}: {text!r} is not {what}; write a number from 0 to {most}")
     return int(text)
