@@ -148,6 +148,7 @@ for _name, _paper, _guarantee, _function, _options in (
         },
     ),
     ("random", "000 section 6.1", "none", "random_placement:random_placement", {}),
+    ("round-robin", "001 algorithm 2", "none: a comparator", "round_robin:round_robin", {}),
 ):
     _objectives: tuple[Objective, ...] = ("headroom",)
     if _name == "exhaustive":

@@ -1,0 +1,29 @@
+"""The written plan, operator by operator on the node with the fewest of them (algorithm 2 of 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir_placement.search.encode import Encoding
+from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.session import Found, strategy
+
+DEFAULTS: dict[str, float] = {}
+"""It has no options."""
+
+
+def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+    """Workload is the number of operators, as in 001; of equals the first node. An operator that may run on
+    some nodes only is counted there. O(operators x nodes)."""
+    nodes, children = encoding.configuration()
+    operators = [0] * len(encoding.problem.cluster)
+    for i, item in enumerate(encoding.items):
+        if item.op is not None and item.candidates:
+            nodes[i] = min(item.candidates, key=operators.__getitem__)
+            operators[nodes[i]] += 1
+    encoding.put((nodes, children))
+    return Found(encoding.run(code.EVALUATE))
+
+
+round_robin = strategy("round-robin", search, DEFAULTS)
+"""Plans a problem by turns."""
