@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka scale
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka scale bench-links
 REGISTRY ?=
 TAG ?= dev
 
@@ -29,3 +29,7 @@ e2e: env cluster ## every test that needs the cluster
 scale: env ## the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign pods, simulated by kwok
 	@bash -c 'source hack/lib.sh; source hack/cluster/tools.sh; build_kubernetes; ensure_kwok'
 	@KUBECONFIG=$${WEIR_CACHE:-$$HOME/.cache/weir}/kubeconfig-scale $(PY) -m tests.scale.scale
+
+BENCH_LINKS ?=
+bench-links: env cluster ## input rates over thin links: a Spark job, Spark's placement, round-robin, Weir (90 minutes)
+	@$(PY) -m tests.links.bench $(BENCH_LINKS)

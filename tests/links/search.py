@@ -1,0 +1,63 @@
+"""The highest rate that is sustained: where it stays behind first, then steps of a fixed factor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.links.lag import Held
+
+STEP = 1.15
+BEGIN = 0.9
+"""Share of what got through under too much load with which the steps begin."""
+LEAST = 1.0
+"""[rows/s] Below this nothing is sustained."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Every rate that was held, in order."""
+
+    tries: tuple[Held, ...]
+
+    @property
+    def sustained(self) -> Held | None:
+        """The highest flat one below every one that was not; None when none was."""
+        ceiling = min((held.rate for held in self.tries if not held.flat), default=float("inf"))
+        flat = [held for held in self.tries if held.flat and held.rate < ceiling]
+        return max(flat, key=lambda held: held.rate, default=None)
+
+    @property
+    def refused(self) -> Held | None:
+        """The lowest one that was not flat; None when all were: the highest rate is not known then."""
+        return min((h for h in self.tries if not h.flat), key=lambda held: held.rate, default=None)
+
+
+def climb(
+    capacity: float,
+    hold: Callable[[float], Held],
+    goes_on: Callable[[], bool] = lambda: True,
+    tell: Callable[[Found], None] = lambda found: None,
+) -> Found:
+    """Holds rates until one is flat and the next one, a step above, is not.
+
+    Args:
+        capacity: [rows/s] what got through when there was too much.
+        hold: sends at a rate for the time that counts.
+        goes_on: whether there is time for another one.
+        tell: is given what is known after each.
+    """
+    tries: list[Held] = []
+    rate = BEGIN * capacity
+    while rate >= LEAST and goes_on():
+        tries.append(hold(rate))
+        tell(found := Found(tuple(tries)))
+        if found.sustained and found.refused:
+            break
+        rate = rate * STEP if tries[-1].flat else rate / STEP
+    return Found(tuple(tries))
+
+
+def got_through(before: Sequence[float], after: Sequence[float], seconds: float) -> float:
+    """[rows/s] of all streams, by counts that each one's slowest reader had taken before and after."""
+    return sum(b - a for a, b in zip(before, after, strict=True)) / seconds

@@ -1,0 +1,61 @@
+"""The steps that find the highest rate that is sustained."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.links.lag import Held
+from tests.links.search import BEGIN, STEP, Found, climb, got_through
+
+
+def system(limit: float, held: list[float]) -> object:
+    """What sustains every rate up to `limit`."""
+
+    def hold(rate: float) -> Held:
+        held.append(rate)
+        return Held(rate, min(rate, limit), 0.0 if rate <= limit else 1 - limit / rate, 2, 120, 1, {})
+
+    return hold
+
+
+@pytest.mark.parametrize("limit", [40.0, 700.0, 880.0, 901.0, 1000.0, 1600.0])
+def test_the_limit_lies_between_the_last_flat_rate_and_the_first_that_is_not(limit: float) -> None:
+    found = climb(1000, system(limit, []))  # type: ignore[arg-type]
+    assert found.sustained is not None
+    assert found.refused is not None
+    assert found.sustained.rate <= limit < found.refused.rate
+    assert found.refused.rate == pytest.approx(STEP * found.sustained.rate)
+
+
+def test_two_rates_are_enough_when_what_got_through_is_the_limit() -> None:
+    held: list[float] = []
+    climb(1000, system(1000, held))  # type: ignore[arg-type]
+    assert held == pytest.approx([BEGIN * 1000, BEGIN * 1000 * STEP])
+
+
+def test_without_time_what_is_known_is_told() -> None:
+    told: list[Found] = []
+    left = [True, False]
+    found = climb(1000, system(5000, []), lambda: left.pop(0), told.append)  # type: ignore[arg-type]
+    assert found == told[-1]
+    assert len(found.tries) == 1
+    assert found.sustained is not None
+    assert found.refused is None
+
+
+def test_nothing_is_sustained_by_what_stands_still() -> None:
+    found = climb(10, system(0.0, []))  # type: ignore[arg-type]
+    assert found.sustained is None
+    assert found.refused is not None
+
+
+def test_a_flat_rate_above_one_that_was_not_does_not_count() -> None:
+    def held(rate: float, slope: float) -> Held:
+        return Held(rate, rate, slope, 2, 120, 1, {})
+
+    found = Found((held(100, 0.5), held(87, 0.0), held(115, 0.0)))
+    assert found.sustained == held(87, 0.0)
+
+
+def test_rows_of_all_streams_count() -> None:
+    assert got_through([0, 10], [100, 40], 10) == 13
