@@ -10,7 +10,6 @@ run that was killed has left.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import signal
 import subprocess
@@ -20,17 +19,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from weir_operator.kube.api import connect
+from kubernetes import client, config
+from weir_operator.kube.api import Api
 from weir_placement.bench.page import shown
 
-from tests.e2e.conftest import SHARED, claim_of, ensure_installed, install, namespace_of, volume_of
+from tests.e2e.conftest import (
+    OPERATOR_NAMESPACE,
+    SHARED,
+    claim_of,
+    install,
+    namespace_of,
+    uninstall,
+    volume_of,
+)
 from tests.e2e.kubectl import ENVIRONMENT, REPOSITORY, apply, get, kubectl
 from tests.links import cluster, page
 from tests.links.contenders import PLACES, Setting, put
 from tests.links.measure import Bench
 from tests.links.pace import tell
 from tests.links.pods import feed, plain
-from tests.links.queries import NAME, PLAIN, ZONES
+from tests.links.queries import PLAIN, ZONES
 from tests.links.shaping import limited, sites, unlimit
 
 NAMESPACE = "bench-links"
@@ -40,7 +48,6 @@ ORDER = ("plain-job", "weir", "spark-default", "round-robin")
 def main() -> None:
     """The command line."""
     given = arguments(sys.argv[1:])
-    os.environ.update(KUBECONFIG=ENVIRONMENT["KUBECONFIG"], PATH=ENVIRONMENT["PATH"])
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupted)  # so that what was made is taken away again
     places = sites(ZONES)
@@ -55,7 +62,7 @@ def main() -> None:
         prepare(setting, given.trigger)
         file = REPOSITORY / "out" / "links" / "results.json"
         known = [] if given.again else page.load(file, conditions)
-        bench = Bench(setting, places, conditions, connect(), file, given.out, known)
+        bench = Bench(setting, places, conditions, api(), file, given.out, known)
         with limited(places, given.bits):
             bench.run(given.queries, given.contenders, given.minutes)
     for row in page.rows(bench.known, given.bits):
@@ -78,6 +85,13 @@ def arguments(told: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(told)
 
 
+def api() -> Api:
+    """Of the cluster under test, whatever KUBECONFIG says: it is read when the client is imported."""
+    configuration = client.Configuration()
+    config.load_kube_config(ENVIRONMENT["KUBECONFIG"], client_configuration=configuration)
+    return Api(client.ApiClient(configuration))
+
+
 def _several(known: Collection[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         chosen = text.split(",")
@@ -94,7 +108,7 @@ def _interrupted(number: int, frame: object) -> NoReturn:
 
 @contextmanager
 def namespace() -> Iterator[Path]:
-    """The run's own, with a volume, brokers and nothing left afterwards; its folder."""
+    """The run's own, with a volume; afterwards it and the operator are gone. Its folder."""
     folder = SHARED / NAMESPACE
     leave(folder)
     folder.mkdir(parents=True)
@@ -109,14 +123,11 @@ def namespace() -> Iterator[Path]:
 
 
 def leave(folder: Path) -> None:
-    """Nothing of this or an earlier run stays, but the operator does."""
+    """Nothing of this or an earlier run stays, nor the operator with its settings for it."""
+    if get("namespace", OPERATOR_NAMESPACE):
+        uninstall()
     if get("namespace", NAMESPACE):
-        if get("crd", "streamqueries.weir.dev"):
-            kubectl("delete", "streamqueries", "--all", "-n", NAMESPACE, "--timeout=120s", timeout=150)
         kubectl("delete", "namespace", NAMESPACE, "--timeout=180s", timeout=200)
-    if get("crd", "placementpolicies.weir.dev"):
-        for kind in ("placementpolicy", "networktopology"):
-            kubectl("delete", kind, NAME, "--ignore-not-found")
     kubectl("delete", "persistentvolume", NAMESPACE, "--ignore-not-found")
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -124,7 +135,7 @@ def leave(folder: Path) -> None:
 def prepare(setting: Setting, trigger: int) -> None:
     """Operator and brokers."""
     tell("the operator, the brokers")
-    ensure_installed()
+    apply([namespace_of(OPERATOR_NAMESPACE)])
     install(f"fragments.triggerMs={trigger}", "replicas=1")
     for module in (feed, plain):
         path = Path(str(module.__file__))
