@@ -87,8 +87,8 @@ def _wider(problem: Problem, source: str, target: str) -> Problem:
 
 
 def without(problem: Problem, base: float | None) -> Iterator[Gain]:
-    """The plan without each kind of constraint: cpu, memory, network, latency, pins, allowed nodes; `base`
-    is the headroom with all of them."""
+    """The plan without each kind of constraint: cpu, memory, network, latency, pins, allowed nodes,
+    quotas; `base` is the headroom with all of them."""
     cluster = problem.cluster
 
     def on_nodes(**limits: float) -> Problem:
@@ -110,6 +110,8 @@ def without(problem: Problem, base: float | None) -> Iterator[Gain]:
         "without pinned and forbidden nodes": replace(problem, pinned={}, forbidden={}),
         "with every operator allowed on every node": replace(problem, queries=anywhere),
     }
+    if problem.budgets:
+        changes["without quotas"] = replace(problem, budgets=())
     for change, changed in changes.items():
         yield _gain(change, changed, base)
 

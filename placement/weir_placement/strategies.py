@@ -41,9 +41,29 @@ class Strategy:
     options: Mapping[str, str]  # option -> default with unit, shown by `weir strategies`
 
     def load(self) -> StrategyFunction:
-        """The function itself."""
+        """The function; of a problem with budgets, the plan that it makes is brought within them."""
         module, name = self.function.split(":")
-        return cast(StrategyFunction, getattr(import_module(module), name))
+        function = cast(StrategyFunction, getattr(import_module(module), name))
+
+        def plan(
+            problem: Problem,
+            *,
+            objective: Objective,
+            seed: int,
+            time_limit: float,
+            options: Mapping[str, str],
+        ) -> Result:
+            if not problem.budgets:
+                return function(
+                    problem, objective=objective, seed=seed, time_limit=time_limit, options=options
+                )
+            from weir_placement.budgets import plan_within
+
+            return plan_within(
+                function, problem, objective=objective, seed=seed, time_limit=time_limit, options=options
+            )
+
+        return plan
 
 
 STRATEGIES: dict[str, Strategy] = {}

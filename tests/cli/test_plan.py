@@ -183,3 +183,18 @@ def test_planning_needs_neither_spark_nor_kubernetes():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_quota_makes_plans_smaller_or_refuses_by_name(capsys, flights):
+    quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: small}}\nspec: {{hard: {{pods: '{}'}}}}\n"
+    free = json.loads(run(capsys, "plan", "-f", flights, "-o", "json")[1])
+    assert free["fragments"] > 3
+    (flights / "quota.yaml").write_text(quota.format(3))
+    code, out, _ = run(capsys, "plan", "-f", flights, "-o", "json")
+    report = json.loads(out)
+    assert (code, report["fragments"], report["infeasible"]) == (0, 3, [])
+    assert len(report["queries"]) == 3
+    (flights / "quota.yaml").write_text(quota.format(2))
+    code, out, _ = run(capsys, "plan", "-f", flights)
+    assert code == 1
+    assert "pods of ResourceQuota default/small" in " ".join(out.split())

@@ -14,9 +14,10 @@ from weir_operator.kube.access import EXECUTOR_RIGHTS, build_role_spec, build_se
 from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.driver_pod import DATA_PATH, Driver, Template, build_driver_pod_spec
 from weir_operator.kube.executor_pod import account_annotations, build_executor_template, with_executors
-from weir_operator.kube.fragment import JVM_OVERHEAD, driver_of, start_fragment
+from weir_operator.kube.fragment import driver_of, start_fragment
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
+from weir_operator.manifests.requests import JVM_OVERHEAD
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_runtime.executors import BLOCK_PORT, DRIVER_PORT
 

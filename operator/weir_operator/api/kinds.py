@@ -13,9 +13,20 @@ from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.profile import InputProfile
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream
+from weir_operator.api.tenancy import LimitRange, ResourceQuota
 from weir_operator.api.topology import NetworkTopology
 
-Object = Stream | StreamQuery | InputProfile | PlacementPolicy | NetworkTopology | Placement | Node
+Object = (
+    Stream
+    | StreamQuery
+    | InputProfile
+    | PlacementPolicy
+    | NetworkTopology
+    | Placement
+    | Node
+    | ResourceQuota
+    | LimitRange
+)
 
 MAX_NAME = 50
 """Longest name of an object: pods are named `<query>-<operator>-e<epoch>` within 63 letters."""
@@ -131,6 +142,8 @@ KINDS: tuple[Kind, ...] = (
 MODELS: dict[tuple[str, str], type[Model]] = {
     **{(API_VERSION, kind.name): kind.model for kind in KINDS},
     ("v1", "Node"): Node,
+    ("v1", "ResourceQuota"): ResourceQuota,
+    ("v1", "LimitRange"): LimitRange,
 }
 """Model by apiVersion and kind."""
 

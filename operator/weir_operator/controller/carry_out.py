@@ -9,8 +9,9 @@ from dataclasses import replace
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.change import leaving_specs, questions, specs_in_force
-from weir_operator.controller.decision import Action, Protect
+from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.moves import Step, Wanted, next_step, removal
+from weir_operator.controller.room import beside, counted
 from weir_operator.controller.work import Work, specs_of
 from weir_operator.controller.world import Asked, Group
 
@@ -20,7 +21,8 @@ def cut_all(work: Work) -> None:
     for group in work.world.groups:
         for name, asked in group.queries.items():
             record = work.records[name]
-            if not asked.suspended and (specs := specs_in_force(work, group, asked, record)):
+            held = asked.suspended or name in work.held
+            if not held and (specs := specs_in_force(work, group, asked, record)):
                 work.specs[name] = specs
 
 
@@ -40,19 +42,23 @@ def step_all(work: Work) -> None:
     for group in work.world.groups:
         for name in group.queries:
             specs = specs_of(work, name)
-            if not group.queries[name].suspended:
+            if not group.queries[name].suspended and name not in work.held:
                 specs += leaving_specs(work, group, work.records[name])
             for spec in specs:
                 spec = replace(spec, zone=_zone(group, spec.node))
                 wanted[spec.name] = Wanted(spec, _build(spec, group, work.settings.image), name, group.name)
     under_way = 0
+    room = beside(work, {fragment: want.query for fragment, want in wanted.items()})
     order = sorted(wanted, key=lambda f: (not _moves_now(work, f), f))
     for fragment in order:
         want, seen = wanted[fragment], work.processes.get(fragment, [])
         lease = work.snapshot.leases.get(fragment)
         forced = any(p.node in work.world.lost | work.world.leaving for p in seen)
         may = forced or under_way < work.settings.concurrent_moves
-        step = next_step(want, seen, lease, work.settings.layout, may, work.settings.standby)
+        fits = not counted(seen) or room.fits(want.query)
+        step = next_step(want, seen, lease, work.settings.layout, may, work.settings.standby, fits)
+        if counted(seen) and any(isinstance(action, Start) for action in step.actions):
+            room.take(want.query)
         under_way += step.phase == "moving"
         work.steps[fragment] = step
     for record in work.records.values():

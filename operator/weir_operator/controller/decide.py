@@ -21,6 +21,7 @@ from weir_operator.controller.moves import under_way
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.replan import Round
 from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
+from weir_operator.controller.room import stand
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.statistics import Measured, measured_by_fragment, measured_rates
@@ -110,6 +111,8 @@ def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
 def plan(work: Work) -> None:
     """Groups in the order of their policies' priorities, each beside the load of the others."""
     readings = measured_by_fragment(work.snapshot.previous_metrics, work.snapshot.metrics)
+    room = stand(work)
+    work.held |= room.held
     for group in work.world.groups:
         mine = {n: work.records[n] for n in group.queries}
         force = list(_in_force(work, group))
@@ -124,12 +127,13 @@ def plan(work: Work) -> None:
         full = _unplaced(work, force)
         moving = _moving(work, force)
         round_ = Round(
-            seen, work.world, work.snapshot.now, mine, found, rates, full, moving=moving, look=look
+            seen, work.world, work.snapshot.now, mine, found, rates, full, moving=moving, look=look, room=room
         )
         round_.run()
         work.records.update(round_.records)
         work.events += round_.events
         work.refused.update(round_.refused)
+        work.refused |= {name: why for name, why in work.held.items() if name in mine}
         if round_.evaluation is not None:
             for name in mine:
                 work.numbers.setdefault(name, {})["headroom"] = headroom_of(round_.evaluation)

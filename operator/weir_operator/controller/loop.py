@@ -78,6 +78,7 @@ class Loop:
             foreign=seen.foreign,
             protected=seen.protected,
             budget_since=seen.budget_since,
+            held=seen.held,
         )
         said = frozenset(self.last.events)
         self.last = decide(self.snapshot, self.understand(self.snapshot, self.settings), self.settings)

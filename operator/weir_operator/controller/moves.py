@@ -46,6 +46,7 @@ def next_step(
     layout: Layout,
     may_move: bool = True,
     warm: bool = True,
+    room: bool = True,
 ) -> Step:
     """Brings the fragment to its node, one step at a time.
 
@@ -53,6 +54,7 @@ def next_step(
         processes: those of this fragment, in any order.
         may_move: whether a new standby may be started now, when the present process still works.
         warm: false for a move without standby: the hand-over first, then a process that starts cold.
+        room: false when the namespace's quota has no room for a second process: the present one goes first.
     """
     if lease is None and not any(p.epoch for p in processes):
         return Step((_start(wanted, 1, layout, standby=False),), "starting")
@@ -82,6 +84,8 @@ def next_step(
             return Step(past + others, "moving", owner, bound)
         if works and not may_move:
             return Step(past + others, "running", owner)
+        if not room:
+            return Step((*past, *others, *_make_room(owner, works, epoch, handover)), "moving", owner)
         following = max([epoch, *(p.epoch for p in processes)]) + 1
         if warm or not works:
             following = max(following, (handover or 0) + 1)
@@ -94,6 +98,15 @@ def next_step(
     elif handover != candidate.epoch and (candidate.state == "standby" or not works):
         actions += (HandOver(candidate.fragment, candidate.epoch),)
     return Step(actions, "moving", owner, candidate)
+
+
+def _make_room(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:
+    """The owner is told to hand over, to nobody yet; what is left of it goes. Then there is room."""
+    if owner is None or owner.terminating:
+        return ()
+    if not works:
+        return (Stop(owner.fragment, owner.epoch, "no quota is left for a second one"),)
+    return () if (handover or 0) > epoch else (HandOver(owner.fragment, epoch + 1),)
 
 
 def _settled(

@@ -21,6 +21,7 @@ from weir_operator.controller.change import leave
 from weir_operator.controller.decision import Event
 from weir_operator.controller.drift import drift
 from weir_operator.controller.record import Record, pack, unpack
+from weir_operator.controller.room import Room
 from weir_operator.controller.statistics import Measured, with_measured
 from weir_operator.controller.world import Group, World
 
@@ -41,6 +42,7 @@ class Round:
     refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
     moving: frozenset[str] = frozenset()  # queries with a fragment that is on its way
     look: bool = True  # whether this is a round in which a better plan is looked for
+    room: Room | None = None  # what quotas leave; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
     def run(self) -> None:
@@ -84,10 +86,13 @@ class Round:
             n
             for n, a in asked.items()
             if not (a.suspended or self.records[n].source == a.source or self.records[n].leaving)
+            and not (self.room and n in self.room.held)
         ]
         if not fresh:
             return
-        problem = self.problem_with_force(measured=False)
+        problem = replace(
+            self.problem_with_force(measured=False), budgets=self.room.left_for(fresh) if self.room else ()
+        )
         kept = {n: r.plan for n, r in self.records.items() if r.plan and n in asked and n not in fresh}
         pinned = {f"{n}/{op}": node for n, plan in kept.items() for op, node in plan.nodes.items()}
         queries = [replace(plan.query, fixed_order=True) for plan in kept.values()]
@@ -109,7 +114,8 @@ class Round:
                 continue
             boundaries = frozenset(fragment_ends(plans[name]))
             why = "edited" if self.records[name].plan else "first plan"
-            self.adopt_or_propose(name, plans[name], boundaries, why, None)
+            if self.adopt_or_propose(name, plans[name], boundaries, why, None) and self.room:
+                self.room.take(name, len(boundaries))
 
     # -- the gate that every plan passes
 
@@ -154,7 +160,10 @@ class Round:
             for op, node in self.records[n].plan.nodes.items()  # type: ignore[union-attr]
         )
         problem = replace(
-            problem, cluster=_with_gone(problem.cluster, {p.node for p in force}), in_force=force
+            problem,
+            cluster=with_gone(problem.cluster, {p.node for p in force}),
+            in_force=force,
+            budgets=(),  # fragments of a plan in force move, and become neither more nor less
         )
         return replace(problem, profile=({**self.rates},)) if measured and self.rates else problem
 
@@ -173,7 +182,7 @@ class Round:
         self.events.append(Event(query, reason, message))
 
 
-def _with_gone(cluster: Cluster, used: set[str]) -> Cluster:
+def with_gone(cluster: Cluster, used: set[str]) -> Cluster:
     """Nodes that a plan uses and that were deleted, as nodes that can do nothing: the plan can be judged."""
     gone = sorted(used - set(cluster.index))
     if not gone:

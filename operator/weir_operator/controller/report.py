@@ -84,7 +84,7 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     if asked.suspended:
         return Health(True, False, False, False, "Suspended", "suspended: nothing runs, checkpoints stay")
     if name in work.refused:
-        runs = record.plan is not None
+        runs = bool(specs_of(work, name))
         return Health(runs, False, True, False, "Rejected", work.refused[name])
     specs = specs_of(work, name)
     if record.leaving and record.since is None:

@@ -99,7 +99,7 @@ class Snapshot:
     """Everything that `decide` may look at, its own past included (in the Placements' status)."""
 
     now: float  # [s since 1970]
-    objects: tuple[Manifest, ...]  # the six kinds and v1 Nodes (conditions, taints and cordons as in v1)
+    objects: tuple[Manifest, ...]  # the six kinds and v1 Node, ResourceQuota and LimitRange, as in v1
     processes: tuple[Process, ...] = ()
     leases: Mapping[str, Lease] = field(default_factory=dict)
     metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # by fragment, the live epoch's
@@ -107,3 +107,5 @@ class Snapshot:
     foreign: Mapping[str, Requests] = field(default_factory=dict)  # by node
     protected: frozenset[str] = frozenset()  # fragments that have a disruption budget
     budget_since: Mapping[str, float] = field(default_factory=dict)  # when a blocked eviction was first seen
+    held: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By query: what its pods use of their namespace's quotas, by the quotas' names of resources."""

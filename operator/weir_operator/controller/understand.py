@@ -56,7 +56,7 @@ class Understand:
         }
         objects, findings = from_raw(manifests)
         used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
-        built = build(objects, used=used, read=self.matrices(objects))
+        built = build(objects, used=used, read=self.matrices(objects), held=snapshot.held)
         faults = _faults([*findings, *built.findings], raw)
         lost, leaving = _nodes(snapshot, settings, objects)
         groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.rounds)

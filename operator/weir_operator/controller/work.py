@@ -28,6 +28,7 @@ class Work:
     steps: dict[str, Step] = field(default_factory=dict)  # by fragment
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)  # queries whose plan in force has no room in a quota
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
 

@@ -19,7 +19,7 @@ from weir_operator.manifests.problem import build
 
 CERTIFICATES = "/etc/weir/webhook"  # tls.crt and tls.key
 FRESH_SECONDS = 5.0  # a batch of objects that is applied together asks the API server once
-NAMESPACED = ("Stream", "StreamQuery", "InputProfile")
+NAMESPACED = ("Stream", "StreamQuery", "InputProfile", "ResourceQuota", "LimitRange")
 CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
 
 

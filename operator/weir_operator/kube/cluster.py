@@ -38,11 +38,13 @@ from weir_operator.kube.ours import at_home, epoch_of, homes
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
+from weir_operator.kube.quota import held_by_query
 from weir_operator.kube.settings import Settings
 from weir_operator.kube.sweeper import Sweeper
 from weir_operator.kube.template import template_of
 
 KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
+TENANCY = ("ResourceQuota", "LimitRange")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
 REFUSALS = (400, 403, 422)  # a quota, a limit range, the namespace's pod standard, a policy
 FOREIGN_SECONDS = 30.0
@@ -73,6 +75,7 @@ class KubernetesCluster:
         """Raises ApiError when the API server does not answer: the loop then changes nothing."""
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
+        objects += [o for kind in TENANCY for o in self._list(kind)]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
         home = homes(objects)
         pods = at_home(self._list("Pod", selector=names.WORKERS), home)
@@ -102,6 +105,7 @@ class KubernetesCluster:
             foreign=self._other_requests(),
             protected=protected,
             budget_since=self._drains(nodes, processes, protected),
+            held=held_by_query(pods, self.queries(), self._clock()),
         )
 
     def queries(self) -> list[Mapping[str, Any]]:

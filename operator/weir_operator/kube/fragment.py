@@ -16,9 +16,7 @@ from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spe
 from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
 from weir_operator.kube.owner import Owner
-
-JVM_OVERHEAD = 700 * 2**20  # [bytes] beside the heap: metaspace, threads, RocksDB, Python workers
-LEAST_CPU = 0.1  # [cores]
+from weir_operator.manifests.requests import share
 
 
 def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
@@ -28,9 +26,8 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
     """
     spec, wishes = action.spec, query.get("spec") or {}
     resources = wishes.get("resources") or {}
-    processes = 1 + spec.executors
-    least = spec.heap_mb * 2**20 + JVM_OVERHEAD
-    memory = max(least, parse_quantity(resources.get("memory", "0")) / processes)
+    asked = {name: parse_quantity(resources[name]) for name in ("cpu", "memory") if name in resources}
+    cpu, memory = share(asked.get("cpu"), asked.get("memory"), spec.executors, spec.heap_mb)
     return Driver(
         namespace=spec.namespace,
         fragment=spec.name,
@@ -39,7 +36,7 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
         query=action.query,
         spec=replace(spec, port=names.RUNTIME_PORT).to_json(),
         build=action.build,
-        cpu=parse_quantity(resources["cpu"]) / processes if "cpu" in resources else LEAST_CPU,
+        cpu=cpu,
         memory=memory,
         owner=owner,
         standby=spec.standby,

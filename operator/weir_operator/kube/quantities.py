@@ -15,19 +15,20 @@ def requests_of(pod: Mapping[str, Any]) -> Requests:
     """
     spec = pod["spec"]
     overhead = Requests(_amount(spec.get("overhead"), "cpu"), _amount(spec.get("overhead"), "memory"))
-    cpu = _effective(spec, "cpu")
-    memory = _effective(spec, "memory")
+    cpu = effective(spec, "cpu")
+    memory = effective(spec, "memory")
     return Requests(cpu + overhead.cpu, memory + overhead.memory)
 
 
-def _effective(spec: Mapping[str, Any], resource: str) -> float:
-    whole = spec.get("resources", {}).get("requests", {})
+def effective(spec: Mapping[str, Any], resource: str, what: str = "requests") -> float:
+    """What a pod requests of a resource, or with `limits` is limited to, without its overhead."""
+    whole = spec.get("resources", {}).get(what, {})
     if resource in whole:
         return _amount(whole, resource)
-    main = sum(_request(container, resource) for container in spec["containers"])
+    main = sum(_asked(container, resource, what) for container in spec["containers"])
     sidecars = peak = 0.0
     for container in spec.get("initContainers", ()):
-        request = _request(container, resource)
+        request = _asked(container, resource, what)
         if container.get("restartPolicy") == "Always":
             sidecars += request
             peak = max(peak, sidecars)
@@ -36,8 +37,8 @@ def _effective(spec: Mapping[str, Any], resource: str) -> float:
     return max(main + sidecars, peak)
 
 
-def _request(container: Mapping[str, Any], resource: str) -> float:
-    return _amount(container.get("resources", {}).get("requests"), resource)
+def _asked(container: Mapping[str, Any], resource: str, what: str) -> float:
+    return _amount(container.get("resources", {}).get(what), resource)
 
 
 def _amount(amounts: Mapping[str, Any] | None, resource: str) -> float:

@@ -97,6 +97,13 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "namespace",
         "",
+        ("resourcequotas", "limitranges"),
+        ("list",),
+        "what a namespace lets its fragments ask for: no plan is made whose pods would be refused",
+    ),
+    Right(
+        "namespace",
+        "",
         ("serviceaccounts",),
         ("create", "patch", "delete"),
         "an account of its own for each fragment",

@@ -15,6 +15,7 @@ from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.profile import InputProfile
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream
+from weir_operator.api.tenancy import LimitRange, ResourceQuota
 from weir_operator.api.topology import NetworkTopology
 from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.parse import key_of, parse
@@ -32,6 +33,8 @@ class Objects:
     topologies: dict[str, NetworkTopology] = field(default_factory=dict)
     placements: dict[str, Placement] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
+    quotas: dict[str, ResourceQuota] = field(default_factory=dict)
+    limit_ranges: dict[str, LimitRange] = field(default_factory=dict)
     config_maps: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # as they are: for matrices
     documents: dict[Key, Document] = field(default_factory=dict)  # where each came from, when from files
 
@@ -45,6 +48,8 @@ class Objects:
             "NetworkTopology": self.topologies,
             "Placement": self.placements,
             "Node": self.nodes,
+            "ResourceQuota": self.quotas,
+            "LimitRange": self.limit_ranges,
         }[kind]
 
     def add(self, item: Object) -> None:

@@ -53,7 +53,7 @@ def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | 
         return None, [_unknown_kind(raw, key)]
     raw = {name: value for name, value in raw.items() if value is not None}
     findings = [Finding(key, path, message, "") for path, message in _broken_rules(model, raw, "")]
-    if not NAME_RULE.holds(raw) and key.kind != "Node":
+    if not NAME_RULE.holds(raw) and raw.get("apiVersion") == API_VERSION:
         findings.append(Finding(key, NAME_RULE.field, f"{shown(key.name)} is too long", NAME_RULE.message))
     result: Object | None = None
     try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from weir_placement.cost.budget import asked, fragments_of
 from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Placed, Problem
@@ -86,12 +87,16 @@ def _refused(key: Key, path: str, wrong: str, right: str, by_option: object) -> 
 def plan_all(rounds: Sequence[Round], choice: Choice) -> list[Planned]:
     """Plan every round, each on what the earlier ones leave."""
     used: dict[str, Used] = {}
+    taken: dict[str, float] = {}
     planned = []
     for made in rounds:
-        one = plan_round(made, choice, less(made.problem, used) if used else made.problem)
+        one = plan_round(made, choice, less(made.problem, used, taken) if used else made.problem)
         planned.append(one)
         for name, load in loads(one).items():
             used[name] = used.get(name, Used()) + load
+        fragments = fragments_of(one.result.plan)
+        for budget in made.problem.budgets:
+            taken[budget.name] = taken.get(budget.name, 0.0) + asked(budget, fragments)
     return planned
 
 

@@ -27,6 +27,7 @@ from weir_operator.manifests.queries import (
     model_query,
 )
 from weir_operator.manifests.streams import model_stream
+from weir_operator.manifests.tenancy import Held, tenancy_findings, with_budgets
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,14 @@ def build(
     *,
     used: Mapping[str, Used] | None = None,
     read: Mapping[str, Read] | None = None,
+    held: Held | None = None,
 ) -> Built:
     """Problems from objects.
 
     Args:
         used: by node, what pods that are not Weir's ask for.
         read: by name of a NetworkTopology, how the bytes of its matrix are read.
+        held: by query, what its own pods hold of the quotas that count them.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
@@ -69,8 +72,8 @@ def build(
     by_policy: dict[str, list[StreamQuery]] = {}
     for item in objects.queries.values():
         policy = objects.policy(item.spec.policy)
-        errors = check_references(item, objects, policy)
-        findings += errors
+        findings += check_references(item, objects, policy)
+        findings += tenancy_findings(item, objects, policy)
         if policy is not None:
             by_policy.setdefault(item.spec.policy, []).append(item)
     for policy in objects.policies.values():
@@ -82,6 +85,12 @@ def build(
         made, errors = _round(objects, name, by_policy[name], used or {}, read or {}, wrong)
         findings += errors
         rounds.append(made)
+    if objects.quotas or any(made.policy.spec.limits for made in rounds):
+        planned = frozenset(query.name for made in rounds for query in made.problem.queries)
+        rounds = [
+            replace(r, problem=with_budgets(r.problem, r.policy, objects, planned, held or {}))
+            for r in rounds
+        ]
     if not rounds:  # nothing is planned, but streams and the network are checked all the same
         findings += _round(objects, "default", [], used or {}, read or {}, wrong)[1]
     return Built(tuple(rounds), tuple(dict.fromkeys(findings)))
@@ -205,8 +214,8 @@ def _profile(
     return tuple(dict(pairs) for pairs in dict.fromkeys(tuple(sorted(p.items())) for p in points))
 
 
-def less(problem: Problem, used: Mapping[str, Used]) -> Problem:
-    """The problem with what an earlier round's plan uses of each node taken off."""
+def less(problem: Problem, used: Mapping[str, Used], asked: Mapping[str, float] | None = None) -> Problem:
+    """The problem with what earlier rounds' plans use of each node, and `asked` of each budget, taken off."""
     nodes = tuple(
         replace(
             node,
@@ -219,4 +228,5 @@ def less(problem: Problem, used: Mapping[str, Used]) -> Problem:
         else node
         for node in problem.cluster.nodes
     )
-    return replace(problem, cluster=Cluster(nodes, problem.cluster.network))
+    budgets = tuple(replace(b, left=b.left - (asked or {}).get(b.name, 0.0)) for b in problem.budgets)
+    return replace(problem, cluster=Cluster(nodes, problem.cluster.network), budgets=budgets)

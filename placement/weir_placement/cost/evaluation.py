@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from weir_placement.cost.allowed import allowed_nodes, why_not
+from weir_placement.cost.budget import shortages
 from weir_placement.cost.flows import flows_of, fragment_ends, hops, scaled
 from weir_placement.cost.latency import longest_path
 from weir_placement.cost.load import ZERO, Load, total
@@ -219,7 +220,7 @@ def _reasons(
     problem: Problem, plan: Plan, broken: Iterable[Constraint], latency: Mapping[str, float]
 ) -> list[str]:
     """What makes the plan infeasible, with the numbers."""
-    reasons = list(_misplaced(problem, plan))
+    reasons = [*_misplaced(problem, plan), *shortages(problem, plan)]
     for placed in plan.queries:
         if latency[placed.query.name] > placed.query.max_latency * (1 + TOLERANCE):
             reasons.append(

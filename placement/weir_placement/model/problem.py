@@ -44,6 +44,24 @@ class Overheads:
     exchange_latency: float = 0.0  # [s a hop]
 
 
+Unit = Literal["", "cores", "bytes"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the fragments of some queries may ask for together, on whichever nodes: a namespace's quota.
+
+    `each` is what one fragment of a query asks for, by the query's full name. It is what processes request,
+    not what the model says that they use: no rate changes it.
+    """
+
+    name: str  # "requests.cpu of ResourceQuota team/small"
+    left: float  # [unit] of `hard`, others' use taken off
+    hard: float
+    each: Mapping[str, float]
+    unit: Unit = ""
+
+
 @dataclass(frozen=True)
 class Placed:
     """Where a plan in force runs an operator: `(query, operator id) -> node` is the key of moves."""
@@ -59,7 +77,8 @@ class Problem:
 
     `profile` is a set of points: rates [tuples/s] by stream name, missing streams at their nominal
     rate; the empty tuple means one point with every nominal rate. `pinned` and `forbidden` are by
-    `query/operator`. `in_force` is the running plan: fewer moves from it break ties.
+    `query/operator`. `in_force` is the running plan: fewer moves from it break ties. A plan has no more
+    fragments than its `budgets` allow.
     """
 
     cluster: Cluster
@@ -70,6 +89,7 @@ class Problem:
     pinned: Mapping[str, str] = field(default_factory=dict)
     forbidden: Mapping[str, frozenset[str]] = field(default_factory=dict)
     in_force: tuple[Placed, ...] = ()
+    budgets: tuple[Budget, ...] = ()
     max_cluster_size: int = 16
     tier_label: str = ""
 

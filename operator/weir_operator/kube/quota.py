@@ -1,0 +1,54 @@
+"""What a ResourceQuota counts of the pods of fragments that are there (the API server's arithmetic)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weir_operator.api.values import parse_quantity
+from weir_operator.kube import names
+from weir_operator.kube.quantities import effective
+from weir_operator.kube.times import seconds
+from weir_operator.manifests.requests import PodAmounts
+
+
+def held_by_query(
+    pods: Iterable[Mapping[str, Any]], queries: Iterable[Mapping[str, Any]], now: float
+) -> dict[str, dict[str, float]]:
+    """By `namespace/name` of the queries that are there: what their drivers and executors use of a quota."""
+    known = {}
+    for query in queries:
+        meta = query["metadata"]
+        known[meta["namespace"], names.object_name(meta["name"])] = f"{meta['namespace']}/{meta['name']}"
+    held: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for pod in pods:
+        meta = pod["metadata"]
+        name = known.get((meta["namespace"], meta["labels"].get(names.QUERY, "")))
+        if name is not None:
+            for resource, amount in counted(pod, now).items():
+                held[name][resource] += amount
+    return {name: dict(amounts) for name, amounts in held.items()}
+
+
+def counted(pod: Mapping[str, Any], now: float) -> dict[str, float]:
+    """By the names that a quota has for it; a pod that has ended, or should have twice its grace ago, is an
+    object and no more."""
+    meta, spec = pod["metadata"], pod["spec"]
+    ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    if "deletionTimestamp" in meta:  # the grace is in it once already
+        until = seconds(meta["deletionTimestamp"]) + float(meta.get("deletionGracePeriodSeconds") or 0)
+        ended = ended or until < now
+    if ended:
+        return {"count/pods": 1.0}
+    return PodAmounts(_amounts(spec, "requests"), _amounts(spec, "limits")).counted()
+
+
+def _amounts(spec: Mapping[str, Any], what: str) -> dict[str, float]:
+    containers = [*spec["containers"], *spec.get("initContainers", ())]
+    named = [spec.get("resources", {}), *(container.get("resources", {}) for container in containers)]
+    found = {r: effective(spec, r, what) for r in {r for part in named for r in part.get(what, {})}}
+    overhead = {r: parse_quantity(amount) for r, amount in spec.get("overhead", {}).items()}
+    if what == "requests":
+        return {r: found.get(r, 0.0) + overhead.get(r, 0.0) for r in {*found, *overhead}}
+    return {r: amount + overhead.get(r, 0.0) for r, amount in found.items()}

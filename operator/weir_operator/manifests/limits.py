@@ -1,0 +1,95 @@
+"""LimitRanges of a namespace: defaults that its pods get, and bounds that a fragment's pods must keep.
+
+As the API server's LimitRanger does it: a container's missing limits and requests are filled in, then each
+container and each pod is held against every bound. The pods of fragments have one container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from weir_operator.api.tenancy import LimitRange, LimitRangeItem
+from weir_operator.api.values import format_quantity
+from weir_operator.manifests.finding import Finding, Key
+from weir_operator.manifests.requests import PodAmounts
+
+PATHS = {"cpu": "spec.resources.cpu", "memory": "spec.resources.memory"}
+
+
+def with_defaults(pod: PodAmounts, ranges: Iterable[LimitRange]) -> PodAmounts:
+    """The pod as it is admitted. Of several defaults of one resource the API server takes any: the largest
+    counts here."""
+    requests, limits = dict(pod.requests), dict(pod.limits)
+    for _, item in _containers(ranges):
+        for resource, amount in _default_limits(item).items():
+            if resource not in pod.limits:
+                limits[resource] = max(limits.get(resource, 0.0), amount)
+        for resource, amount in {**item.min, **_default_limits(item), **item.default_request}.items():
+            if resource not in pod.requests:
+                requests[resource] = max(requests.get(resource, 0.0), amount)
+    return PodAmounts(requests, limits)
+
+
+def _containers(ranges: Iterable[LimitRange]) -> Iterator[tuple[LimitRange, LimitRangeItem]]:
+    return ((found, item) for found in ranges for item in found.spec.limits if item.type == "Container")
+
+
+def _default_limits(item: LimitRangeItem) -> Mapping[str, float]:
+    """A maximum is a default too."""
+    return {**item.max, **item.default}
+
+
+def limit_findings(key: Key, pod: PodAmounts, ranges: Iterable[LimitRange]) -> Iterator[Finding]:
+    """What of a query's pods the LimitRanges of its namespace forbid; `pod` is without their defaults."""
+    known = list(ranges)
+    admitted = with_defaults(pod, known)
+    for found, item in _containers(known):
+        for resource, limit in _default_limits(item).items():
+            asked = pod.requests.get(resource, 0.0)
+            if resource not in pod.limits and asked > limit:
+                wrong = f"requests {shown(asked)} of {resource}, over its default limit of {shown(limit)}"
+                yield _finding(key, found, resource, f"{wrong} by {_name(found)}")
+    for found in known:
+        for item in found.spec.limits:
+            if item.type in ("Container", "Pod"):
+                for resource, wrong in _broken(admitted, item):
+                    yield _finding(key, found, resource, f"{wrong} for a {item.type} by {_name(found)}")
+
+
+def _broken(pod: PodAmounts, item: LimitRangeItem) -> Iterator[tuple[str, str]]:
+    """(resource, what is wrong) of each bound of an item."""
+    for resource, least in item.min.items():
+        asked, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource)
+        if asked < least:
+            yield resource, f"requests {shown(asked)} of {resource}, under the least of {shown(least)}"
+        elif limit is not None and limit < least:
+            yield resource, f"is limited to {shown(limit)} of {resource}, under the least of {shown(least)}"
+    for resource, most in item.max.items():
+        asked, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource)
+        if limit is None:
+            yield resource, f"has no limit of {resource}, which must be {shown(most)} at most"
+        elif (more := max(asked, limit)) > most:
+            yield (
+                resource,
+                f"asks for {shown(more)} of {resource}, over the most of {shown(most)}",
+            )
+    for resource, ratio in item.max_limit_request_ratio.items():
+        asked, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource, 0.0)
+        if not asked or not limit:
+            yield resource, f"has no limit and request of {resource}, whose ratio must be {ratio:g} at most"
+        elif limit / asked > ratio:
+            yield resource, f"has {limit / asked:g} as limit by request of {resource}, over {ratio:g}"
+
+
+def _finding(key: Key, found: LimitRange, resource: str, wrong: str) -> Finding:
+    right = "ask for another amount, or have the LimitRange changed"
+    return Finding(key, PATHS.get(resource, "spec.resources"), f"a pod of it {wrong}", right, "NotAllowed")
+
+
+def _name(found: LimitRange) -> str:
+    return f"LimitRange {found.metadata.namespace}/{found.metadata.name}"
+
+
+def shown(amount: float) -> str:
+    """A quantity as people write it."""
+    return str(format_quantity(amount))

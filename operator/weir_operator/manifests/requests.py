@@ -1,0 +1,47 @@
+"""What the pods of a fragment ask for, which they are made from, and what a ResourceQuota counts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weir_placement.fragments import Knobs
+
+JVM_OVERHEAD = 700 * 2**20  # [bytes] beside the heap: metaspace, threads, RocksDB, Python workers
+LEAST_CPU = 0.1  # [cores]
+COUNTED = ("cpu", "memory", "ephemeral-storage")
+"""Resources that a quota may also name without `requests.`"""
+
+Amounts = Mapping[str, float]
+
+
+def share(cpu: float | None, memory: float | None, executors: int, heap_mb: int) -> tuple[float, int]:
+    """[cores] and [bytes] of each pod of a fragment, the driver and its executors, as they are requested:
+    thousandths of a core, whole bytes. What the query says is the fragment's in all."""
+    pods = 1 + executors
+    cores = LEAST_CPU if cpu is None else cpu / pods
+    least = heap_mb * 2**20 + JVM_OVERHEAD
+    return max(1, round(cores * 1000)) / 1000, int(max(least, (memory or 0.0) / pods))
+
+
+@dataclass(frozen=True)
+class PodAmounts:
+    """Requests and limits of one pod, which has one container, by resource."""
+
+    requests: Amounts
+    limits: Amounts
+
+    def counted(self) -> dict[str, float]:
+        """What a ResourceQuota counts of the pod."""
+        found = {"pods": 1.0, "count/pods": 1.0}
+        for resource, amount in self.requests.items():
+            found[f"requests.{resource}"] = amount
+            if resource in COUNTED:
+                found[resource] = amount
+        return found | {f"limits.{resource}": amount for resource, amount in self.limits.items()}
+
+
+def pod_amounts(cpu: float | None, memory: float | None, executors: int) -> PodAmounts:
+    """Of a pod of a fragment, before any LimitRange: memory is limited, CPU is not."""
+    cores, bytes_ = share(cpu, memory, executors, Knobs().heap_mb)
+    return PodAmounts({"cpu": cores, "memory": float(bytes_)}, {"memory": float(bytes_)})

@@ -1,0 +1,121 @@
+"""Plans within budgets: what the fragments of some queries may ask for together, as a namespace's quota says.
+
+A fragment asks for the same wherever it runs, so a budget bounds the number of fragments. The strategies do
+not know that. Around any of them: queries are admitted by priority as long as each fits with the fewest
+fragments that it can have (`compact`); the strategy plans those; and where its plan has more fragments than
+the budgets allow, neighbouring ones are put together (`fitting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from weir_placement.compact import fewest_fragments
+from weir_placement.cost.allowed import impossible
+from weir_placement.cost.budget import asked, counted, fits, shortage, shown
+from weir_placement.cost.evaluation import evaluate
+from weir_placement.cost.flows import fragment_ends
+from weir_placement.fitting import Fitting
+from weir_placement.model.plan import Plan, Rejection, Result
+from weir_placement.model.problem import Budget, Objective, Problem
+
+if TYPE_CHECKING:
+    from weir_placement.strategies import StrategyFunction
+
+EQUAL = 1e-9
+
+
+def plan_within(
+    function: StrategyFunction,
+    problem: Problem,
+    *,
+    objective: Objective,
+    seed: int,
+    time_limit: float,
+    options: Mapping[str, str],
+) -> Result:
+    """The plan of a strategy, brought within the budgets of the problem.
+
+    A query is refused only if it does not fit with the fewest fragments it can have beside those of higher
+    priority, or if no plan with so few that is found can be carried out. A plan that was changed is proven
+    only if its value is the bound of the problem without budgets.
+    """
+    started = perf_counter()
+    deadline = started + time_limit
+    unfit: dict[str, str] = {}  # no plan with so few fragments was found for them
+    hopeless: dict[str, str] = {}  # there is no room for them beside those that are admitted
+    while True:
+        admitted, refused = admit(problem, {*unfit, *hopeless})
+        within = replace(problem, queries=tuple(q for q in problem.queries if q.name in admitted), budgets=())
+        left = max(deadline - perf_counter(), 0.1 * time_limit)
+        result = function(within, objective=objective, seed=seed, time_limit=left, options=options)
+        impossible_ones = {r.query: r.reason for r in result.plan.rejected}
+        if impossible_ones and refused:
+            hopeless |= impossible_ones  # what they would have asked for is left for others
+            continue
+        fitting = Fitting(problem, objective, deadline)
+        plan = fitting.fit(result.plan)
+        if isinstance(plan, Plan):
+            break
+        unfit, hopeless = {**unfit, **plan}, {}
+    reasons = {**unfit, **hopeless, **refused, **impossible_ones}
+    rejected = tuple(Rejection(q.name, reasons[q.name]) for q in problem.queries if q.name in reasons)
+    seconds = perf_counter() - started
+    if plan.queries == result.plan.queries:
+        return replace(result, plan=replace(plan, rejected=rejected), seconds=seconds)
+    return replace(
+        _valued(within, result, plan),
+        plan=replace(plan, rejected=rejected),
+        seconds=seconds,
+        evaluations=result.evaluations + fitting.evaluations,
+    )
+
+
+def admit(problem: Problem, hopeless: Collection[str] = ()) -> tuple[frozenset[str], dict[str, str]]:
+    """Names of the queries that fit, by falling priority, and why the others do not."""
+    fragments: dict[str, int] = {}
+    admitted, refused = set(), {}
+    for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
+        if query.name in hopeless:
+            continue
+        left = [
+            replace(b, left=b.left - asked(b, fragments)) for b in problem.budgets if query.name in b.each
+        ]
+        if left and not impossible(problem, query):
+            fewest = len(fragment_ends(fewest_fragments(problem, query)))
+            if reasons := too_many(left, query.name, fewest):
+                refused[query.name] = reasons
+                continue
+            fragments[query.name] = fewest
+        admitted.add(query.name)
+    return frozenset(admitted), refused
+
+
+def too_many(budgets: Iterable[Budget], query: str, fragments: int) -> str:
+    """Why so many fragments of a query are too many for what is left; empty when they are not."""
+    return "; ".join(
+        shortage(b, each * fragments, f"for at least {counted(fragments)} of {shown(each, b.unit)}")
+        for b in budgets
+        if (each := b.each.get(query, 0.0)) and not fits(b, each * fragments)
+    )
+
+
+def _valued(problem: Problem, result: Result, plan: Plan) -> Result:
+    """The result with the value of another plan of the same queries."""
+    evaluation = evaluate(problem, plan)
+    if result.objective != "headroom":
+        value, bound = evaluation.network_usage, result.bound
+        reached = bound is not None and value <= bound * (1 + EQUAL)
+        return replace(
+            result, value=value, bound=None if bound is None else min(bound, value), proven=reached
+        )
+    headroom, bound = evaluation.headroom, result.bound
+    if headroom is None:
+        return replace(result, value=None, bound=None, proven=True)
+    reached = bound is not None and headroom >= bound * (1 - EQUAL)
+    return replace(
+        result, value=headroom, bound=None if bound is None else max(bound, headroom), proven=reached
+    )

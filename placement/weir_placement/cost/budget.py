@@ -1,0 +1,65 @@
+"""Budgets: what the fragments of some queries ask for together, against what they may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir_placement.cost.flows import fragment_ends
+from weir_placement.model.plan import Plan
+from weir_placement.model.problem import Budget, Problem, Unit
+
+TOLERANCE = 1e-9
+MEBIBYTE = 2.0**20
+
+
+def fragments_of(plan: Plan) -> dict[str, int]:
+    """Fragments of each query."""
+    return {placed.query.name: len(fragment_ends(placed)) for placed in plan.queries}
+
+
+def asked(budget: Budget, fragments: Mapping[str, int]) -> float:
+    """What so many fragments of each query ask for."""
+    return sum(each * fragments.get(query, 0) for query, each in budget.each.items())
+
+
+def fits(budget: Budget, amount: float) -> bool:
+    """Whether no more is asked for than is left; nothing always fits."""
+    return amount <= 0 or amount <= budget.left + TOLERANCE * max(1.0, abs(budget.hard))
+
+
+def exceeded(problem: Problem, plan: Plan) -> list[Budget]:
+    """The budgets that a plan does not keep."""
+    fragments = fragments_of(plan)
+    return [budget for budget in problem.budgets if not fits(budget, asked(budget, fragments))]
+
+
+def shown(amount: float, unit: Unit) -> str:
+    """An amount with its unit.
+
+    >>> shown(0.3, "cores"), shown(1270874112.0, "bytes"), shown(3.0, "")
+    ('0.3 cores', '1212Mi', '3')
+    """
+    if unit == "bytes":
+        return f"{amount / MEBIBYTE:.6g}Mi"
+    return f"{amount:.6g} {unit}".strip()
+
+
+def shortage(budget: Budget, needed: float, why: str) -> str:
+    """What is wrong, with the numbers: `why` says what it is needed for."""
+    left, hard = shown(max(budget.left, 0.0), budget.unit), shown(budget.hard, budget.unit)
+    return f"{budget.name}: {shown(needed, budget.unit)} needed {why}, {left} left of {hard}"
+
+
+def shortages(problem: Problem, plan: Plan) -> list[str]:
+    """Why a plan does not keep its budgets; empty when it does."""
+    fragments = fragments_of(plan)
+    reasons = []
+    for budget in exceeded(problem, plan):
+        count = sum(n for query, n in fragments.items() if query in budget.each)
+        reasons.append(shortage(budget, asked(budget, fragments), f"by {counted(count)}"))
+    return reasons
+
+
+def counted(fragments: int) -> str:
+    """`1 fragment`, `2 fragments`."""
+    return f"{fragments} fragment{'' if fragments == 1 else 's'}"
