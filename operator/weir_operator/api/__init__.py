@@ -1,1 +1,1 @@
-"""What users write and read: pydantic models of the six kinds and of Kubernetes' own that planning reads, and the CRDs made from them."""
+"""What users write and read: models of the six kinds, and of what planning reads of Kubernetes' own."""
