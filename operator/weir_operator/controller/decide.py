@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from weir_placement.cost.evaluation import evaluate
+from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import Plan
+from weir_placement.model.problem import Problem
 from weir_placement.replacement import headroom_of
 
 from weir_operator.controller.carry_out import actions, cut_all, step_all
@@ -19,7 +20,7 @@ from weir_operator.controller.decision import Decision, DeletePlacement, WritePl
 from weir_operator.controller.links import measured_links, remember, remembered, with_links
 from weir_operator.controller.moves import under_way
 from weir_operator.controller.record import Record, name_of, read_record
-from weir_operator.controller.replan import Round
+from weir_operator.controller.replan import Round, entered, with_gone
 from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
 from weir_operator.controller.room import stand
 from weir_operator.controller.settings import Settings
@@ -27,6 +28,8 @@ from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.statistics import Measured, measured_by_fragment, measured_rates
 from weir_operator.controller.work import Work, specs_of
 from weir_operator.controller.world import Group, World
+from weir_operator.manifests.cluster import Used
+from weir_operator.manifests.problem import less
 
 Force = Sequence[tuple[str, FragmentSpec]]
 """(query, fragment) of the plans in force of a group."""
@@ -189,27 +192,22 @@ def _unplaced(work: Work, force: Force) -> dict[str, str]:
     return result
 
 
-def _beside_others(work: Work, group: Group) -> Any:
+def _beside_others(work: Work, group: Group) -> Problem:
     """The group's problem with capacities less what other groups' plans in force use."""
-    cpu: dict[str, float] = defaultdict(float)
-    memory: dict[str, float] = defaultdict(float)
+    used: dict[str, Used] = defaultdict(Used)
+    speed = {node.name: node.speed for node in group.problem.cluster.nodes}
     for other in work.world.groups:
-        if other.name == group.name:
+        running = (work.records[n].plan for n, a in other.queries.items() if not a.suspended)
+        problem, plans = other.problem, [plan for plan in running if plan is not None]
+        if other.name == group.name or not plans:
             continue
-        plans = tuple(p for n in other.queries if (p := work.records[n].plan) is not None)
-        if not plans:
-            continue
-        for node, load in evaluate(other.problem, Plan(plans)).loads.items():
-            cpu[node] += load.cpu(1.0)
-            memory[node] += load.memory(1.0)
-    if not cpu:
-        return group.problem
-    nodes = tuple(
-        replace(
-            n,
-            cpu=max(0.0, n.cpu - cpu[n.name] / (1e6 * n.speed)),
-            memory=max(0.0, n.memory - memory[n.name]),
-        )
-        for n in group.problem.cluster.nodes
-    )
-    return replace(group.problem, cluster=replace(group.problem.cluster, nodes=nodes))
+        problem = replace(problem, cluster=with_gone(problem.cluster, plans))
+        found = evaluate(problem, Plan(tuple(entered(problem, plan) for plan in plans)))
+        for node, load in found.loads.items():
+            used[node] += Used(
+                load.cpu(1.0) / (REFERENCE_CORE * speed.get(node, 1.0)),
+                load.memory(1.0),
+                load.egress(1.0),
+                load.ingress(1.0),
+            )
+    return less(group.problem, used)

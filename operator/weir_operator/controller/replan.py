@@ -6,7 +6,7 @@ low, when it last changed) are kept in the Placement's status, so that a restart
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -161,7 +161,7 @@ class Round:
         )
         problem = replace(
             problem,
-            cluster=with_gone(problem.cluster, {p.node for p in force}),
+            cluster=with_gone(problem.cluster, (self.records[n].plan for n in self.running())),
             in_force=force,
             budgets=(),  # fragments of a plan in force move, and become neither more nor less
         )
@@ -174,7 +174,11 @@ class Round:
         problem = replace(problem, streams=streams)
         plans = [(self.records[n].plan, self.records[n].boundaries, n) for n in running]
         return Plan(
-            tuple(with_measured(problem, p, b, self.found.get(n, {})) for p, b, n in plans if p is not None)
+            tuple(
+                with_measured(problem, entered(problem, p), b, self.found.get(n, {}))
+                for p, b, n in plans
+                if p is not None
+            )
         )
 
     def say(self, query: str, reason: str, message: str) -> None:
@@ -182,8 +186,9 @@ class Round:
         self.events.append(Event(query, reason, message))
 
 
-def with_gone(cluster: Cluster, used: set[str]) -> Cluster:
-    """Nodes that a plan uses and that were deleted, as nodes that can do nothing: the plan can be judged."""
+def with_gone(cluster: Cluster, plans: Iterable[QueryPlan | None]) -> Cluster:
+    """Nodes that plans use and that were deleted, as nodes that can do nothing: the plans can be judged."""
+    used = {node for plan in plans if plan for node in (*plan.nodes.values(), plan.sink) if node}
     gone = sorted(used - set(cluster.index))
     if not gone:
         return cluster
@@ -191,6 +196,15 @@ def with_gone(cluster: Cluster, used: set[str]) -> Cluster:
     group = np.concatenate([network.group, np.zeros(len(gone), dtype=network.group.dtype)])
     nodes = cluster.nodes + tuple(Node(name, cpu=0.0, schedulable=False) for name in gone)
     return Cluster(nodes, replace(network, group=group))
+
+
+def entered(problem: Problem, plan: QueryPlan) -> QueryPlan:
+    """A plan whose streams enter where they do now: a node at which one entered may be no more."""
+    origins = {}
+    for alias, node in plan.origins.items():
+        known = problem.streams[plan.query.sources[alias]].origins
+        origins[alias] = node if node in known else known[0]
+    return replace(plan, origins=origins)
 
 
 def difference(old: QueryPlan | None, new: QueryPlan) -> str:

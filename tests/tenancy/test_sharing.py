@@ -1,0 +1,81 @@
+"""Streams of other namespaces: read if they are shared; what runs goes on when they are no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from weir_operator.controller.loop import Loop
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.understand import Understand
+from weir_operator.controller.world import World
+
+from tests.controller.fake_cluster import FakeCluster
+from tests.controller.world import LAYOUT, condition, loop
+from tests.manifests.scene import FILTER, NODES, graph, obj, stream
+
+KAFKA = {"kafka": {"bootstrapServers": "kafka:9092", "topic": "bids"}}
+
+
+def bids(*shared_with: str) -> dict[str, Any]:
+    return stream("bids", "shop", source=KAFKA, sharedWith=list(shared_with), rate=10)
+
+
+def by_sql() -> dict[str, Any]:
+    return obj("StreamQuery", "q", {"sql": "SELECT b.x FROM shop.bids b WHERE b.x > 1"})
+
+
+def by_graph() -> dict[str, Any]:
+    operator = {**FILTER, "inputs": ["shop.bids"], "predicate": "bids.x = 0"}
+    return graph("q", operator)
+
+
+@dataclass
+class Raw:
+    """What the loop reads its world from."""
+
+    objects: list[dict[str, Any]] = field(default_factory=list)
+
+    def understand(self, snapshot: Snapshot, settings: Settings) -> World:
+        return Understand()(replace(snapshot, objects=tuple(self.objects)), settings)
+
+
+def rounds(it: Loop) -> None:
+    for _ in range(10):
+        it.once()
+
+
+@pytest.mark.parametrize("shared_with", [("default",), ("other", "*")])
+@pytest.mark.parametrize("query", [by_sql, by_graph])
+def test_a_shared_stream_is_read_from_where_it_is(query: Any, shared_with: tuple[str, ...]) -> None:
+    raw = Raw([*NODES, bids(*shared_with), query()])
+    world = raw.understand(Snapshot(1000.0, ()), Settings(LAYOUT))
+    assert world.faults == {}
+    asked = world.groups[0].queries["default/q"]
+    (alias,) = asked.query.sources
+    assert asked.query.sources[alias] == "shop/bids"
+    assert asked.ends.sources[alias]["kafka"]["topic"] == "bids"
+
+
+@pytest.mark.parametrize("query", [by_sql, by_graph])
+def test_one_that_is_not_shared_is_refused(query: Any) -> None:
+    raw, cluster = Raw([*NODES, bids("other"), query()]), FakeCluster()
+    rounds(loop(raw, cluster))  # type: ignore[arg-type]
+    assert cluster.processes == {}
+    assert condition(cluster, "q", "Stalled") == "True"
+    (ready,) = [c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready"]
+    assert "stream shop.bids is not shared with namespace default" in ready["message"]
+
+
+def test_a_running_query_goes_on_when_the_stream_is_shared_no_more() -> None:
+    raw, cluster = Raw([*NODES, bids("default"), by_sql()]), FakeCluster()
+    it = loop(raw, cluster)  # type: ignore[arg-type]
+    rounds(it)
+    running = dict(cluster.processes)
+    assert {p.state for p in running.values()} == {"running"}
+    raw.objects[-2] = bids()
+    rounds(it)
+    assert cluster.processes == running
+    assert condition(cluster, "q", "Stalled") == "True"
