@@ -1,7 +1,8 @@
 """A normal form of a query: plain projections pushed down to the sources and merged (Table 6 of 000).
 
 A projection between two joins keeps them from changing places, and several on one path do the work of one.
-Here they are taken as far down as the rules allow in one walk. What is left for a search to swap are
+Here they are taken as far down as the rules allow in one walk. One that computes or renames, as SQL's does,
+stays, and what it does not read is dropped below the joins under it. What is left for a search to swap are
 selections, joins, and projections on their side of the joins.
 """
 
@@ -19,11 +20,17 @@ from weir_placement.rewrite.rules import is_plain
 
 @dataclass
 class _Pending:
-    """A projection on its way down: the operator it comes from, the columns that are wanted."""
+    """A projection on its way down: the operator it comes from, the columns that are wanted.
+
+    `spare`: of one that stays, so that it may be left out where it would drop nothing; `idle` until it is
+    below a join: above it the one that stays drops as much.
+    """
 
     like: Operator
     columns: tuple[str, ...]
     origin: tuple[str, ...]
+    spare: bool = False
+    idle: bool = False
 
 
 @dataclass
@@ -60,7 +67,11 @@ class _Push:
         if op is None:
             return name
         if name not in self.done:
-            inputs = tuple(self.visit(i, None, [], below_join=False) for i in op.inputs)
+            wanted = None
+            if op.kind == "project" and op.columns:
+                self.taken.append(op.id)
+                wanted = _Pending(op, op.columns, op.origin or (op.id,), spare=True, idle=True)
+            inputs = tuple(self.visit(i, wanted, [], below_join=False) for i in op.inputs)
             self.made.append(op.reading(*inputs))
             self.done[name] = name
         return name
@@ -70,7 +81,7 @@ class _Push:
         for op in reversed(filters):
             self.made.append(op.reading(name))
             name = op.id
-        if wanted is None:
+        if wanted is None or wanted.idle:
             return name
         like = wanted.like
         used = like.id in self.taken
@@ -94,7 +105,10 @@ class _Push:
         columns = [self.graph.columns[i] for i in op.inputs]
         push = wanted is not None and (below_join or self.through_top) and None not in columns
         if push and wanted is not None:
-            push = all(set(selection.columns) <= set(wanted.columns) for selection in staying)
+            above = {c for selection in staying for c in selection.columns}
+            if wanted.idle:
+                wanted = replace(wanted, columns=(*wanted.columns, *sorted(above - set(wanted.columns))))
+            push = above <= set(wanted.columns)
         below: list[_Pending | None] = [None, None]
         upper = wanted
         if push and wanted is not None:
@@ -105,8 +119,8 @@ class _Push:
                 keep = tuple(c for c in have or () if c in needed)
                 kept.update(keep)
                 if len(keep) < len(have or ()):
-                    below[k] = replace(wanted, columns=keep)
-            if kept == set(wanted.columns) and self.graph.readers.get(wanted.like.id):
+                    below[k] = replace(wanted, columns=keep, idle=False)
+            if kept == set(wanted.columns) and (wanted.spare or self.graph.readers.get(wanted.like.id)):
                 upper = None
         inputs = tuple(self.visit(i, below[k], sides[k], below_join=True) for k, i in enumerate(op.inputs))
         self.made.append(op.reading(*inputs))
@@ -114,12 +128,13 @@ class _Push:
 
 
 def pushed(query: Query, streams: Mapping[str, Stream], through_top: bool = True) -> Query:
-    """The query with its plain projections pushed down and merged; the query itself if it has none above a
-    join or another projection. Without `through_top` those above every join stay there.
+    """The query with its plain projections pushed down and merged, and with what other projections do not
+    read dropped below joins; the query itself if it has none above a join or another projection. Without
+    `through_top` those above every join stay there.
 
     The rows are the same. Operators that merge or are made say `from` which they come.
     """
-    if query.fixed_order or not any(is_plain(op) for op in query.operators):
+    if query.fixed_order or not any(op.kind == "project" for op in query.operators):
         return query
     push = _Push(Graph(query, streams), through_top)
     push.visit(query.operators[-1].id, None, [], below_join=False)

@@ -119,7 +119,8 @@ def feed(folder: Path, zone: str) -> None:
     if zone == plan.maker:
         admin = KafkaAdminClient(bootstrap_servers=plan.servers.split(","), bootstrap_timeout_ms=120_000)
         racks = {int(b["broker_id"]): str(b["rack"]) for b in admin.describe_cluster()["brokers"]}
-        admin.delete_topics(left_over(admin.list_topics(), plan.prefix))
+        if old := left_over(admin.list_topics(), plan.prefix):
+            admin.delete_topics(old)
         admin.create_topics(assignments(plan.topics, racks), wait_for_metadata=True)
         admin.close()
     producer = KafkaProducer(
