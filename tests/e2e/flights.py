@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,7 +20,7 @@ ON_CONTROL_PLANE = {
     "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
 }
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
-CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+READ_TOPICS = Path(__file__).with_name("read_topics.py")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Mani
             container = manifest["spec"]["template"]["spec"]["containers"][0]
             given = ["--servers", "kafka:9092", "--hours", str(hours), "--speed", str(speed), *more]
             container["args"] = given
+            found.append(reader_of(manifest))
         if manifest["kind"] == "PersistentVolumeClaim":
             manifest["spec"]["storageClassName"] = ""
         found.append(manifest)
@@ -68,18 +72,30 @@ def run(namespace: str, objects: list[Manifest]) -> None:
     assert not off_their_pin(namespace)
 
 
-def topic(namespace: str, name: str) -> list[Message]:
-    """Every message that the topic has now, in order; none when there is no such topic yet."""
-    found = [line.split(":") for line in kafka_tool(namespace, OFFSETS).splitlines()]
-    count = sum(int(end) for topic_name, _, end in found if topic_name == name)
-    if not count:
-        return []
-    wanted = ("--from-beginning", "--max-messages", str(count), "--timeout-ms", "60000")
-    text = kafka_tool(namespace, CONSUMER, "--topic", name, *wanted, "--property", "print.headers=true")
-    lines = (line.split("\t") for line in text.splitlines() if line.endswith("}"))
-    messages = [Message(line[0] if len(line) > 1 else "", json.loads(line[-1])) for line in lines]
-    assert len(messages) == count, f"{len(messages)} of {count} messages of {name} were read"
-    return messages
+def topics(namespace: str, names: Iterable[str]) -> dict[str, list[Message]]:
+    """Every message that each topic has now, in order; none when there is no such topic yet."""
+    found: dict[str, list[Message]] = {name: [] for name in names}
+    reader = ("exec", "-i", "-n", namespace, "reader", "--", "/opt/venv/bin/python", "-", *found)
+    for line in kubectl(*reader, stdin=READ_TOPICS.read_text(), timeout=180).splitlines():
+        name, headers, value = json.loads(line)
+        found[name].append(Message(headers, json.loads(value)))
+    return found
+
+
+def reader_of(job: Manifest) -> Manifest:
+    """A pod like the replay's, for `topics`: one process reads them all, where each of the broker's own tools
+    would cost a JVM."""
+    spec = copy.deepcopy(job["spec"]["template"]["spec"]) | {"terminationGracePeriodSeconds": 0}
+    (container,) = spec["containers"]
+    del container["args"]
+    container |= {"name": "reader", "command": ["sleep", "infinity"]}
+    namespace = job["metadata"]["namespace"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "reader", "namespace": namespace},
+        "spec": spec,
+    }
 
 
 def kafka_tool(namespace: str, tool: str, *arguments: str) -> str:

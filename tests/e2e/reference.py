@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from tests.e2e.flights import STREAMS, Message, topic, wait_replayed
+from tests.e2e.flights import STREAMS, Message, topics, wait_replayed
 from tests.e2e.kubectl import wait_until
 
 WATERMARK = 200_000  # microseconds, as in streams.yaml
@@ -75,8 +76,8 @@ def _plain(value: Any) -> Any:
 def expected(namespace: str) -> dict[str, Counter[tuple[Any, ...]]]:
     """The rows of every query, from what the input topics hold."""
     tables = {}
-    for name in STREAMS:
-        rows = [m.value | {"ts": _microseconds(m.value["ts"])} for m in topic(namespace, name)]
+    for name, messages in topics(namespace, STREAMS).items():
+        rows = [m.value | {"ts": _microseconds(m.value["ts"])} for m in messages]
         tables[name] = pd.DataFrame(_in_time(rows))
     with duckdb.connect() as database:
         for name, table in tables.items():
@@ -127,7 +128,13 @@ def compare(want: Counter[tuple[Any, ...]], have: Counter[tuple[Any, ...]]) -> A
 
 def audit(namespace: str, want: dict[str, Counter[tuple[Any, ...]]]) -> dict[str, Audit]:
     """Every query's audit against the rows that it must give."""
-    return {query: compare(rows, delivered(query, topic(namespace, query))) for query, rows in want.items()}
+    have = results(namespace, want)
+    return {query: compare(rows, have[query]) for query, rows in want.items()}
+
+
+def results(namespace: str, queries: Iterable[str]) -> dict[str, Counter[tuple[Any, ...]]]:
+    """What each query has delivered."""
+    return {query: delivered(query, messages) for query, messages in topics(namespace, queries).items()}
 
 
 def wait_delivered(namespace: str, want: dict[str, Counter[tuple[Any, ...]]], seconds: float) -> None:
@@ -159,7 +166,7 @@ def judge_so_far(namespace: str, seconds: float) -> dict[str, Audit]:
     want = {query: _closed(query, rows) for query, rows in expected(namespace).items()}
     assert all(rows.total() > 0 for rows in want.values())
     wait_delivered(namespace, want, seconds)
-    have = {query: delivered(query, topic(namespace, query)) for query in want}
+    have = results(namespace, want)
     later = expected(namespace)
     return _assert_clean(
         {query: compare(later[query] & (want[query] | have[query]), have[query]) for query in want}
