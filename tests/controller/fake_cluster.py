@@ -170,6 +170,8 @@ class FakeCluster:
         if isinstance(placement, DeletePlacement):
             self.placements.pop(placement.query, None)
         else:
+            # of a map whose last key goes the API server makes a null, and refuses it
+            assert {} not in placement.status.values()
             old = self.placements.get(placement.query)
             asked_for = {k: old.spec[k] for k in ("approved", "pinned") if old and k in old.spec}
             written = replace(

@@ -88,9 +88,10 @@ class Record:
         return max([self.revision, *(int(entry["revision"]) for entry in self.history)]) + 1
 
     def with_status(self, **changes: Any) -> Record:
-        """Fields of the status replaced; None removes one."""
+        """Fields of the status replaced; None or an empty map removes one: of a map whose last key goes,
+        server-side apply makes a null, which the schema refuses."""
         merged = {**self.status, **changes}
-        return dataclasses.replace(self, status={k: v for k, v in merged.items() if v is not None})
+        return dataclasses.replace(self, status={k: v for k, v in merged.items() if v is not None and v != {}})
 
     def decided(self, now: float, text: str) -> Record:
         """One more line in the last ten decisions; the same decision again is not a new line."""
