@@ -67,6 +67,8 @@ def main() -> None:
             bench.run(given.queries, given.contenders, given.minutes)
     for row in page.rows(bench.known, given.bits):
         print("\t".join(map(shown, row)))
+    if bench.failed:
+        raise SystemExit(f"not measured: {'; '.join(bench.failed)}")
 
 
 def arguments(told: Sequence[str]) -> argparse.Namespace:

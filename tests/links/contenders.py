@@ -81,7 +81,7 @@ class Plain:
         job = Job(
             prefix=self.prefix,
             servers=servers(),
-            streams={s.name: (ddl(s), s.watermark) for s in STREAMS[self.chosen]},
+            streams={s.name: (ddl(s), f"{s.watermark_ms} milliseconds") for s in STREAMS[self.chosen]},
             queries=PLAIN[self.chosen],
             trigger=self.setting.trigger,
             cores=1 if self.executors else 2,

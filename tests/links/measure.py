@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from weir_operator.kube.api import Api
@@ -40,9 +40,10 @@ class Bench:
     file: Path
     out: Path
     known: list[page.Result]
+    failed: list[str] = field(default_factory=list)
 
     def run(self, queries: Sequence[str], contenders: Sequence[str], minutes: float) -> None:
-        """All of them; one that fails leaves what it had measured."""
+        """All of them; one that fails leaves what it had measured, and is told in `failed`."""
         end = time.monotonic() + minutes * 60
         rows = {chosen: write_rows(self.setting.folder / "links", chosen) for chosen in queries}
         for name in contenders:
@@ -58,6 +59,7 @@ class Bench:
                         self.measure(chosen, name, rows[chosen], end)
                     except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
                         tell(f"{told}: {error}")
+                        self.failed.append(told)
 
     def measure(self, chosen: str, name: str, written: Written, end: float) -> None:
         """One contender on one set of queries, from nothing to nothing."""

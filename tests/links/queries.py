@@ -19,6 +19,9 @@ LATENCY = "5ms"
 RATE = 100
 """[rows/s] nominal, of each stream; weather has a tenth. A headroom is a factor on it."""
 
+MEMORY = "3Gi"
+"""Of each fragment: a probe leaves it a backlog of wide rows."""
+
 _FIVE = "INTERVAL 5 SECONDS"
 THREE_WAY = f"""
 SELECT ab.a, ab.b, bc.c, cd.d
@@ -135,7 +138,7 @@ def stream_of(namespace: str, stream: Stream, prefix: str, payload: int) -> Mani
     kafka = {"bootstrapServers": broker(stream.origin), "topic": prefix + stream.name}
     spec = {
         "schema": ddl(stream),
-        "eventTime": {"column": "ts", "watermark": stream.watermark},
+        "eventTime": {"column": "ts", "watermark": f"{stream.watermark_ms}ms"},
         "source": {"kafka": kafka},
         "origin": {"zone": stream.origin},
         "rate": RATE // 10 if stream.name == "weather" else RATE,
@@ -152,6 +155,7 @@ def query_of(namespace: str, name: str, text: str, prefix: str) -> Manifest:
         "sink": {"kafka": {"bootstrapServers": broker(DELIVERY), "topic": prefix + name}},
         "deliverTo": {"zone": DELIVERY},
         "policy": NAME,
+        "resources": {"memory": MEMORY},
     }
     return _object("StreamQuery", namespace, name, spec)
 

@@ -31,7 +31,7 @@ class Stream:
     name: str
     origin: str
     ddl: str
-    watermark: str
+    watermark_ms: int
     distinct: dict[str, int]
 
 
@@ -39,22 +39,20 @@ KEYS = "month INT, carrier STRING, flight BIGINT, tailnum STRING, origin STRING,
 DISTINCT = {"month": 12, "carrier": 16, "flight": 3800, "tailnum": 4000, "origin": 3, "dest": 105}
 STREAMS = {
     "flights": (
-        Stream(
-            "departures", "newyork", f"{KEYS}, dep_delay DOUBLE, distance BIGINT", "200ms", dict(DISTINCT)
-        ),
-        Stream("arrivals", "west", f"{KEYS}, arr_delay DOUBLE, air_time DOUBLE", "200ms", dict(DISTINCT)),
+        Stream("departures", "newyork", f"{KEYS}, dep_delay DOUBLE, distance BIGINT", 200, dict(DISTINCT)),
+        Stream("arrivals", "west", f"{KEYS}, arr_delay DOUBLE, air_time DOUBLE", 200, dict(DISTINCT)),
         Stream(
             "weather",
             "newyork",
             "month INT, origin STRING, temp DOUBLE, wind_speed DOUBLE, precip DOUBLE, visib DOUBLE",
-            "200ms",
+            200,
             {"month": 12, "origin": 3},
         ),
     ),
     "three-way": (
-        Stream("ab", "newyork", "a BIGINT, b BIGINT", "200ms", {"a": TIMES, "b": KEYS_B}),
-        Stream("bc", "west", "b BIGINT, c BIGINT", "200ms", {"b": KEYS_B, "c": KEYS_B * TIMES}),
-        Stream("cd", "west", "c BIGINT, d BIGINT", "200ms", {"c": KEYS_B * TIMES, "d": TIMES}),
+        Stream("ab", "newyork", "a BIGINT, b BIGINT", 200, {"a": TIMES, "b": KEYS_B}),
+        Stream("bc", "west", "b BIGINT, c BIGINT", 200, {"b": KEYS_B, "c": KEYS_B * TIMES}),
+        Stream("cd", "west", "c BIGINT, d BIGINT", 200, {"c": KEYS_B * TIMES, "d": TIMES}),
     ),
 }
 NOW = 0

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 from weir_placement.model.fragment import FragmentError
-from weir_runtime.logs.kafka_log import KafkaLog, client_settings, parse
+from weir_runtime.logs.kafka_log import CHUNK, KafkaLog, client_settings, parse
 
 SCHEMA = pa.schema(
     [("k", pa.int64()), ("x", pa.float64()), ("name", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))]
@@ -43,3 +43,16 @@ def test_a_source_without_a_topic_or_brokers_is_refused() -> None:
         KafkaLog({"bootstrapServers": "b:9092"}, SCHEMA, "ts", 0, "")
     with pytest.raises(FragmentError, match="bootstrapServers"):
         client_settings({"topic": "t"})
+
+
+def test_wide_rows_are_handed_on_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = "w" * 100_000
+    value = f'{{"k": 1, "name": "{wide}", "ts": "2013-01-01T00:00:00Z"}}'.encode()
+    monkeypatch.setattr(
+        KafkaLog, "_messages", lambda self, key, first, beyond: ([value] * 200, [*range(200)])
+    )
+    log = KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
+    batches = list(log.read({"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}))
+    assert sum(batch.num_rows for batch in batches) == 200
+    assert len({id_ for batch in batches for id_ in batch.column("_id").to_pylist()}) == 200
+    assert max(batch.nbytes for batch in batches) < 1.1 * CHUNK

@@ -27,6 +27,10 @@ OFFSET_BITS = 48
 BATCH_ROWS = 5_000
 """Messages of a partition in what counts as one batch."""
 
+CHUNK = 8 * 2**20
+"""[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
+than in it, and a backlog of wide rows would not fit."""
+
 SECRETS = Path("/etc/weir/secrets")
 PATIENCE = 60.0
 """[s] A topic that is not there yet is waited for this long."""
@@ -148,7 +152,9 @@ class KafkaLog(Log):
             if not keep.all() and self._sidelog:
                 late = table.filter(pa.array(~keep))
                 write_batch(Path(self._sidelog) / f"{int(key):05d}-{first:015d}.arrow", late)
-            yield from table.filter(pa.array(keep)).to_batches()
+            kept = table.filter(pa.array(keep))
+            rows = max(1, CHUNK * max(1, kept.num_rows) // max(1, kept.nbytes))
+            yield from kept.to_batches(max_chunksize=rows)
 
     def late(self, start: Place, end: Place) -> int:
         """Late rows between two positions, from the side log."""
