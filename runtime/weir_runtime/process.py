@@ -22,12 +22,12 @@ from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.lease import Lease, holder_name, owns
 from weir_runtime.links import watch, whereabouts
-from weir_runtime.logs.file_log import late_rows
 from weir_runtime.metrics import Metrics
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import Plan, build_plan, plan_hash
 from weir_runtime.progress import Progress
 from weir_runtime.publish import ExchangeWriter, Fenced
+from weir_runtime.reports import Reports
 from weir_runtime.sinks import Sink, make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
@@ -38,6 +38,9 @@ LOOK = 0.02
 
 LEASE_LOOK = 0.1
 """[s] between two looks at the lease."""
+
+REPORT = 0.5
+"""[s] between two looks at what was committed."""
 
 PATIENCE = 45.0
 """[s] for the batch under way when the process shall go; less than the grace time of a pod."""
@@ -94,7 +97,8 @@ class Fragment:
         Raises Fenced, FragmentError, Stopped (SIGTERM before it ran), RuntimeError (the query failed).
         """
         spec = self.spec
-        if spec.output.kind == "exchange" and exchange_writer(spec).ended():
+        exchange = exchange_writer(spec) if spec.output.kind == "exchange" else None
+        if exchange and exchange.ended():
             self.status.say(phase="finished")
             return 0
         if spark is None:
@@ -103,9 +107,9 @@ class Fragment:
         inputs = self._open_inputs()
         name = plan_hash(spec, inputs)
         plan = build_plan(spark, spec, inputs, self.control)
-        sink = make_sink(spec, plan.columns, name)
-        if isinstance(sink, ExchangeWriter):
-            sink.describe(plan.description)
+        sink = exchange or make_sink(spec, plan.columns, name)
+        if exchange:
+            exchange.describe(plan.description)
         self.status.say(hash=name)
         checkpoint = Checkpoint(Path(spec.checkpoint) / name)
         if spec.standby:
@@ -119,15 +123,16 @@ class Fragment:
             self._acquire()
             checkpoint.drop_unfinished()
             query = self._start(plan, sink, checkpoint)
-        if spec.output.kind != "exchange":
+        if not exchange:
             share = self._share = Share(spec.output.after, checkpoint.folder)
             self._await(lambda: share.look(self.lease, spec.epoch, self.holder))
         self.control.set("go")
         self.status.say(phase="running")
-        if isinstance(sink, ExchangeWriter) and self._port:
-            sink.announce(whereabouts(self._port))
+        if exchange and self._port:
+            exchange.announce(whereabouts(self._port))
         watch(spec.inputs, self.metrics.link_seconds, self.terminate)
-        return self._watch(query, inputs, sink, checkpoint)
+        reports = Reports(inputs, Progress(query), checkpoint, self.metrics)
+        return self._watch(query, reports, exchange)
 
     def _await(self, condition: Any) -> None:
         while not condition():
@@ -157,9 +162,8 @@ class Fragment:
             if self.lease.acquire(spec.epoch, self.holder, spec.lease_seconds):
                 left_in_order = before is None or before.released
                 return True
-            record = self.lease.read()
-            if record is not None and record.epoch > spec.epoch:
-                raise Fenced(f"epoch {spec.epoch} is over: the lease says {record.epoch}")
+            if before is not None and before.epoch > spec.epoch:
+                raise Fenced(f"epoch {spec.epoch} is over: the lease says {before.epoch}")
             return False
 
         self._await(taken)
@@ -200,13 +204,9 @@ class Fragment:
             .start()
         )
 
-    def _watch(
-        self, query: StreamingQuery, inputs: list[OpenInput], sink: Sink, checkpoint: Checkpoint
-    ) -> int:
+    def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
         looked = reported = renewed = 0.0
-        progress = Progress(query)
-        batch = -1
         while True:
             now = time.monotonic()
             if not query.isActive:
@@ -214,7 +214,7 @@ class Fragment:
             if now - looked >= LEASE_LOOK:
                 looked = now
                 if self._must_go():
-                    return self._leave(query, inputs)
+                    return self._leave(query, reports.inputs)
                 if self._share:
                     self._share.look(self.lease, self.spec.epoch, self.holder)
             if now - renewed >= self.spec.lease_seconds / 3:
@@ -222,13 +222,13 @@ class Fragment:
                 if not self.lease.renew(self.spec.epoch, self.holder):
                     query.stop()
                     raise Fenced(f"the lease says {self.lease.read()}")
-            if self._final_batch is not None and checkpoint.committed() >= self._final_batch:
+            if self._final_batch is not None and reports.committed() >= self._final_batch:
                 query.stop()
-                self._report(progress, inputs, sink, checkpoint, batch)
-                return self._finish(sink, self._final_batch)
-            if now - reported >= 0.5:
+                self._report(reports, exchange)
+                return self._finish(exchange, self._final_batch)
+            if now - reported >= REPORT:
                 reported = now
-                batch = self._report(progress, inputs, sink, checkpoint, batch)
+                self._report(reports, exchange)
             time.sleep(LOOK)
 
     def _must_go(self) -> bool:
@@ -262,10 +262,10 @@ class Fragment:
         self.status.say(phase="released")
         return 0
 
-    def _finish(self, sink: Sink, batch: int) -> int:
+    def _finish(self, exchange: ExchangeWriter | None, batch: int) -> int:
         reach("before-end")
-        if isinstance(sink, ExchangeWriter):
-            sink.end(batch + 1, self._fence)
+        if exchange:
+            exchange.end(batch + 1, self._fence)
         reach("after-end")
         self.lease.release(self.spec.epoch, self.holder)
         self.status.say(phase="finished", batch=batch)
@@ -277,34 +277,11 @@ class Fragment:
             raise Fenced(f"the lease says {self.lease.read()}")
         raise RuntimeError(f"the query ended: {error}")
 
-    def _report(
-        self, progress: Progress, inputs: list[OpenInput], sink: Sink, checkpoint: Checkpoint, before: int
-    ) -> int:
-        """Feeds the metrics with what was committed since batch `before`; the last batch committed."""
-        for report in progress.new():
-            self.metrics.progress(report)
-        batch = checkpoint.committed()
-        if batch == before:
-            return batch
-        reach("after-commit")
+    def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:
+        """Says what was committed since the last call; what nobody needs any more is deleted."""
+        batch = reports.take()
+        if batch is None:
+            return
         self.status.say(batch=batch)
-        self._report_inputs(inputs, checkpoint, before, batch)
-        if isinstance(sink, ExchangeWriter):
-            sink.delete_consumed()
-        return batch
-
-    def _report_inputs(
-        self, inputs: list[OpenInput], checkpoint: Checkpoint, before: int, batch: int
-    ) -> None:
-        starts, ends = checkpoint.offsets(before), checkpoint.offsets(batch)
-        for item in inputs:
-            place = ends[item.spec.name]["at"]
-            labels = self.metrics.of(item.spec.name)
-            self.metrics.backlog.labels(**labels).set(item.log.backlog(place))
-            if item.spec.kind == "source" and "files" in item.spec.source and self.spec.sidelog:
-                first = starts[item.spec.name]["at"]["next"] if starts else item.spec.start
-                late = late_rows(Path(self.spec.sidelog) / item.spec.name, first, place["next"])
-                self.metrics.late.labels(**labels).inc(late)
-            if item.spec.kind == "source" and "kafka" in item.spec.source and starts:
-                late = item.log.late(starts[item.spec.name]["at"], place)
-                self.metrics.late.labels(**labels).inc(late)
+        if exchange:
+            exchange.delete_consumed()

@@ -1,4 +1,4 @@
-"""Where a fragment's batches go: an exchange, files, Kafka, the terminal, nowhere."""
+"""Where a fragment's batches go that are for users: files, Kafka, the terminal, nowhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.compiler import ID
-from weir_runtime.exchange import exchange_writer
 from weir_runtime.publish import Fence, FilesSink, user_rows
 
 
@@ -86,8 +85,6 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sin
             raise FragmentError(
                 f"fragment.output.columns[{i}]: no column {name!r}; there are {', '.join(columns)}"
             )
-    if output.kind == "exchange":
-        return exchange_writer(spec)
     if output.kind == "files":
         return FilesSink(output.uri, plan_hash, spec.epoch, chosen)
     if output.kind == "kafka":

@@ -88,6 +88,14 @@ class FileLog(Log):
         """Files that wait."""
         return waiting(self._folder, self._form, place["next"])
 
+    def late(self, start: Place | None, end: Place) -> int:
+        """From the side log."""
+        if not self._sidelog:
+            return 0
+        numbers = range(start["next"] if start else self._start, end["next"])
+        paths = (Path(self._sidelog) / batch_name(number, "arrow") for number in numbers)
+        return sum(batch_rows(path) for path in paths if path.exists())
+
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
         """Rows on time; the others go to the side log, under the number of their file."""
         maximum = start["max"]
@@ -182,16 +190,11 @@ def write_batch(path: Path, table: pa.Table) -> None:
     temporary.replace(path)
 
 
-def late_rows(sidelog: Path, first: int, beyond: int) -> int:
-    """Rows that were set aside from the files first .. beyond - 1."""
-    total = 0
-    for number in range(first, beyond):
-        path = sidelog / batch_name(number, "arrow")
-        if path.exists():
-            with pa.memory_map(str(path)) as file:
-                reader = pa.ipc.open_file(file)
-                total += sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
-    return total
+def batch_rows(path: Path) -> int:
+    """Rows of a file of `write_batch`."""
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
 
 def _naive(schema: pa.Schema) -> pa.Schema:

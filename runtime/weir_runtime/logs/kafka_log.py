@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 from numpy.typing import NDArray
 from weir_placement.model.fragment import FragmentError
 
-from weir_runtime.logs.file_log import write_batch
+from weir_runtime.logs.file_log import batch_rows, write_batch
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
 
@@ -156,14 +156,14 @@ class KafkaLog(Log):
             rows = max(1, CHUNK * max(1, kept.num_rows) // max(1, kept.nbytes))
             yield from kept.to_batches(max_chunksize=rows)
 
-    def late(self, start: Place, end: Place) -> int:
-        """Late rows between two positions, from the side log."""
+    def late(self, start: Place | None, end: Place) -> int:
+        """From the side log."""
         total = 0
         for path in Path(self._sidelog).glob("*.arrow") if self._sidelog else ():
             key, first = str(int(path.stem[:5])), int(path.stem[6:])
-            if start["next"].get(key, 0) <= first < end["next"].get(key, 0):
-                with pa.memory_map(str(path)) as file:
-                    total += pa.ipc.open_file(file).read_all().num_rows
+            since = start["next"].get(key, 0) if start else 0
+            if since <= first < end["next"].get(key, 0):
+                total += batch_rows(path)
         return total
 
     def _consumer(self) -> KafkaConsumer:

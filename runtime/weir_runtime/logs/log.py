@@ -46,8 +46,8 @@ class Log(ABC):
         """Batches that wait behind `place`."""
         return 0
 
-    def late(self, start: Place, end: Place) -> int:
-        """Rows between two positions that came too late and were set aside."""
+    def late(self, start: Place | None, end: Place) -> int:
+        """Rows between two positions, or before `end`, that came too late and were set aside."""
         return 0
 
     def committed(self, place: Place) -> None:  # noqa: B027 - most logs need not know

@@ -1,0 +1,48 @@
+"""What was committed since the last look, as metrics and as the number of the last batch."""
+
+from __future__ import annotations
+
+from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.faults import reach
+from weir_runtime.inputs import OpenInput
+from weir_runtime.metrics import Metrics
+from weir_runtime.progress import Progress
+
+
+class Reports:
+    """Feeds the metrics of a running query."""
+
+    def __init__(
+        self,
+        inputs: list[OpenInput],
+        progress: Progress,
+        checkpoint: Checkpoint,
+        metrics: Metrics,
+    ) -> None:
+        self.inputs = inputs
+        self._progress = progress
+        self._checkpoint = checkpoint
+        self._metrics = metrics
+        self._batch = -1  # the last one that was taken
+
+    def committed(self) -> int:
+        """The last batch that is committed; -1: none."""
+        return self._checkpoint.committed()
+
+    def take(self) -> int | None:
+        """Takes everything new; the last batch committed, None if there is none since the last call."""
+        for report in self._progress.new():
+            self._metrics.progress(report)
+        batch, before = self.committed(), self._batch
+        if batch == before:
+            return None
+        reach("after-commit")
+        self._batch = batch
+        starts, ends = self._checkpoint.offsets(before), self._checkpoint.offsets(batch)
+        for item in self.inputs:
+            name = item.spec.name
+            start, end = starts[name]["at"] if starts else None, ends[name]["at"]
+            labels = self._metrics.of(name)
+            self._metrics.backlog.labels(**labels).set(item.log.backlog(end))
+            self._metrics.late.labels(**labels).inc(item.log.late(start, end))
+        return batch
