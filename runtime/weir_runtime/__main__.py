@@ -11,6 +11,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.lease import FileLease, Lease
 from weir_runtime.process import Fragment
+from weir_runtime.session import end
 
 
 def main(arguments: list[str]) -> int:
@@ -54,5 +55,5 @@ if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    # Nothing is left to do, and Spark's own shutdown would take a second: the kernel ends the JVM.
-    os._exit(code)
+    end()
+    os._exit(code)  # Spark's clients would only find that their JVM is gone

@@ -28,6 +28,7 @@ from weir_runtime.plan import Plan, build_plan, plan_hash
 from weir_runtime.progress import Progress
 from weir_runtime.publish import ExchangeWriter, Fenced
 from weir_runtime.reports import Reports
+from weir_runtime.scratch import scratch
 from weir_runtime.sinks import Sink, make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
@@ -64,7 +65,7 @@ class Fragment:
         self.metrics = Metrics(spec)
         self.status = Status(spec.state, spec.name, spec.epoch)
         self.terminate = threading.Event()
-        self.control = Control(tempfile.mkdtemp(prefix="weir-control-"))
+        self.control = Control(tempfile.mkdtemp(prefix="control-", dir=scratch()))
         self._final_batch: int | None = None
         self._port = 0
         self._fenced = threading.Event()

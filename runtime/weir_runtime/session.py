@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -10,13 +11,14 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
 from pyspark.sql import SparkSession
+
+from weir_runtime.scratch import clear, scratch
 
 PUSHDOWN = "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
 
@@ -165,9 +167,10 @@ def _start_gateway(heap_mb: int, options: tuple[str, ...]) -> tuple[int, str]:
     to the checkpoint while the next holder of the lease already reads it.
     """
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    folder = tempfile.mkdtemp(prefix="weir-gateway-")
-    info = Path(folder) / "connection"
+    info = scratch() / "connection"
     command = [java(), "-cp", f"{home}/jars/*", f"-Xmx{heap_mb}m", *JVM_OPTIONS, *options]
+    # Spark clears its temporary folders only when it ends in order, which nobody waits for.
+    command += [f"-Djava.io.tmpdir={scratch()}"]
     command += ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
     environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info), "SPARK_CONNECT_MODE": "0"}
     # With SPARK_HOME, Spark puts its pyspark.zip first on the workers' path: without cached bytecode,
@@ -183,9 +186,10 @@ def _start_gateway(heap_mb: int, options: tuple[str, ...]) -> tuple[int, str]:
         while len(content) < 8:
             content = info.read_bytes()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        info.unlink(missing_ok=True)
     port, length = struct.unpack("!ii", content[:8])
     _jvm.append(process)
+    atexit.register(end)
     return port, content[8 : 8 + length].decode()
 
 
@@ -198,6 +202,12 @@ def kill_jvm() -> None:
     for process in _jvm:
         process.kill()
         process.wait()
+
+
+def end() -> None:
+    """The JVM and all that this process needs no more; at its end."""
+    kill_jvm()
+    clear()
 
 
 def _die_with_parent() -> None:

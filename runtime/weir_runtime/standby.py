@@ -16,15 +16,15 @@ from weir_runtime.logs.warm_log import WarmLog
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import build_plan
 from weir_runtime.publish import FolderWriter
+from weir_runtime.scratch import scratch
 from weir_runtime.source import Control
 
 
 def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) -> None:
     """Runs until the made-up streams have ended: classes loaded, plans compiled, workers forked."""
-    shared = Path(spec.checkpoint) if spec.executors else None  # state is kept where the tasks run
-    if shared:
-        shared.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="weir-standby-", dir=shared))
+    place = Path(spec.checkpoint) if spec.executors else scratch()  # state is kept where the tasks run
+    place.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="weir-standby-", dir=place))
     control = Control(folder)
     control.set("go")
     plan = build_plan(

@@ -1,4 +1,4 @@
-"""A fragment is killed and restarted in place, then moves to another process; nothing is lost or doubled."""
+"""A fragment is killed and restarted in place, then moves: nothing is lost, doubled or left behind."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from weir_runtime.faults import VARIABLE
 from weir_runtime.lease import FileLease
 
@@ -23,9 +24,12 @@ from tests.runtime.support import (
 )
 
 
-def test_killed_restarted_moved_and_fenced(tmp_path: Path) -> None:
+def test_killed_restarted_moved_and_fenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six steps: the standby is warm, the old one drains and releases, the new one goes on at once.
-    A process of an old epoch that starts again publishes nothing."""
+    A process of an old epoch that starts again publishes nothing. What each kept for itself is gone."""
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     log = tmp_path / "a"
     item = source("a", log)
     old = fragment(tmp_path, "g", [item], [COUNT], files_output(tmp_path / "out", *COLUMNS))
@@ -53,3 +57,4 @@ def test_killed_restarted_moved_and_fenced(tmp_path: Path) -> None:
     assert second.wait(300) == 0
     found = verdict(tmp_path, [item], [COUNT], COLUMNS)
     assert found.good, f"{found} {found.examples}"
+    assert list(scratch.iterdir()) == []

@@ -16,6 +16,7 @@ from typing import Any
 
 from weir_runtime.lease import holder_is_gone, holder_name
 from weir_runtime.names import read_json, write_whole
+from weir_runtime.scratch import sweep
 
 from weir_operator.controller.decision import Start
 from weir_operator.controller.snapshot import Process, ProcessState
@@ -96,6 +97,7 @@ class Processes:
         if _gone(entry):
             path.with_suffix(".spec.json").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
+            sweep()  # it may have been killed
             return
         if "stopping" not in entry:
             write_whole(path, json.dumps({**entry, "stopping": time.time()}))
@@ -110,6 +112,7 @@ class Processes:
                 self.stop(entry["fragment"], entry["epoch"])
             self._reap()
             time.sleep(0.05)
+        sweep()
 
     def _reap(self) -> None:
         """Children that have ended: a process that nobody waited for seems to be alive."""
