@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol, TypedDict, Unpack, cast
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 
 
-class StrategyFunction(Protocol):
-    """Plans a problem; `options` are the `--set KEY=VALUE` pairs, `time_limit` is in seconds."""
+class Asked(TypedDict):
+    """How to plan: `options` are the `--set KEY=VALUE` pairs, `time_limit` is in seconds."""
 
-    def __call__(
-        self,
-        problem: Problem,
-        *,
-        objective: Objective,
-        seed: int,
-        time_limit: float,
-        options: Mapping[str, str],
-    ) -> Result: ...
+    objective: Objective
+    seed: int
+    time_limit: float
+    options: Mapping[str, str]
+
+
+class StrategyFunction(Protocol):
+    """Plans a problem."""
+
+    def __call__(self, problem: Problem, **asked: Unpack[Asked]) -> Result: ...
 
 
 @dataclass(frozen=True)

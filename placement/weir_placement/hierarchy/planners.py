@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from weir_placement.hierarchy.bottom_up import NetPresentCost, bottom_up
 from weir_placement.hierarchy.partition import Hierarchy, hierarchy_of
 from weir_placement.hierarchy.top_down import top_down
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Ints, Step
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import named
-from weir_placement.strategies import StrategyFunction
+from weir_placement.strategies import Asked, StrategyFunction
 
 Algorithm = Callable[[Ledger, PlanSpace], tuple[Step | None, float]]
 
@@ -33,12 +33,9 @@ def route_sites(hierarchy: Hierarchy, problem: Problem, space: PlanSpace, chosen
 def hierarchical(
     problem: Problem,
     name: str,
-    objective: Objective,
     make: Callable[[Hierarchy], Algorithm],
+    asked: Asked,
     *,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
     refine: bool = False,
     decisions: list[dict[str, Any]] | None = None,
 ) -> Result:
@@ -48,7 +45,7 @@ def hierarchical(
     for a node, gives way to the exact program over the same nodes and the coordinators on the way;
     `refine` does that for every query.
     """
-    size = int(options.get("maxClusterSize", problem.max_cluster_size))
+    size = int(asked["options"].get("maxClusterSize", problem.max_cluster_size))
     hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
     algorithm = make(hierarchy)
     extra: dict[str, Any] = {} if decisions is None else {"decisions": decisions}
@@ -77,11 +74,9 @@ def hierarchical(
     return result(
         problem,
         name,
-        objective,
         planner,
-        seed=seed,
-        time_limit=time_limit,
-        reuse=reuses(options),
+        asked,
+        reuse=reuses(asked["options"]),
         rounds=1 if refine else 0,
         extra=extra,
     )
@@ -96,19 +91,8 @@ def _bottom_up(hierarchy: Hierarchy) -> Algorithm:
 
 
 def _strategy(name: str, make: Callable[[Hierarchy], Algorithm], refine: bool = False) -> StrategyFunction:
-    def plan(
-        problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-    ) -> Result:
-        return hierarchical(
-            problem,
-            name,
-            objective,
-            make,
-            seed=seed,
-            time_limit=time_limit,
-            options=options,
-            refine=refine,
-        )
+    def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
+        return hierarchical(problem, name, make, asked, refine=refine)
 
     return plan
 
@@ -123,25 +107,14 @@ plan_bottom_up = _strategy("bottom-up", _bottom_up)
 """004, section 3.3: from the sink's cluster upwards."""
 
 
-def plan_net_present_cost(
-    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-) -> Result:
+def plan_net_present_cost(problem: Problem, **asked: Unpack[Asked]) -> Result:
     """The hybrid: fixes a join order here, or leaves it to the next level, by the odds it says."""
     said: list[dict[str, Any]] = []
-    random = Random(seed)
+    random = Random(asked["seed"])
 
     def make(hierarchy: Hierarchy) -> Algorithm:
         return lambda ledger, space: bottom_up(
             ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, said)
         )
 
-    return hierarchical(
-        problem,
-        "net-present-cost",
-        objective,
-        make,
-        seed=seed,
-        time_limit=time_limit,
-        options=options,
-        decisions=said,
-    )
+    return hierarchical(problem, "net-present-cost", make, asked, decisions=said)

@@ -8,32 +8,22 @@ from the best the whole can be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Unpack
 
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, place_query
 from weir_placement.network.sites import exact_sites
+from weir_placement.strategies import Asked
 
 
-def exact_dp(
-    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-) -> Result:
+def exact_dp(problem: Problem, **asked: Unpack[Asked]) -> Result:
     """Plans every query by the exact program over all nodes."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
         return place_query(ledger, space, exact_sites(ledger, space))
 
-    return result(
-        problem,
-        "exact-dp",
-        objective,
-        planner,
-        seed=seed,
-        time_limit=time_limit,
-        reuse=reuses(options),
-        recombined=True,
-    )
+    return result(problem, "exact-dp", planner, asked, reuse=reuses(asked["options"]), recombined=True)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from typing import Unpack
 
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, sinks_of
+from weir_placement.strategies import Asked
 
 LIMIT = 200_000
 """Plans a query may have."""
@@ -45,9 +47,7 @@ def count(space: PlanSpace, nodes: int, at: Mapping[int, list[int]]) -> float:
     return found[-1]
 
 
-def exhaustive(
-    problem: Problem, *, objective: Objective, seed: int, time_limit: float, options: Mapping[str, str]
-) -> Result:
+def exhaustive(problem: Problem, **asked: Unpack[Asked]) -> Result:
     """Tries every plan of each query, one query after the other; nothing is reused.
 
     Raises:
@@ -75,4 +75,4 @@ def exhaustive(
             min(good, key=lambda p: p.cost) if good else Refusal("none of its plans fits the capacities left")
         )
 
-    return result(problem, "exhaustive", objective, planner, seed=seed, time_limit=time_limit, rounds=0)
+    return result(problem, "exhaustive", planner, asked, rounds=0)

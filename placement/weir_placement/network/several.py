@@ -7,13 +7,14 @@ from dataclasses import replace
 from time import perf_counter
 
 from weir_placement.model.plan import Plan, Rejection, Result
-from weir_placement.model.problem import Objective, Problem, Query
+from weir_placement.model.problem import Problem, Query
 from weir_placement.network.bound import Relaxation
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Placement, Refusal, query_plan
+from weir_placement.strategies import Asked
 
 Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
 """Plans one query given what runs."""
@@ -128,11 +129,9 @@ def _improve(ledger: Ledger, placed: dict[str, Placement], planner: Planner, dea
 def result(
     problem: Problem,
     strategy: str,
-    objective: Objective,
     planner: Planner,
+    asked: Asked,
     *,
-    seed: int,
-    time_limit: float,
     reuse: bool = False,
     rounds: int = MAX_ROUNDS,
     recombined: bool = False,
@@ -144,7 +143,7 @@ def result(
     among those met on the way to the bound, for all queries together.
     """
     started = perf_counter()
-    deadline = started + time_limit
+    deadline = started + asked["time_limit"]
     ledger, placed, rejected, spaces = plan_all(problem, planner, deadline, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     bound = 0.0
@@ -154,20 +153,22 @@ def result(
         gap = ledger.usage > bound * (1 + 1e-6)
         if recombined and gap and relaxation.binding and perf_counter() < deadline:
             seen = dict(zip(order, relaxation.seen, strict=True))
-            ledger, placed = _recombined(problem, ledger, placed, seen, planner, deadline, rounds, seed)
+            ledger, placed = _recombined(
+                problem, ledger, placed, seen, planner, deadline, rounds, asked["seed"]
+            )
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
     return Result(
         plan=plan,
         strategy=strategy,
-        objective=objective,
+        objective=asked["objective"],
         value=value,
         bound=min(bound, value),
         proven=value <= bound * (1 + 1e-9) + 1e-12,
         evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
         seconds=perf_counter() - started,
-        seed=seed,
+        seed=asked["seed"],
         extra=dict(extra or {}),
     )
 

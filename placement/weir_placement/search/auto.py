@@ -9,26 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import perf_counter
+from typing import Unpack
 
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
 from weir_placement.search import clones, forms
-from weir_placement.search.bounds import is_bound, upper_bound
+from weir_placement.search.bounds import PACKED, PLAIN, is_bound, upper_bound
 from weir_placement.search.compiled import searches
 from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
-from weir_placement.search.item import HUGE
+from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.large import LARGE, search_large
+from weir_placement.search.large import LARGE, NEAR, search_large
 from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
-from weir_placement.strategies import StrategyFunction
+from weir_placement.strategies import Asked, StrategyFunction
 
 DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
 """iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
 as the one before, the last two only while more than `NEAR` is missing. steps: of the proof, which is tried
 up to so many `items` (operators, sources, sinks): with more there are too many logical plans."""
 
-EQUAL = 1e-9
-NEAR = 3e-4
 WIDE = 64
 """Nodes from which on a step of the proof costs in proportion to them, and there are less steps."""
 SLOWER = 4
@@ -36,15 +35,21 @@ SLOWER = 4
 
 
 def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
-    """Anneals, bounds, proves or anneals again; many operators in the way of `large`."""
-    if len(encoding.items) > LARGE:
-        return search_large(encoding, options, deadline)
-    best, kept, bound, proven = -HUGE * 2, None, HUGE, False
-    floor = options.get("floor", -HUGE)
+    """A search by size, and small moves at its end; nothing where no plan exceeds the option `floor`."""
+    large = len(encoding.items) > LARGE
+    floor, bound = options.get("floor", -HUGE), HUGE
     if floor > 0:
-        bound = upper_bound(encoding, floor)
+        bound = upper_bound(encoding, floor, PLAIN if large else PACKED)
         if bound <= floor * (1 + EQUAL):
             return Found(floor, bound)
+    found = search_large(encoding, deadline) if large else _portfolio(encoding, options, deadline, bound)
+    value = best_of(encoding, found.value)
+    return Found(value, max(found.bound, value), found.proven or value >= found.bound * (1 - 2 * EQUAL))
+
+
+def _portfolio(encoding: Encoding, options: Mapping[str, float], deadline: float, bound: float) -> Found:
+    """Anneals, bounds, proves or anneals again."""
+    best, kept, proven = -HUGE * 2, None, False
     iterations, restarts = int(options["iterations"]), max(1, int(options["restarts"]))
     if encoding.dims["flags"]:
         restarts = max(1, restarts - SLOWER)
@@ -74,8 +79,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
             break
     assert kept is not None
     encoding.put(kept)
-    final = best_of(encoding, best)
-    return Found(final, max(bound, final), proven)
+    return Found(best, bound, proven)
 
 
 def _prove(encoding: Encoding, best: float, steps: int) -> float | None:
@@ -96,24 +100,16 @@ def over_forms(
     """A strategy by a search that takes the option `floor`: over the forms of the queries, with clones."""
     around = {**forms.OPTIONS, **clones.OPTIONS, **{k: v for k, v in defaults.items() if k in forms.OPTIONS}}
 
-    def plan(
-        problem: Problem,
-        *,
-        objective: Objective,
-        seed: int,
-        time_limit: float,
-        options: Mapping[str, str],
-    ) -> Result:
+    def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
         searches()  # without cached code the compiler runs now, and does not eat the time that is given
-        deadline = perf_counter() + time_limit
-        given = read_options({**defaults, **around}, options)
-        own = {option: value for option, value in options.items() if option not in around}
+        deadline = perf_counter() + asked["time_limit"]
+        given = read_options({**defaults, **around}, asked["options"])
+        own = {option: value for option, value in asked["options"].items() if option not in around}
 
         def form(p: Problem, floor: float) -> Result:
-            left = deadline - perf_counter()
-            known = {**defaults, "floor": floor}
+            here: Asked = {**asked, "time_limit": deadline - perf_counter(), "options": own}
             plans = table if _items(p) <= given["items"] else NO_TABLE
-            return plan_with(name, search, known, p, objective, seed, left, own, plans)
+            return plan_with(name, search, {**defaults, "floor": floor}, p, here, plans)
 
         def once(p: Problem) -> Result:
             if not given["forms"]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from weir_placement.search.item import HUGE
+from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel import layout
 
@@ -210,7 +210,7 @@ def upper_bound(encoding: Encoding, known: float, how: int = PACKED) -> float:
         return HUGE
     if encoding.run(code.BOUND, PREPARE) == 0:
         return HUGE
-    least = known * (1 + 1e-9)
+    least = known * (1 + EQUAL)
     if is_bound(encoding, least):
         return least
     low, high = known, known * 1.01

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, best_of, strategy
+from weir_placement.strategies import Asked
 
 DEFAULTS = {"steps": 1e9}
 """A budget of placement steps; when it is used up, the result is the best found and not proven."""
@@ -26,19 +28,10 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
 _headroom = strategy("exhaustive", search, DEFAULTS, 1 << 20)
 
 
-def exhaustive(
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
+def exhaustive(problem: Problem, **asked: Unpack[Asked]) -> Result:
     """Plans a problem by looking at every plan, for either objective."""
-    if objective == "network-usage":
+    if asked["objective"] == "network-usage":
         from weir_placement.network import exhaustive as usage
 
-        return usage.exhaustive(
-            problem, objective=objective, seed=seed, time_limit=time_limit, options=options
-        )
-    return _headroom(problem, objective=objective, seed=seed, time_limit=time_limit, options=options)
+        return usage.exhaustive(problem, **asked)
+    return _headroom(problem, **asked)

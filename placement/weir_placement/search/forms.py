@@ -16,7 +16,7 @@ from time import perf_counter
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
 from weir_placement.search.encode import Encoding
-from weir_placement.search.item import HUGE
+from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 
 OPTIONS = {"forms": 1.0, "plans": 2000.0, "small": 8.0}
@@ -24,7 +24,6 @@ OPTIONS = {"forms": 1.0, "plans": 2000.0, "small": 8.0}
 by one, of a query that is `small` (operators, sources and the sink)."""
 SWAPS = "swaps of selections and joins, projections pushed down and merged"
 ALL = "all plans of Table 6"
-EQUAL = 1e-9
 TABLE = 64
 
 

@@ -9,6 +9,9 @@ from weir_placement.model.operators import Operator
 from weir_placement.search.kernel import layout
 
 HUGE = 1e300
+"""Stands for no limit."""
+EQUAL = 1e-9
+"""Relative: headrooms that differ by less are equal."""
 KIND = {
     "filter": layout.FILTER,
     "project": layout.PROJECT,

@@ -7,14 +7,13 @@ packing begins from there, with another logical plan and the headroom found so f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from time import perf_counter
 
 from weir_placement.search.bounds import PLAIN, upper_bound
 from weir_placement.search.encode import Encoding
-from weir_placement.search.item import HUGE
+from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of
+from weir_placement.search.session import Found
 
 LARGE = 300
 """Items (operators, sources, sinks) from which on `auto` searches so."""
@@ -23,19 +22,14 @@ PACKINGS = 4
 ROUNDS = 12
 """Of annealing and packing, while more than `NEAR` is missing to the bound."""
 NEAR = 3e-4
+"""Relative: a value that is no further below the bound is good enough."""
 EFFORT = 200_000
 """Nodes and items looked at by the steps of one annealing at one temperature where flows count: each step
 then sums all streams of the nodes that it touches."""
-EQUAL = 1e-9
 
 
-def search_large(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+def search_large(encoding: Encoding, deadline: float) -> Found:
     """The best of all rounds; a bound as for small problems."""
-    floor = options.get("floor", -HUGE)
-    if floor > 0:
-        bound = upper_bound(encoding, floor, PLAIN)
-        if bound <= floor * (1 + EQUAL):
-            return Found(floor, bound)
     encoding.reset()
     encoding.run(code.SCATTER)
     best = encoding.run(code.PACK, PACKINGS)
@@ -53,6 +47,4 @@ def search_large(encoding: Encoding, options: Mapping[str, float], deadline: flo
             if value > best * (1 + EQUAL):
                 best, kept = value, encoding.best()
     encoding.put(kept)
-    final = best_of(encoding, best)
-    proven = best >= HUGE or final >= bound * (1 - 2 * EQUAL)
-    return Found(final, max(bound, final), proven)
+    return Found(best, bound)
