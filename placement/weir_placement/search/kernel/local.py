@@ -15,8 +15,8 @@ from weir_placement.search.kernel.moves import (
     move_to,
     rotate,
     rotate_back,
+    rotation_from,
     save,
-    side,
     take_back,
     uniform,
 )
@@ -165,11 +165,9 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
                     st.out[1], st.out[2], st.out[3], st.out[4] = 1, i, to, old
-        if what & 2 and may_rotate(st, i):
-            for j in range(st.first[i + 1] - st.first[i]):
-                k = side(st, i, j)
-                if k < 0:
-                    continue
+        if what & 2:
+            j, k = rotation_from(st, i, 0)
+            while k >= 0:
                 b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
                 st.out[0] += 1
@@ -180,6 +178,7 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
                     st.out[1], st.out[2], st.out[3], st.out[4] = 2, i, j, k
+                j, k = rotation_from(st, i, j + 1)
     return chosen
 
 

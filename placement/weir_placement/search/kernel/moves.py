@@ -166,6 +166,18 @@ def may_rotate(st: State, i: int) -> bool:
 
 
 @jit
+def rotation_from(st: State, t: int, j: int) -> tuple[int, int]:
+    """The first rotation of item t by its slot j or one behind: that slot, and the side that t descends to;
+    -1 and -1 if there is none."""
+    if may_rotate(st, t):
+        for slot in range(j, st.first[t + 1] - st.first[t]):
+            k = side(st, t, slot)
+            if k >= 0:
+                return slot, k
+    return -1, -1
+
+
+@jit
 def draw_rotation(st: State, t: int) -> tuple[int, int, int]:
     """A random rotation of item t: the child b that rises, its slot j, the side k of b that t descends to;
     k is -1 if it may not."""

@@ -12,7 +12,7 @@ from weir_placement.search.kernel.fixed import exactly, measure_all, turn_at
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
 from weir_placement.search.kernel.local import greater
-from weir_placement.search.kernel.moves import may_rotate, save, side
+from weir_placement.search.kernel.moves import rotation_from, save
 
 PASSES = 40
 """Of the descent, each over all operators."""
@@ -56,12 +56,8 @@ def _descend(st: State, x: float) -> None:
     for _ in range(PASSES):
         lower = False
         for t in range(st.items):
-            if not may_rotate(st, t):
-                continue
-            for j in range(st.first[t + 1] - st.first[t]):
-                k = side(st, t, j)
-                if k < 0:
-                    continue
+            j, k = rotation_from(st, t, 0)
+            while k >= 0:
                 b = st.child[st.first[t] + j]
                 before = _load(st, t) + _load(st, b)
                 turn_at(st, t, j, k, x)
@@ -69,6 +65,7 @@ def _descend(st: State, x: float) -> None:
                     lower = True
                     break
                 turn_at(st, b, k, j, x)
+                j, k = rotation_from(st, t, j + 1)
         if not lower:
             return
 

@@ -7,12 +7,11 @@ from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
 from weir_placement.search.kernel.local import EQUAL
 from weir_placement.search.kernel.moves import (
-    may_rotate,
     move_to,
     rotate,
     rotate_back,
+    rotation_from,
     save,
-    side,
     take_back,
     turn,
 )
@@ -168,6 +167,23 @@ def _try(st: State, i: int, j: int, k: int, to: int) -> float:
 
 
 @jit
+def _gain(st: State, i: int, j: int, k: int, to: int, best: float) -> float:
+    """The value after the move of `_try` if the key gets better by it; else -INFINITE, with nothing moved."""
+    b = st.child[st.first[i] + j] if k >= 0 else -1
+    old = st.node[i]
+    usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
+    v = _try(st, i, j, k, to)
+    if v <= -INFINITE or _improves(st, v, best, usage, fragments, moves):
+        return v
+    if k >= 0:
+        rotate_back(st, i, j, k, b)
+    else:
+        take_back(st, i, old)
+    st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
+    return -INFINITE
+
+
+@jit
 def polish(st: State, rounds: int) -> float:
     """Climbs by first improvement in the lexicographic order from the present configuration; saved.
 
@@ -183,36 +199,18 @@ def polish(st: State, rounds: int) -> float:
             if st.out[0] > until:
                 break
             for a in range(st.choice_first[i], st.choice_last[i]):
-                old, to = st.node[i], st.choice[a]
-                if to == old or not _useful(st, i, to):
+                to = st.choice[a]
+                if to == st.node[i] or not _useful(st, i, to):
                     continue
-                usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
-                v = _try(st, i, 0, -1, to)
-                if v <= -INFINITE:
-                    continue
-                if _improves(st, v, best, usage, fragments, moves):
-                    best = v
-                    improved = True
-                else:
-                    take_back(st, i, old)
-                    st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
-            if not may_rotate(st, i):
-                continue
-            for j in range(st.first[i + 1] - st.first[i]):
-                k = side(st, i, j)
-                if k < 0:
-                    continue
-                b = st.child[st.first[i] + j]
-                usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
-                v = _try(st, i, j, k, -1)
-                if v <= -INFINITE:
-                    continue
-                if _improves(st, v, best, usage, fragments, moves):
-                    best = v
-                    improved = True
-                else:
-                    rotate_back(st, i, j, k, b)
-                    st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
+                v = _gain(st, i, 0, -1, to, best)
+                if v > -INFINITE:
+                    best, improved = v, True
+            j, k = rotation_from(st, i, 0)
+            while k >= 0:
+                v = _gain(st, i, j, k, -1, best)
+                if v > -INFINITE:
+                    best, improved = v, True
+                j, k = rotation_from(st, i, j + 1)
         if not improved or st.out[0] > until:
             break
     save(st)
