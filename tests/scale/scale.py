@@ -22,9 +22,9 @@ from typing import Any
 
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from weir_operator.controller.times import micro_time
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, connect
-from weir_operator.kube.times import micro_time
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache" / "weir"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weir_operator.controller.record import timestamp
+from weir_operator.controller.times import timestamp
 
 
 @dataclass(frozen=True)

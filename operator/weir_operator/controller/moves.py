@@ -51,17 +51,18 @@ def next_step(
     """Brings the fragment to its node, one step at a time.
 
     Args:
-        processes: those of this fragment, in any order.
+        processes: those of this fragment, in any order, also such as have ended: `Stop` clears them away.
         may_move: whether a new standby may be started now, when the present process still works.
         warm: false for a move without standby: the hand-over first, then a process that starts cold.
         room: false when the namespace's quota has no room for a second process: the present one goes first.
     """
     if lease is None and not any(p.epoch for p in processes):
         return Step((_start(wanted, 1, layout, standby=False),), "starting")
-    epoch = lease.epoch if lease else min(p.epoch for p in processes)
+    by_epoch = sorted(processes, key=lambda p: p.epoch)
+    epoch = lease.epoch if lease else by_epoch[0].epoch
     owner = next((p for p in processes if p.epoch == epoch), None)
-    past = tuple(Stop(p.fragment, p.epoch, "superseded") for p in _live(processes) if p.epoch < epoch)
-    later = [p for p in _live(processes) if p.epoch > epoch]
+    past = tuple(Stop(p.fragment, p.epoch, "superseded") for p in by_epoch if p.epoch < epoch)
+    later = [p for p in by_epoch if p.epoch > epoch]
     handover = lease.handover if lease else None
     if owner and owner.state == "finished" and owner.build == wanted.build:
         # All is written: there is nothing left to move.
@@ -146,15 +147,10 @@ def under_way(node: str, processes: Sequence[Process], lease: Lease | None) -> b
 
 def removal(fragment: str, query: str, processes: Sequence[Process], forget: bool) -> Step:
     """The fragment is wanted no more: its processes end, then (with `forget`) all that it kept goes."""
-    live = _live(processes)
-    if live:
-        return Step(tuple(Stop(p.fragment, p.epoch, "no longer wanted") for p in live), "stopping")
+    if processes:
+        by_epoch = sorted(processes, key=lambda p: p.epoch)
+        return Step(tuple(Stop(p.fragment, p.epoch, "no longer wanted") for p in by_epoch), "stopping")
     return Step((Forget(fragment, query),) if forget else (), "gone")
-
-
-def _live(processes: Sequence[Process]) -> list[Process]:
-    """All that are still there; `Stop` also clears away what is left of one that has ended."""
-    return sorted(processes, key=lambda p: p.epoch)
 
 
 def _fits(process: Process, wanted: Wanted) -> bool:

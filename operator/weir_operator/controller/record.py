@@ -14,6 +14,7 @@ from weir_placement.model.plan import QueryPlan
 
 from weir_operator.controller.decision import WritePlacement
 from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.times import timestamp
 
 HISTORY = 10
 
@@ -127,7 +128,7 @@ class Record:
 def name_of(manifest: Manifest) -> str:
     """namespace/name."""
     meta = manifest["metadata"]
-    return f"{meta.get('namespace', 'default')}/{meta['name']}"
+    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
 
 
 def read_record(manifest: Manifest) -> Record:
@@ -195,10 +196,3 @@ def _plain(value: Any) -> Any:
 
 def _moves(old: QueryPlan | None, new: QueryPlan) -> int:
     return sum(old.nodes.get(op, node) != node for op, node in new.nodes.items()) if old else 0
-
-
-def timestamp(now: float) -> str:
-    """As Kubernetes writes times."""
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -114,7 +114,7 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     text = "; ".join(f"{f} is {_standing(steps[f])}" for f in late)
     was_ready = any(
         c["type"] == "Ready" and c["status"] == "True"
-        for c in work.world.statuses.get(name, {}).get("conditions", [])  # type: ignore[attr-defined]
+        for c in work.world.statuses.get(name, {}).get("conditions", [])
     )
     if moving and was_ready and set(late) <= set(moving):
         return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")

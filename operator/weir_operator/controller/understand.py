@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from weir_placement.fragments import Ends, Knobs, semantics
@@ -17,8 +16,10 @@ from weir_placement.model.problem import Overheads, Query
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query import StreamQuerySpec
 from weir_operator.api.values import parse_quantity
+from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
+from weir_operator.controller.times import seconds
 from weir_operator.controller.world import Asked, Fault, Group, World
 from weir_operator.manifests.cluster import Used
 from weir_operator.manifests.finding import Finding
@@ -50,9 +51,9 @@ class Understand:
     def __call__(self, snapshot: Snapshot, settings: Settings) -> World:
         """The world of one snapshot; objects with errors become faults of the queries that need them."""
         manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
-        raw = {_full_name(o): o for o in manifests if o.get("kind") == "StreamQuery"}
+        raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
         sources = {
-            _full_name(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"
+            name_of(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"
         }
         objects, findings = from_raw(manifests)
         used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
@@ -71,7 +72,7 @@ class Understand:
             lost=lost,
             leaving=leaving,
             wrong=_wrong([*findings, *built.findings]),
-            created={name: _seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
+            created={name: seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
             statuses={name: o.get("status") or {} for name, o in raw.items()},
         )
 
@@ -205,7 +206,7 @@ def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[fr
     lost, leaving = set(), set()
     for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
         for condition in (node.get("status") or {}).get("conditions") or []:
-            away = snapshot.now - _seconds(condition.get("lastTransitionTime"))
+            away = snapshot.now - seconds(condition.get("lastTransitionTime"))
             if condition["type"] == "Ready" and condition["status"] != "True" and away > settings.node_grace:
                 lost.add(node["metadata"]["name"])
     items = list(objects.queries.values())
@@ -219,12 +220,3 @@ def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[fr
 
 def _generation(manifest: Manifest) -> int:
     return int(manifest["metadata"].get("generation", 1))
-
-
-def _full_name(manifest: Manifest) -> str:
-    meta = manifest["metadata"]
-    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
-
-
-def _seconds(text: str | None) -> float:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from weir_placement.fragments import Ends
 from weir_placement.model.problem import Problem, Query
@@ -53,7 +54,7 @@ class World:
     leaving: frozenset[str] = frozenset()
     created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]
     wrong: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
-    statuses: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # query -> its present status
+    statuses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # query -> its present status
 
     def without(self, faulty: Mapping[str, str]) -> World:
         """The world in which these queries (name -> why) are not to be planned: they stay as they are."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weir_operator.controller.decision import Event
-from weir_operator.kube.times import micro_time
+from weir_operator.controller.times import micro_time
 
 REPORTER = "weir.dev/operator"
 _LONGEST_NOTE = 1024  # of the API

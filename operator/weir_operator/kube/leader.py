@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from weir_operator.controller.times import micro_time
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
-from weir_operator.kube.times import micro_time
 
 LEADER_LEASE = "weir-operator"
 CANARY = {names.ROLE: "leader"}  # label by which the operator's own watch finds the Lease

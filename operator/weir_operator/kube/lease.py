@@ -14,9 +14,9 @@ from typing import Any, cast
 from weir_placement.model.fragment import Change, build_plain
 
 from weir_operator.controller.snapshot import Lease
+from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.owner import Owner, metadata
-from weir_operator.kube.times import seconds
 
 
 def build_lease_spec(namespace: str, fragment: str, query: str, owner: Owner) -> dict[str, Any]:

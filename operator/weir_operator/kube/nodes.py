@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from weir_operator.kube.times import seconds
+from weir_operator.controller.times import seconds
 
 UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weir_operator.controller.snapshot import Lease, Process, ProcessState
+from weir_operator.controller.times import seconds
 from weir_operator.kube import names
-from weir_operator.kube.times import seconds
 
 CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
 FENCED = 75  # the lease is another's

@@ -25,7 +25,7 @@ class Loop(Protocol):
 
 
 class Runner:
-    """Two threads: one keeps the leadership, one goes round. `exhausted` is told when leadership is lost."""
+    """Two threads: one keeps the leadership, one goes round. `lost` is told when the leadership is."""
 
     def __init__(
         self, loop: Loop, leader: Leader, health: Health, lost: Callable[[], None], renew: float = RENEW

@@ -9,6 +9,7 @@ from typing import Any
 
 from weir_operator.api.policy import KafkaExchange
 from weir_operator.controller.ports import Unreachable
+from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.driver_pod import (
@@ -21,7 +22,6 @@ from weir_operator.kube.driver_pod import (
 from weir_operator.kube.fragment import secrets_in
 from weir_operator.kube.settings import Settings
 from weir_operator.kube.template import template_of
-from weir_operator.kube.times import seconds
 
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"

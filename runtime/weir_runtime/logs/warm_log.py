@@ -51,7 +51,5 @@ def _values(field: pa.Field, index: np.ndarray, times: pa.Array) -> pa.Array:
         return small.cast(pa.string()).cast(pa.binary())
     try:
         return small.cast(field.type)
-    except pa.ArrowInvalid:
-        return pa.nulls(len(index), field.type)
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(index), field.type)

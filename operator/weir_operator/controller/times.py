@@ -14,6 +14,15 @@ def seconds(text: str | None) -> float:
     return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
+def timestamp(at: float) -> str:
+    """As statuses carry it.
+
+    >>> timestamp(60.25)
+    '1970-01-01T00:01:00Z'
+    """
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def micro_time(at: float) -> str:
     """A `MicroTime`, as leases and events carry it.
 
