@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, apply, get, kubectl, run
+from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, WORKERS, apply, get, kubectl, run
 
 RELEASE = "weir"
 OPERATOR_NAMESPACE = "weir-system"
+OPERATORS = ("-l", "app.kubernetes.io/name=weir-operator")
 SHARED = CACHE / f"shared-{CLUSTER}"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
@@ -57,11 +58,11 @@ def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
 
 def load_as(image: str, tag: str) -> None:
     """The image of this tree once more, under another tag, on every worker."""
-    for node in ("worker", "worker2", "worker3"):
+    for node in WORKERS:
         command = (
             f"ctr -n k8s.io images tag --force docker.io/library/{image}:dev docker.io/library/{image}:{tag}"
         )
-        run("docker", "exec", f"{CLUSTER}-{node}", *command.split())
+        run("docker", "exec", node, *command.split())
 
 
 @pytest.fixture(scope="session")
@@ -168,32 +169,17 @@ def _report(name: str) -> None:
     """What a person would look at first, into out/e2e/<namespace>."""
     folder = REPOSITORY / "out" / "e2e" / name
     folder.mkdir(parents=True, exist_ok=True)
-    wide = ["-o", "yaml", "-n", name]
+
+    def keep(file: str, *arguments: str) -> None:
+        command = ["kubectl", *arguments]
+        told = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        (folder / file).write_text(told.stdout + told.stderr)
+
     kinds = ["pods", "events", "leases", "persistentvolumeclaims", "streamqueries", "placements", "streams"]
     for kind in kinds:
-        shown = subprocess.run(
-            ["kubectl", "get", kind, *wide], capture_output=True, text=True, env=ENVIRONMENT, check=False
-        )
-        (folder / f"{kind}.yaml").write_text(shown.stdout + shown.stderr)
+        keep(f"{kind}.yaml", "get", kind, "-o", "yaml", "-n", name)
     for pod in get("pods", "-n", name):
         pod_name = pod["metadata"]["name"]
-        command = ["kubectl", "logs", "-n", name, pod_name, "--all-containers", "--tail=2000"]
-        log = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-        (folder / f"{pod_name}.log").write_text(log.stdout + log.stderr)
-    log = subprocess.run(
-        [
-            "kubectl",
-            "logs",
-            "-n",
-            OPERATOR_NAMESPACE,
-            "-l",
-            "app.kubernetes.io/name=weir-operator",
-            "--tail=2000",
-        ],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        check=False,
-    )
-    (folder / "operator.log").write_text(log.stdout + log.stderr)
+        keep(f"{pod_name}.log", "logs", "-n", name, pod_name, "--all-containers", "--tail=2000")
+    keep("operator.log", "logs", "-n", OPERATOR_NAMESPACE, *OPERATORS, "--tail=2000")
     print(f"what was there: {folder}")

@@ -6,9 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.e2e.kubectl import CLUSTER, ENVIRONMENT, Manifest, condition, get, kubectl
-
-WORKERS = [f"{CLUSTER}-worker", f"{CLUSTER}-worker2", f"{CLUSTER}-worker3"]
+from tests.e2e.kubectl import ENVIRONMENT, WORKERS, Manifest, condition, get, kubectl
 
 
 def _docker(*arguments: str, check: bool = True) -> str:

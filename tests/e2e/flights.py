@@ -62,12 +62,12 @@ def start(namespace: str, hours: int, speed: float, *more: str) -> None:
     run(namespace, manifests(namespace, hours, speed, *more))
 
 
-def run(namespace: str, objects: list[Manifest]) -> None:
-    """As `start`, with the manifests of `manifests` as a test has changed them."""
+def run(namespace: str, objects: list[Manifest], queries: tuple[str, ...] = QUERIES) -> None:
+    """As `start`, with the manifests of `manifests` as a test has changed them, and what queries it left."""
     apply([o for o in objects if o["kind"] != "Job"])
     kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
     apply([o for o in objects if o["kind"] == "Job"])
-    wait_ready(namespace, 400)
+    wait_ready(namespace, 400, queries)
     assert drivers(namespace)
     assert not off_their_pin(namespace)
 
@@ -138,6 +138,11 @@ def drivers(namespace: str) -> list[Manifest]:
     """Driver pods that are not on their way out."""
     pods = get("pods", "-n", namespace, "-l", "weir.dev/role=driver")
     return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
+def uids(namespace: str) -> dict[str, str]:
+    """Of each driver, by its pod's name."""
+    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in drivers(namespace)}
 
 
 def off_their_pin(namespace: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache" / "weir"))
 CLUSTER = os.environ.get("WEIR_CLUSTER", "weir")
+WORKERS = [f"{CLUSTER}-worker", f"{CLUSTER}-worker2", f"{CLUSTER}-worker3"]
 ENVIRONMENT = os.environ | {
     "KUBECONFIG": str(CACHE / f"kubeconfig-{CLUSTER}"),
     "PATH": f"{CACHE}/bin:{os.environ['PATH']}",
@@ -58,7 +59,7 @@ def apply(manifests: list[Mapping[str, Any]]) -> None:
 
 
 def wait_until(seconds: float, what: str, holds: Callable[[], object], every: float = 2) -> Any:
-    """The first true value of `holds()`. AssertionError that says what was last seen after `seconds`."""
+    """The first true value of `holds()`. AssertionError that says `what` did not come within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         seen = holds()

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e import flights
-from tests.e2e.conftest import SHARED, ensure_installed, fresh_namespace, install, load_as
-from tests.e2e.faults import WORKERS, cordoned, cut_off, drain, frozen, is_ready, running_drivers
-from tests.e2e.kubectl import condition, get, kubectl, wait_until
+from tests.e2e.conftest import OPERATORS, SHARED, ensure_installed, fresh_namespace, install, load_as
+from tests.e2e.faults import cordoned, cut_off, drain, frozen, is_ready, running_drivers
+from tests.e2e.kubectl import WORKERS, condition, get, kubectl, wait_until
 from tests.e2e.reference import judge_so_far
 
 HOURS, SPEED = 700, 0.3  # rows for longer than the tests take
-OPERATORS = ("-l", "app.kubernetes.io/name=weir-operator")
 LEFT = "pods,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
 
 
@@ -34,11 +33,6 @@ def namespace(running: str) -> str:
     flights.wait_ready(running, 240)
     assert not flights.off_their_pin(running)
     return running
-
-
-def uids(namespace: str) -> dict[str, str]:
-    """Of each driver, by its name."""
-    return {p["metadata"]["name"]: p["metadata"]["uid"] for p in flights.drivers(namespace)}
 
 
 def fragments_off(namespace: str, node: str) -> set[str]:
@@ -148,7 +142,7 @@ def test_a_worker_without_its_way_to_the_api_server_stops_by_itself(namespace: s
 
 
 def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(namespace: str) -> None:
-    others = {name: uid for name, uid in uids(namespace).items() if not name.startswith("by-carrier")}
+    others = {name: uid for name, uid in flights.uids(namespace).items() if not name.startswith("by-carrier")}
 
     (query,) = get("wsq", "by-carrier", "-n", namespace)
     sql, was = query["spec"]["sql"], of_query(namespace, "by-carrier")
@@ -165,18 +159,18 @@ def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(na
     wait_until(150, "resumed", lambda: ready_reason(namespace, "by-carrier") == "Running", every=1)
 
     judge_so_far(namespace, 300)
-    assert others.items() <= uids(namespace).items()  # the same pods as at the beginning
+    assert others.items() <= flights.uids(namespace).items()  # the same pods as at the beginning
 
 
 def test_a_new_runtime_image_rolls_and_an_unchanged_one_restarts_nothing(
     namespace: str, operator: str
 ) -> None:
     load_as("weir-runtime", "next")
-    before = uids(namespace)
+    before = flights.uids(namespace)
     install("podLabels.round=two")  # other operator pods, the same runtime
     kubectl("rollout", "status", "deployment/weir", "-n", operator, "--timeout=120s")
     flights.wait_ready(namespace, 60)
-    assert uids(namespace) == before
+    assert flights.uids(namespace) == before
 
     install("podLabels.round=three", "image.runtime.tag=next")
     wait_until(
@@ -185,7 +179,7 @@ def test_a_new_runtime_image_rolls_and_an_unchanged_one_restarts_nothing(
         lambda: flights.images(namespace) == {"weir-runtime:next"},
     )
     flights.wait_ready(namespace, 120)
-    assert not set(uids(namespace)) & set(before)
+    assert not set(flights.uids(namespace)) & set(before)
     failed = [e for e in get("events.v1.events.k8s.io", "-n", namespace) if e["reason"] == "FragmentFailed"]
     assert not failed
     judge_so_far(namespace, 300)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.e2e import flights
-from tests.e2e.kubectl import Manifest, apply, get, kubectl, wait_until
+from tests.e2e.kubectl import Manifest, get, kubectl, wait_until
 from tests.e2e.reference import judge
 
 QUERY = "delayed-weather"
@@ -31,11 +31,7 @@ def test_an_executor_is_killed_while_rows_flow(namespace: str) -> None:
     ]
     (query,) = [o for o in objects if o["kind"] == "StreamQuery"]
     query["spec"]["resources"] = {"executors": 1}
-    apply([o for o in objects if o["kind"] != "Job"])
-    kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
-    apply([o for o in objects if o["kind"] == "Job"])
-    flights.wait_ready(namespace, 400, (QUERY,))
-    assert not flights.off_their_pin(namespace)
+    flights.run(namespace, objects, (QUERY,))
 
     planned = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in flights.drivers(namespace)}
     workers = executors(namespace)

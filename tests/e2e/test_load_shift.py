@@ -28,7 +28,7 @@ def thin_line() -> None:
 def test_only_fragments_whose_plan_changed_move(namespace: str) -> None:
     flights.start(namespace, 140, 0.25, "--surge-after", "150", "--surge", "4")
     thin_line()
-    pods = {p["metadata"]["name"]: p["metadata"]["uid"] for p in flights.drivers(namespace)}
+    pods = flights.uids(namespace)
     first = revisions(namespace)
 
     changed = wait_until(
@@ -36,7 +36,7 @@ def test_only_fragments_whose_plan_changed_move(namespace: str) -> None:
     )
     flights.wait_ready(namespace, 240)
     judge(namespace, 400)
-    now = {p["metadata"]["name"]: p["metadata"]["uid"] for p in flights.drivers(namespace)}
+    now = flights.uids(namespace)
     changed |= {q for q, r in revisions(namespace).items() if r > first[q]}
     assert not flights.off_their_pin(namespace)
     assert now != pods
