@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -40,7 +39,7 @@ from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
 from weir_operator.kube.quota import held_by_query
 from weir_operator.kube.settings import Settings
-from weir_operator.kube.sweeper import Sweeper
+from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
 from weir_operator.kube.template import template_of
 
 KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
@@ -110,7 +109,10 @@ class KubernetesCluster:
 
     def queries(self) -> list[Mapping[str, Any]]:
         """The StreamQueries as last observed."""
-        return [o for (kind, _, _), o in list(self._objects.items()) if kind == "StreamQuery"]
+        return self._of_kind("StreamQuery")
+
+    def _of_kind(self, kind: str) -> list[Mapping[str, Any]]:
+        return [o for (of, _, _), o in list(self._objects.items()) if of == kind]
 
     def _list(self, kind: str, namespaced: bool = True, selector: str = "") -> Iterator[dict[str, Any]]:
         for namespace in (self._settings.watch_namespaces if namespaced else ()) or ("",):
@@ -138,18 +140,10 @@ class KubernetesCluster:
 
     def _sweep(self, pods: list[dict[str, Any]], leases: list[dict[str, Any]]) -> None:
         """Files go when their fragment has neither a Placement that names it, nor a lease, nor a pod."""
-        present: dict[str, set[str]] = defaultdict(set)
-        for (kind, namespace, _), placement in self._objects.items():
-            if kind == "Placement":
-                fragments = (placement.get("spec") or {}).get("fragments") or ()
-                present[namespace] |= {fragment["name"] for fragment in fragments}
-        for found in [*pods, *leases]:
-            present[found["metadata"]["namespace"]].add(found["metadata"]["labels"][names.FRAGMENT])
+        present = fragments_by_namespace(self._of_kind("Placement"), [*pods, *leases])
         ending = frozenset(p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"])
         sweeps = list(self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep"))
-        policies = [o for (kind, _, _), o in self._objects.items() if kind == "PlacementPolicy"]
-        kept = {namespace: frozenset(found) for namespace, found in present.items()}
-        self._sweeper.observe(kept, ending, sweeps, policies)
+        self._sweeper.observe(present, ending, sweeps, self._of_kind("PlacementPolicy"))
 
     def _other_requests(self) -> dict[str, Requests]:
         """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""

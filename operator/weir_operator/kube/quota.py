@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weir_operator.api.values import parse_quantity
+from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.quantities import effective
-from weir_operator.kube.times import seconds
 from weir_operator.manifests.requests import PodAmounts
 
 

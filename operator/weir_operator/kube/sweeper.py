@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -88,6 +89,19 @@ def build_sweep_pod_spec(
             ],
         },
     }
+
+
+def fragments_by_namespace(
+    placements: Iterable[Mapping[str, Any]], owned: Iterable[Mapping[str, Any]]
+) -> dict[str, frozenset[str]]:
+    """Those that Placements name, and those of whom a pod or a lease (`owned`) is there."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for placement in placements:
+        fragments = (placement.get("spec") or {}).get("fragments") or ()
+        found[placement["metadata"]["namespace"]] |= {fragment["name"] for fragment in fragments}
+    for item in owned:
+        found[item["metadata"]["namespace"]].add(item["metadata"]["labels"][names.FRAGMENT])
+    return {namespace: frozenset(fragments) for namespace, fragments in found.items()}
 
 
 class Sweeper:
