@@ -35,6 +35,11 @@ SEGMENT = 16 * 2**20
 BOOTSTRAP_MS = 5_000
 """Longest wait for the first broker that answers."""
 
+KNOWN = 10.0
+"""[s] within which every broker knows of a new topic."""
+LOOK = 0.05
+"""[s] between two questions for it."""
+
 QUICK = {"request_timeout_ms": 5_000}
 
 _clients = threading.local()
@@ -102,12 +107,20 @@ class Topic:
                 pass
             except InvalidReplicationFactorError as error:
                 raise FragmentError(f"exchange.kafka.replication: {replication}: {error}") from error
-        found = len(self._described())
+        found = self._known()
         if found != len(PARTITIONS):
             raise FragmentError(
                 f"topic {self.name}: it has {found} partitions and was not made by Weir, whose topics have "
                 f"{len(PARTITIONS)}; delete it, or give exchange.kafka.topicPrefix another value"
             )
+
+    def _known(self) -> int:
+        """How many partitions it has, once a broker that is asked knows them: each learns of a new topic by
+        itself, a moment after the one that made it."""
+        deadline = time.monotonic() + KNOWN
+        while not (found := self._described()) and time.monotonic() < deadline:
+            time.sleep(LOOK)
+        return len(found)
 
     def lead_in(self, zone: str) -> bool:
         """Whether it is led in `zone` now, if it can be: else its replicas begin to move there. Called again

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weir_runtime.logs.topic_log import accept
-from weir_runtime.topic import replicas_in
+from weir_runtime.topic import Topic, replicas_in
 
 START = {"next": 0, "offset": 0, "epoch": 0}
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
@@ -80,3 +80,29 @@ def test_kafka_decides_where_no_broker_is_in_the_zone() -> None:
     assert replicas_in("d", RACKS, 1, "t") == []
     assert replicas_in("", {1: "", 2: ""}, 1, "t") == []
     assert replicas_in("a", RACKS, 5, "t") == []
+
+
+def test_a_topic_that_was_just_made_may_be_unknown_to_the_broker_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    admin = LateAdmin()
+    monkeypatch.setattr("weir_runtime.topic.admin_of", lambda options: admin)
+    Topic("weir.default.f", {"bootstrapServers": "b:9092"}).create("a")
+    assert admin.asked == 4, "once before it was made, then until it was known"
+
+
+class LateAdmin:
+    """Of two brokers, of which the one that is asked learns of a topic late."""
+
+    asked = 0
+
+    def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
+        self.asked += 1
+        unknown = self.asked < 4
+        return [{"error_code": 3 if unknown else 0, "partitions": [] if unknown else [{}, {}, {}]}]
+
+    def describe_cluster(self) -> dict[str, Any]:
+        return {"brokers": [{"broker_id": 1, "rack": "a"}, {"broker_id": 2, "rack": "b"}]}
+
+    def create_topics(self, topics: dict[str, Any], wait_for_metadata: bool) -> None:
+        assert list(topics) == ["weir.default.f"]
