@@ -8,7 +8,7 @@ the budgets allow, neighbouring ones are put together (`fitting`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -20,23 +20,15 @@ from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.fitting import Fitting
 from weir_placement.model.plan import Plan, Rejection, Result
-from weir_placement.model.problem import Budget, Objective, Problem
+from weir_placement.model.problem import Budget, Problem
 
 if TYPE_CHECKING:
-    from weir_placement.strategies import StrategyFunction
+    from weir_placement.strategies import Asked, StrategyFunction
 
 EQUAL = 1e-9
 
 
-def plan_within(
-    function: StrategyFunction,
-    problem: Problem,
-    *,
-    objective: Objective,
-    seed: int,
-    time_limit: float,
-    options: Mapping[str, str],
-) -> Result:
+def plan_within(function: StrategyFunction, problem: Problem, how: Asked) -> Result:
     """The plan of a strategy, brought within the budgets of the problem.
 
     A query is refused only if it does not fit with the fewest fragments it can have beside those of higher
@@ -44,19 +36,19 @@ def plan_within(
     only if its value is the bound of the problem without budgets.
     """
     started = perf_counter()
-    deadline = started + time_limit
+    deadline = started + how["time_limit"]
     unfit: dict[str, str] = {}  # no plan with so few fragments was found for them
     hopeless: dict[str, str] = {}  # there is no room for them beside those that are admitted
     while True:
         admitted, refused = admit(problem, {*unfit, *hopeless})
         within = replace(problem, queries=tuple(q for q in problem.queries if q.name in admitted), budgets=())
-        left = max(deadline - perf_counter(), 0.1 * time_limit)
-        result = function(within, objective=objective, seed=seed, time_limit=left, options=options)
+        rest: Asked = {**how, "time_limit": max(deadline - perf_counter(), 0.1 * how["time_limit"])}
+        result = function(within, **rest)
         impossible_ones = {r.query: r.reason for r in result.plan.rejected}
         if impossible_ones and refused:
             hopeless |= impossible_ones  # what they would have asked for is left for others
             continue
-        fitting = Fitting(problem, objective, deadline)
+        fitting = Fitting(problem, how["objective"], deadline)
         plan = fitting.fit(result.plan)
         if isinstance(plan, Plan):
             break

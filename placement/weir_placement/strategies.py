@@ -46,23 +46,12 @@ class Strategy:
         module, name = self.function.split(":")
         function = cast(StrategyFunction, getattr(import_module(module), name))
 
-        def plan(
-            problem: Problem,
-            *,
-            objective: Objective,
-            seed: int,
-            time_limit: float,
-            options: Mapping[str, str],
-        ) -> Result:
+        def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
             if not problem.budgets:
-                return function(
-                    problem, objective=objective, seed=seed, time_limit=time_limit, options=options
-                )
+                return function(problem, **asked)
             from weir_placement.budgets import plan_within
 
-            return plan_within(
-                function, problem, objective=objective, seed=seed, time_limit=time_limit, options=options
-            )
+            return plan_within(function, problem, asked)
 
         return plan
 

@@ -92,7 +92,8 @@ class Record:
         """Fields of the status replaced; None or an empty map removes one: of a map whose last key goes,
         server-side apply makes a null, which the schema refuses."""
         merged = {**self.status, **changes}
-        return dataclasses.replace(self, status={k: v for k, v in merged.items() if v is not None and v != {}})
+        said = {key: value for key, value in merged.items() if value is not None and value != {}}
+        return dataclasses.replace(self, status=said)
 
     def decided(self, now: float, text: str) -> Record:
         """One more line in the last ten decisions; the same decision again is not a new line."""
