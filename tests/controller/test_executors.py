@@ -47,6 +47,7 @@ def test_the_budget_is_told_of_them() -> None:
     one = town.queries["default/q"]
     town.queries["default/q"] = replace(one, ends=replace(one.ends, knobs=Knobs(executors=2)))
     settle(loop(town, cluster))
+    assert {entry["executors"] for entry in cluster.placements["default/q"].status["running"]} == {"0/2"}
     started = {a.spec.executors for a in actions if isinstance(a, Start)}
     kept = {a.executors for a in actions if isinstance(a, Protect)}
     assert (started, kept) == ({2}, {2})

@@ -146,3 +146,6 @@ def test_an_executor_without_room_is_a_fragment_without_room() -> None:
     assert process.no_room
     assert "delays-f1-e4-exec-1" in process.message
     assert not read_process(driver, None, None).no_room
+    assert process.executors == 0
+    executor["status"] = {"phase": "Running"}
+    assert read_process(driver, None, None, workers["d1"]).executors == 1

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.api import Api, ApiError, Ending
 from weir_operator.kube.settings import Settings
-from weir_operator.kube.sweeper import PENDING_SECONDS, Sweeper
+from weir_operator.kube.sweeper import AGAIN_SECONDS, PENDING_SECONDS, Sweeper
 
 NOBODY: frozenset[str] = frozenset()
 F1, F2 = frozenset({"f1"}), frozenset({"f1", "f2"})
@@ -23,15 +23,17 @@ class Claims:
         self.namespaces = namespaces
         self.made: list[dict[str, Any]] = []
         self.deleted: list[str] = []
-        self.refuses = False
+        self.refuses: ApiError | None = None
+        self.asked = 0
 
     def list(self, kind: str, namespace: str, fields: str) -> Iterator[dict[str, Any]]:
         assert (kind, fields) == ("PersistentVolumeClaim", "metadata.name=weir-exchange")
         yield from ({"metadata": {"namespace": name}} for name in self.namespaces)
 
     def create(self, manifest: dict[str, Any]) -> bool:
+        self.asked += 1
         if self.refuses:
-            raise ApiError(403, "the namespace is being terminated")
+            raise self.refuses
         self.made.append(manifest)
         return True
 
@@ -101,11 +103,24 @@ def test_a_namespace_that_ends_needs_no_sweep() -> None:
     api = Claims()
     found = sweeper(api)
     found.observe({"a": F1}, NOBODY, [])
-    api.refuses = True
+    api.refuses = Ending(403, "the namespace is being terminated")
     found.observe({}, NOBODY, [])
-    api.refuses = False
+    api.refuses = None
     found.observe({}, NOBODY, [])
     assert api.made == []
+
+
+def test_a_sweep_that_a_quota_refuses_is_asked_for_again_after_a_while() -> None:
+    api, now = Claims(), [NOW]
+    found = Sweeper(cast(Api, api), Settings(), lambda: now[0])
+    found.observe({"a": F1}, NOBODY, [])
+    api.refuses = ApiError(403, "exceeded quota")
+    for _ in range(3):
+        found.observe({}, NOBODY, [])
+    assert (api.asked, found.busy) == (1, NOBODY)
+    api.refuses, now[0] = None, NOW + AGAIN_SECONDS
+    found.observe({}, NOBODY, [])
+    assert api.kept() == {"a": []}
 
 
 def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> None:

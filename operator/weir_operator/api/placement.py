@@ -77,6 +77,9 @@ class RunningFragment(Lenient):
         "", description="starting, standby, running, stopped, failed, lost."
     )
     message: Text = Field("", description="The last error.")
+    executors: Annotated[str, Field(max_length=32)] | None = Field(
+        None, description="Executors that work for it of those it has, as 1/2; absent without any."
+    )
 
 
 class Proposed(Lenient):

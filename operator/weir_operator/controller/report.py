@@ -29,7 +29,7 @@ def fragments(work: Work, query: str) -> list[Mapping[str, Any]]:
 
 def with_running(work: Work, record: Record) -> Record:
     """What really runs, in the Placement's status."""
-    running = []
+    running: list[dict[str, Any]] = []
     for spec in specs_of(work, record.query):
         owner = work.steps[spec.name].owner
         running.append(
@@ -41,6 +41,8 @@ def with_running(work: Work, record: Record) -> Record:
                 "message": owner.message[:1000] if owner else "",
             }
         )
+        if spec.executors:
+            running[-1]["executors"] = f"{owner.executors if owner else 0}/{spec.executors}"
     names = [spec.name for spec in (*specs_of(work, record.query), *record.leaving)]
     alive = set(work.processes) | set(work.snapshot.leases)
     owned = sorted(set(names) | {f for f in record.status.get("owned") or [] if f in alive})

@@ -34,6 +34,7 @@ class Process:
     restarts: int = 0
     message: str = ""  # the last error, or why it is pending
     terminating: bool = False  # told to stop (pod with a deletionTimestamp)
+    executors: int = 0  # that work for it
     no_room: bool = False  # pending because its node has too little left of something
 
 

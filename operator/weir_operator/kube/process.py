@@ -33,7 +33,9 @@ def read_process(
     if state == "stopped" and lease is not None and own and lease.handover is None and not terminating:
         state = "finished"  # nobody told it to end
     no_room = state == "pending" and _no_room(message)
+    ready = 0
     for executor in executors:
+        ready += _works(executor)
         waits, at, why = _state(executor, {}, False)
         if state == "starting" and waits == "pending" and _no_room(why):
             no_room, since, message = True, at, f"executor {executor['metadata']['name']}: {why}"
@@ -50,6 +52,7 @@ def read_process(
         restarts=int(container.get("restartCount", 0)),
         message=message,
         terminating=terminating,
+        executors=ready,
         no_room=no_room and state != "lost",
     )
 
@@ -62,6 +65,11 @@ def executors_by_driver(pods: Iterable[Mapping[str, Any]]) -> dict[str, list[Map
             for owner in pod["metadata"].get("ownerReferences", ()):
                 found.setdefault(owner["uid"], []).append(pod)
     return found
+
+
+def _works(executor: Mapping[str, Any]) -> bool:
+    running = (executor.get("status") or {}).get("phase") == "Running"
+    return running and "deletionTimestamp" not in executor["metadata"]
 
 
 def _no_room(message: str) -> bool:

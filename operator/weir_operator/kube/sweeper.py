@@ -12,7 +12,7 @@ from weir_operator.api.policy import KafkaExchange
 from weir_operator.controller.ports import Unreachable
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
-from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.api import Api, ApiError, Ending
 from weir_operator.kube.driver_pod import (
     DATA_PATH,
     RESTRICTED_CONTAINER,
@@ -29,6 +29,8 @@ SWEEP_POD = "weir-sweep"
 TOPICS = "WEIR_TOPICS"  # environment variable of weir_runtime.sweep
 PREFIX = {"topicPrefix": KafkaExchange.model_fields["topic_prefix"].default}
 PENDING_SECONDS = 60.0  # a sweep that cannot begin must not keep fragments from starting
+
+AGAIN_SECONDS = 60.0  # after a namespace has refused a sweep
 
 
 def build_sweep_pod_spec(
@@ -118,6 +120,7 @@ class Sweeper:
         self._known: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
         self._policies: dict[tuple[str, str], Mapping[str, Any]] = {}  # that ever had flows in Kafka
+        self._again: dict[str, float] = {}  # namespaces that refused something: not before this time
         self.busy: frozenset[str] = frozenset()
 
     def observe(
@@ -142,7 +145,8 @@ class Sweeper:
         for pod in sweeps:
             if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
                 self._attempt(pod["metadata"]["namespace"], lambda pod=pod: self._clear(pod))
-        for namespace in sorted(self._due - ending - running):
+        waiting = {namespace for namespace, at in self._again.items() if self._clock() < at}
+        for namespace in sorted(self._due - ending - running - waiting):
             keep = present.get(namespace, frozenset())
             if self._attempt(namespace, lambda ns=namespace, keep=keep: self._sweep(ns, keep)):
                 running.add(namespace)
@@ -156,6 +160,8 @@ class Sweeper:
             raise
         except ApiError as error:
             log.warning("files of queries that are gone stay in %s: %s", namespace, error)
+            if error.status == 403:  # a quota, a limit range
+                self._again[namespace] = self._clock() + AGAIN_SECONDS
             return False
         return True
 
@@ -173,7 +179,7 @@ class Sweeper:
             template = template_of(None, self._settings)
             self._api.create(build_sweep_pod_spec(namespace, keep, template, self._brokers(namespace)))
         except ApiError as error:
-            if error.status not in (403, 404):  # the namespace is ending, or gone: its volume is not ours
+            if not isinstance(error, Ending) and error.status != 404:
                 raise
         self._due.discard(namespace)
 
