@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from weir_placement.compact import fewest_fragments
 from weir_placement.cost.allowed import impossible
-from weir_placement.cost.budget import asked, counted, fits, shortage, shown
+from weir_placement.cost.budget import counted, fits, shortage, shown
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.fitting import Fitting
@@ -68,20 +68,24 @@ def plan_within(function: StrategyFunction, problem: Problem, how: Asked) -> Res
 
 def admit(problem: Problem, hopeless: Collection[str] = ()) -> tuple[frozenset[str], dict[str, str]]:
     """Names of the queries that fit, by falling priority, and why the others do not."""
-    fragments: dict[str, int] = {}
+    left = {budget.name: budget for budget in problem.budgets}
+    of: dict[str, list[str]] = {}
+    for budget in problem.budgets:
+        for name in budget.each:
+            of.setdefault(name, []).append(budget.name)
     admitted, refused = set(), {}
     for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
         if query.name in hopeless:
             continue
-        left = [
-            replace(b, left=b.left - asked(b, fragments)) for b in problem.budgets if query.name in b.each
-        ]
-        if left and not impossible(problem, query):
+        bounds = of.get(query.name, ())
+        if bounds and not impossible(problem, query):
             fewest = len(fragment_ends(fewest_fragments(problem, query)))
-            if reasons := too_many(left, query.name, fewest):
+            if reasons := too_many((left[b] for b in bounds), query.name, fewest):
                 refused[query.name] = reasons
                 continue
-            fragments[query.name] = fewest
+            for b in bounds:
+                rest = left[b].left - fewest * left[b].each[query.name]
+                left[b] = replace(left[b], left=rest)
         admitted.add(query.name)
     return frozenset(admitted), refused
 

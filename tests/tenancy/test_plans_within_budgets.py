@@ -86,6 +86,21 @@ def test_as_many_are_admitted_as_by_enumeration(seed: int, objective: str) -> No
         assert result.value == pytest.approx(evaluation.network_usage)
 
 
+def test_nine_of_ten_plans_within_budgets_have_the_most_headroom_there_is() -> None:
+    reached = []
+    for seed in range(100, 160):
+        p = two_queries(seed)
+        free, found = plan(replace(p, budgets=())), plan(p)
+        names = {q.query.name for q in found.plan.queries}
+        if not names or not exceeded(p, free.plan):
+            continue
+        part = replace(p, queries=tuple(q for q in p.queries if q.name in names))
+        best = max(evaluate(p, one).rank for one in placements(part))
+        reached.append(equal(evaluate(p, found.plan).rank, best))
+    assert len(reached) > 20
+    assert sum(reached) >= 0.9 * len(reached)
+
+
 def chain(*nodes: tuple[str, ...]) -> Problem:
     """Filters one after the other, each on its own nodes."""
     operators: list[Operator] = []

@@ -25,10 +25,12 @@ class Room:
 
     def __init__(self, groups: Iterable[Group]) -> None:
         self._budgets: dict[str, Budget] = {}
+        self._of: dict[str, dict[str, float]] = {}  # query -> budget -> what one of its fragments asks for
         for group in groups:
             for budget in group.problem.budgets:
-                known = self._budgets.get(budget.name, budget)
-                self._budgets[budget.name] = replace(known, each={**known.each, **budget.each})
+                self._budgets.setdefault(budget.name, budget)
+                for query, each in budget.each.items():
+                    self._of.setdefault(query, {})[budget.name] = each
         self.held: dict[str, str] = {}  # queries with a plan in force that must not start, and why
 
     def __bool__(self) -> bool:
@@ -36,26 +38,26 @@ class Room:
 
     def take(self, query: str, fragments: int = 1) -> None:
         """So many fragments of a query are there, or will be."""
-        for name, budget in self._budgets.items():
-            if query in budget.each:
-                left = budget.left - fragments * budget.each[query]
-                self._budgets[name] = replace(budget, left=left)
+        for name, each in self._of.get(query, {}).items():
+            budget = self._budgets[name]
+            self._budgets[name] = replace(budget, left=budget.left - fragments * each)
 
     def fits(self, query: str, fragments: int = 1) -> bool:
         """Whether so many more would be admitted."""
-        return all(fits(b, fragments * b.each.get(query, 0.0)) for b in self._budgets.values())
+        asked = self._of.get(query, {})
+        return all(fits(self._budgets[name], fragments * each) for name, each in asked.items())
 
     def refusal(self, query: str, fragments: int) -> str:
         """Why so many more would not be; empty when they would."""
-        return too_many(self._budgets.values(), query, fragments)
+        return too_many(self.left_for([query]), query, fragments)
 
     def left_for(self, queries: Collection[str]) -> tuple[Budget, ...]:
         """The budgets as they are left, for these queries."""
-        found = (
-            replace(b, each={q: each for q, each in b.each.items() if q in queries})
-            for b in self._budgets.values()
-        )
-        return tuple(budget for budget in found if budget.each)
+        found: dict[str, dict[str, float]] = {}
+        for query in queries:
+            for name, each in self._of.get(query, {}).items():
+                found.setdefault(name, {})[query] = each
+        return tuple(replace(self._budgets[name], each=each) for name, each in found.items())
 
 
 def stand(work: Work) -> Room:

@@ -27,7 +27,7 @@ from weir_operator.manifests.queries import (
     model_query,
 )
 from weir_operator.manifests.streams import model_stream
-from weir_operator.manifests.tenancy import Held, tenancy_findings, with_budgets
+from weir_operator.manifests.tenancy import Held, Tenancy
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,11 @@ def build(
             Finding(None, "", "there is no Node", "add nodes, as `kubectl get nodes -o yaml` prints")
         )
     by_policy: dict[str, list[StreamQuery]] = {}
+    tenancy = Tenancy(objects)
     for item in objects.queries.values():
         policy = objects.policy(item.spec.policy)
         findings += check_references(item, objects, policy)
-        findings += tenancy_findings(item, objects, policy)
+        findings += tenancy.findings(item, policy)
         if policy is not None:
             by_policy.setdefault(item.spec.policy, []).append(item)
     for policy in objects.policies.values():
@@ -88,8 +89,7 @@ def build(
     if objects.quotas or any(made.policy.spec.limits for made in rounds):
         planned = frozenset(query.name for made in rounds for query in made.problem.queries)
         rounds = [
-            replace(r, problem=with_budgets(r.problem, r.policy, objects, planned, held or {}))
-            for r in rounds
+            replace(r, problem=tenancy.with_budgets(r.problem, r.policy, planned, held or {})) for r in rounds
         ]
     if not rounds:  # nothing is planned, but streams and the network are checked all the same
         findings += _round(objects, "default", [], used or {}, read or {}, wrong)[1]

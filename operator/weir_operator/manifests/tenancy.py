@@ -6,6 +6,7 @@ What a fragment asks for does not depend on its node, so a quota bounds how many
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -14,75 +15,81 @@ from weir_placement.model.problem import Budget, Problem, Unit
 
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
-from weir_operator.api.tenancy import ResourceQuota, ScopeRequirement
+from weir_operator.api.tenancy import LimitRange, ResourceQuota, ScopeRequirement
 from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.limits import limit_findings, with_defaults
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.requests import Amounts, PodAmounts, pod_amounts
 
-T = TypeVar("T")
+T = TypeVar("T", ResourceQuota, LimitRange)
 Held = Mapping[str, Amounts]
 """By query: what a ResourceQuota counts of its pods that are there."""
 
 
-def tenancy_findings(
-    item: StreamQuery, objects: Objects, policy: PlacementPolicy | None
-) -> Iterator[Finding]:
-    """What keeps every pod of a query out of its namespace, whatever the plan."""
-    key = Key("StreamQuery", item.metadata.namespace, item.metadata.name)
-    ranges = _of_namespace(objects.limit_ranges, item)
-    yield from limit_findings(key, _pod(item), ranges)
-    for quota in _of_namespace(objects.quotas, item):
-        if policy is None or not _about(quota, policy):
-            continue
-        for resource in ("cpu", "memory"):
-            limited = resource in with_defaults(_pod(item), ranges).limits
-            if f"limits.{resource}" in quota.spec.hard and not limited:
-                wrong = f"{_name(quota)} asks for a limit of {resource}, and pods of fragments have none"
-                right = "give the namespace a LimitRange with a default limit"
-                yield Finding(key, "metadata.namespace", wrong, right, "NotAllowed")
+class Tenancy:
+    """The quotas and limit ranges of all namespaces."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.queries = objects.queries
+        self._quotas = _by_namespace(objects.quotas)
+        self._ranges = _by_namespace(objects.limit_ranges)
+
+    def findings(self, item: StreamQuery, policy: PlacementPolicy | None) -> Iterator[Finding]:
+        """What keeps every pod of a query out of its namespace, whatever the plan."""
+        namespace = item.metadata.namespace
+        key, ranges = Key("StreamQuery", namespace, item.metadata.name), self._ranges[namespace]
+        yield from limit_findings(key, _pod(item), ranges)
+        for quota in self._quotas[namespace]:
+            if policy is None or not _about(quota, policy):
+                continue
+            for resource in ("cpu", "memory"):
+                limited = resource in with_defaults(_pod(item), ranges).limits
+                if f"limits.{resource}" in quota.spec.hard and not limited:
+                    wrong = f"{_name(quota)} asks for a limit of {resource}, and pods of fragments have none"
+                    right = "give the namespace a LimitRange with a default limit"
+                    yield Finding(key, "metadata.namespace", wrong, right, "NotAllowed")
+
+    def with_budgets(
+        self, problem: Problem, policy: PlacementPolicy, planned: frozenset[str], held: Held
+    ) -> Problem:
+        """The problem of a policy's queries with the budgets that they are in.
+
+        Args:
+            planned: queries of all policies; what their pods hold of a quota is theirs to have.
+        """
+        asked: dict[str, dict[str, Amounts]] = defaultdict(dict)  # namespace -> query -> of one fragment
+        own: dict[str, list[Amounts]] = defaultdict(list)
+        for query in problem.queries:
+            asked[_namespace(query.name)][query.name] = self._counted(self.queries[query.name])
+        for name, amounts in held.items():
+            if name in planned:
+                own[_namespace(name)].append(amounts)
+        found = [b for ns, mine in asked.items() for b in self._of_quotas(policy, ns, mine, own[ns])]
+        found += _of_policy(policy, asked)
+        return replace(problem, budgets=tuple(budget for budget in found if budget.each))
+
+    def _of_quotas(
+        self, policy: PlacementPolicy, namespace: str, asked: Mapping[str, Amounts], own: list[Amounts]
+    ) -> Iterator[Budget]:
+        for quota in self._quotas[namespace]:
+            for resource, hard in quota.spec.hard.items() if _about(quota, policy) else ():
+                each = {name: amounts[resource] for name, amounts in asked.items() if amounts.get(resource)}
+                back = sum(amounts.get(resource, 0.0) for amounts in own)
+                left = hard - quota.status.used.get(resource, 0.0) + back
+                yield Budget(f"{resource} of {_name(quota)}", min(left, hard), hard, each, _unit(resource))
+
+    def _counted(self, item: StreamQuery) -> Amounts:
+        """What one fragment of a query asks for, by the names of a quota's resources."""
+        pod = with_defaults(_pod(item), self._ranges[item.metadata.namespace])
+        pods = 1 + item.spec.resources.executors
+        return {resource: pods * amount for resource, amount in pod.counted().items()}
 
 
-def with_budgets(
-    problem: Problem, policy: PlacementPolicy, objects: Objects, planned: frozenset[str], held: Held
-) -> Problem:
-    """The problem of a policy's queries with the budgets that they are in.
-
-    Args:
-        planned: queries of all policies; what their pods hold of a quota is theirs to have.
-    """
-    asked = {q.name: _counted(objects.queries[q.name], objects) for q in problem.queries}
-    found = [
-        *_of_quotas(policy, objects, asked, {n: h for n, h in held.items() if n in planned}),
-        *_of_policy(policy, asked),
-    ]
-    return replace(problem, budgets=tuple(budget for budget in found if budget.each))
-
-
-def _of_quotas(
-    policy: PlacementPolicy, objects: Objects, asked: Mapping[str, Amounts], held: Held
-) -> Iterator[Budget]:
-    for quota in objects.quotas.values():
-        if not _about(quota, policy):
-            continue
-        inside = f"{quota.metadata.namespace}/"
-        for resource, hard in quota.spec.hard.items():
-            each = {
-                name: amounts[resource]
-                for name, amounts in asked.items()
-                if name.startswith(inside) and amounts.get(resource)
-            }
-            own = sum(h.get(resource, 0.0) for name, h in held.items() if name.startswith(inside))
-            left = hard - quota.status.used.get(resource, 0.0) + own
-            yield Budget(f"{resource} of {_name(quota)}", min(left, hard), hard, each, _unit(resource))
-
-
-def _of_policy(policy: PlacementPolicy, asked: Mapping[str, Amounts]) -> Iterator[Budget]:
+def _of_policy(policy: PlacementPolicy, asked: Mapping[str, Mapping[str, Amounts]]) -> Iterator[Budget]:
     for limit in policy.spec.limits:
         for resource, most in (("cpu", limit.cpu), ("memory", limit.memory)):
             if most is not None:
-                inside = f"{limit.namespace}/"
-                each = {name: a[resource] for name, a in asked.items() if name.startswith(inside)}
+                each = {query: a[resource] for query, a in asked.get(limit.namespace, {}).items()}
                 name = f"{resource} that PlacementPolicy {policy.metadata.name} allows {limit.namespace}"
                 yield Budget(name, most, most, each, _unit(resource))
 
@@ -92,20 +99,20 @@ def _unit(resource: str) -> Unit:
     return "cores" if kind == "cpu" else "bytes" if kind in ("memory", "ephemeral-storage") else ""
 
 
-def _counted(item: StreamQuery, objects: Objects) -> Amounts:
-    """What one fragment of a query asks for, by the names of a quota's resources."""
-    pod = with_defaults(_pod(item), _of_namespace(objects.limit_ranges, item))
-    pods = 1 + item.spec.resources.executors
-    return {resource: pods * amount for resource, amount in pod.counted().items()}
-
-
 def _pod(item: StreamQuery) -> PodAmounts:
     resources = item.spec.resources
     return pod_amounts(resources.cpu, resources.memory, resources.executors)
 
 
-def _of_namespace(found: Mapping[str, T], item: StreamQuery) -> list[T]:
-    return [o for name, o in found.items() if name.startswith(f"{item.metadata.namespace}/")]
+def _by_namespace(found: Mapping[str, T]) -> dict[str, list[T]]:
+    result: dict[str, list[T]] = defaultdict(list)
+    for item in found.values():
+        result[item.metadata.namespace].append(item)
+    return result
+
+
+def _namespace(name: str) -> str:
+    return name.split("/", 1)[0]
 
 
 def _name(quota: ResourceQuota) -> str:
