@@ -14,7 +14,7 @@ from time import perf_counter
 
 from weir_placement.compact import fewest_fragments
 from weir_placement.cost.allowed import allowed_nodes
-from weir_placement.cost.budget import exceeded, shortages
+from weir_placement.cost.budget import asked, exceeded, fits, fragments_of, shortages
 from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.cost.flows import fragment_ends, readers
 from weir_placement.fragments import groups_of
@@ -91,13 +91,15 @@ class Fitting:
 
     def _compact(self, problem: Problem, plan: Plan) -> Plan:
         """The least important queries with the fewest fragments that they can have, until it fits."""
+        placed = {q.query.name: q for q in plan.queries}
+        written = {query.name: query for query in problem.queries}
+        fragments = fragments_of(plan)
         for query in reversed(_by_importance(plan)):
-            if not exceeded(problem, plan):
+            if all(fits(b, asked(b, fragments)) for b in problem.budgets):
                 break
-            written = next(q for q in problem.queries if q.name == query.name)
-            found = fewest_fragments(problem, written)
-            plan = Plan(tuple(found if q.query.name == query.name else q for q in plan.queries))
-        return plan
+            placed[query.name] = fewest_fragments(problem, written[query.name])
+            fragments[query.name] = len(fragment_ends(placed[query.name]))
+        return Plan(tuple(placed.values()))
 
     def _better(self, problem: Problem, plan: Plan) -> Plan:
         """Fragments and operators moved while that makes the plan better."""
@@ -122,6 +124,8 @@ class Fitting:
             rank = self._rank(problem, changed)
             if rank[0] > -HUGE and (best is None or rank > best[0]):
                 best = rank, changed
+            if perf_counter() > self.deadline:
+                break
         return best[1] if best else None
 
     def _wrong(self, found: Evaluation) -> tuple[str, ...]:
