@@ -22,22 +22,12 @@ from weir_placement.fragments import Knobs
 from tests.e2e import flights
 from tests.e2e.conftest import claim_of
 from tests.e2e.kubectl import ENVIRONMENT, Manifest, apply, condition, get, kubectl, wait_until
+from tests.e2e.test_bad_manifests import STREAM
 
-STREAM: Manifest = {
-    "apiVersion": "weir.dev/v1alpha1",
-    "kind": "Stream",
-    "metadata": {"name": "a"},
-    "spec": {
-        "schema": "x BIGINT, y DOUBLE, ts TIMESTAMP",
-        "eventTime": {"column": "ts", "watermark": "1s"},
-        "source": {"rate": {"rowsPerSecond": 10}},
-        "rate": 10,
-    },
-}
 NODE: Manifest = {
     "apiVersion": "v1",
     "kind": "Node",
-    "metadata": {"name": "nowhere"},
+    "metadata": {"name": "nowhere", "labels": {"topology.kubernetes.io/zone": "newyork"}},
     "status": {"allocatable": {"cpu": "8"}},
 }
 SQL = "SELECT a.x FROM a WHERE a.x > 1"

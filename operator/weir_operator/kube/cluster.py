@@ -74,10 +74,12 @@ class KubernetesCluster:
         """Raises ApiError when the API server does not answer: the loop then changes nothing."""
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
-        objects += [o for kind in TENANCY for o in self._list(kind)]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
         home = homes(objects)
         pods = at_home(self._list("Pod", selector=names.WORKERS), home)
+        objects += [
+            o for kind in TENANCY for o in self._list(kind)
+        ]  # later than pods: rather too little is left
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
         leases = at_home(self._list("Lease", selector=names.OF_FRAGMENTS), home)
