@@ -27,7 +27,7 @@ TOO_MUCH = 0.15
 """[s/s] A lag that grows so fast in a probe says that the contender gets no more through."""
 DRAINED = 8.0
 """[s] A lag below this is as good as none: batches take their time."""
-EARLY = 60.0
+EARLY = 45.0
 """[s] after which a lag that clearly grows needs no more proof."""
 MOST = 1e6
 
