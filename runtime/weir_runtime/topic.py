@@ -40,6 +40,9 @@ KNOWN = 10.0
 LOOK = 0.05
 """[s] between two questions for it."""
 
+STALLED = 60.0
+"""[s] A topic has few rows at a time (`TopicWriter.delete_consumed`): a move takes seconds."""
+
 QUICK = {"request_timeout_ms": 5_000}
 
 _clients = threading.local()
@@ -78,6 +81,7 @@ class Topic:
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         self.name = name
         self.options = dict(options)
+        self._moving_since: float | None = None  # [s, monotonic] as `lead_in` saw it
 
     def partition(self, number: int) -> TopicPartition:
         """As Kafka's clients call it."""
@@ -124,14 +128,20 @@ class Topic:
 
     def lead_in(self, zone: str) -> bool:
         """Whether it is led in `zone` now, if it can be: else its replicas begin to move there. Called again
-        until true."""
+        until true. A move that does not end is taken back: asked for again, its new replicas begin anew."""
         admin = admin_of(self.options, quick=True)
         described, racks = self._described(), _racks(admin)
         there = [list(p["replica_nodes"]) for p in described]
         if zone not in racks.values() or all(racks.get(p["leader_id"]) == zone for p in described):
             return True
         if admin.list_partition_reassignments({self.name: list(PARTITIONS)}):
+            if self._moving_since is None:
+                self._moving_since = time.monotonic()
+            if time.monotonic() - self._moving_since > STALLED:
+                admin.alter_partition_reassignments({self.partition(n): None for n in PARTITIONS})
+                self._moving_since = None
             return False
+        self._moving_since = None
         wanted = replicas_in(zone, racks, max(map(len, there)), self.name)
         if there == [wanted] * len(there):
             admin.elect_leaders(0, {self.name: list(PARTITIONS)}, raise_errors=False)
