@@ -99,7 +99,7 @@ def test_a_driver_and_its_executors_reach_each_other(render: Render) -> None:
 @pytest.mark.parametrize(
     "setting",
     ["replicas=0", "replica=2", "image.runtime.digest=latest", "image.operator.pullPolicy=Sometimes",
-     "prometheus.url=prometheus:9090", "metrics.podMonitor.interval=soon", "crds.keep=7"],
+     "prometheus.url=prometheus:9090", "prometheusRule.runbookUrl=", "metrics.podMonitor.interval=soon", "crds.keep=7"],
 )  # fmt: skip
 def test_a_wrong_value_is_refused(setting: str) -> None:
     done = run("helm", "template", "weir", str(CHART), "--kube-version", "1.34.0", f"--set={setting}")
@@ -120,6 +120,14 @@ def test_rules_fire_when_they_should_and_each_has_a_runbook(render: Render, tmp_
     for name, alert in alerts.items():
         page = REPOSITORY / alert["annotations"]["runbook"]
         assert page.read_text().startswith(f"# {name}\n")
+
+
+def test_the_pages_of_the_alerts_may_be_elsewhere(render: Render) -> None:
+    base = "https://pages.example.org/weir/runbooks"
+    objects = render("prometheusRule.enabled=true", f"prometheusRule.runbookUrl={base}/")
+    (rule,) = [o for o in objects if o["kind"] == "PrometheusRule"]
+    for alert in rule["spec"]["groups"][0]["rules"]:
+        assert alert["annotations"]["runbook_url"] == f"{base}/{alert['alert']}.md"
 
 
 def test_the_dashboard_asks_only_for_metrics_that_exist() -> None:
