@@ -37,6 +37,10 @@ def assert_nothing_is_left(namespace: str) -> None:
     )
     assert get(kinds + ",poddisruptionbudgets", *labelled) == []
     assert get("leases", "-n", namespace) == []
-    assert get("clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/instance=weir") == []
+    of_the_cluster = (
+        "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,"
+        "validatingwebhookconfigurations"
+    )
+    assert get(of_the_cluster, "-l", "app.kubernetes.io/instance=weir") == []
     assert get("namespace", OPERATOR_NAMESPACE) == []
     assert not [k for k in get("customresourcedefinitions") if k["spec"]["group"] == "weir.dev"]
