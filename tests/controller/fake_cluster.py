@@ -43,6 +43,7 @@ class FakeCluster:
     dead_nodes: frozenset[str] = frozenset()
     slow_nodes: frozenset[str] = frozenset()  # a standby there goes on warming up
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
+    drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
     protected: set[str] = field(default_factory=set)
     crash_at: int | None = None
     writes: int = 0
@@ -56,8 +57,13 @@ class FakeCluster:
             {"kind": "Query", "metadata": {"name": n.split("/")[1]}, "status": s}
             for n, s in self.statuses.items()
         )
+        processes = tuple(self.processes.values())
         return Observed(
-            objects, tuple(self.processes.values()), dict(self.leases), protected=frozenset(self.protected)
+            objects,
+            processes,
+            dict(self.leases),
+            protected=frozenset(self.protected),
+            budget_since={p.fragment: self.drained[p.node] for p in processes if p.node in self.drained},
         )
 
     def _placement(self, query: str, written: WritePlacement) -> dict[str, Any]:

@@ -144,6 +144,27 @@ def test_a_cordoned_node_is_left_by_a_warm_move() -> None:
     assert moved == {fragment} | {other for other, where in others if where == node}
 
 
+def test_a_drain_is_held_up_for_its_time_and_then_no_more() -> None:
+    """The move cannot end: no standby becomes ready. The budget goes, once."""
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    (fragment, node), *_ = ((p.fragment, p.node) for p in cluster.processes.values())
+    assert fragment in cluster.protected
+    town.leaving = frozenset({node})
+    cluster.drained = {node: cluster.time}
+    cluster.slow_nodes = frozenset({"n1", "n2", "n3"} - {node})
+    settle(it)
+    assert fragment in cluster.protected
+    cluster.time += town.policy.drain_timeout
+    settle(it)
+    assert fragment not in cluster.protected
+    cluster.slow_nodes = frozenset()
+    settle(it)
+    assert node not in cluster.running().values()
+    assert fragment in cluster.protected, "where it is now nobody drains it"
+
+
 def test_on_cordon_stay_keeps_it_there() -> None:
     cluster, town = FakeCluster(), one_query()
     town.policy = PlacementPolicySpec.model_validate({"onCordon": "Stay"})

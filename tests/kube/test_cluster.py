@@ -102,6 +102,27 @@ def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> No
     assert seen.foreign == {}
 
 
+def test_the_time_of_a_drain_is_told_with_a_budget_and_without_it_alike() -> None:
+    """Without it a budget whose time is over would be made again, and again."""
+    memory, now = Memory(), [1000.0]
+    found = KubernetesCluster(placed(memory)._api, Settings(), lambda: now[0])
+    pod = memory.objects["Pod", "a", "f1-e1"]
+    pod["spec"]["nodeName"] = "n1"
+    pod["spec"]["tolerations"] = [{"key": "pool", "operator": "Exists"}]
+    taints = [{"key": "pool", "effect": "NoSchedule"}]
+    memory.put({"kind": "Node", "metadata": {"name": "n1"}, "spec": {"taints": taints}})
+    assert found.observe().budget_since == {}, "a pool of its own is not drained"
+    now[0] = 2000.0
+    taints.append({"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"})
+    assert found.observe().budget_since == {"f1": 2000.0}
+    for protected in (True, False):
+        found.apply(Protect("f1", "a/q", protected))
+        now[0] += 700.0
+        assert found.observe().budget_since == {"f1": 2000.0}
+    taints.pop()
+    assert found.observe().budget_since == {}
+
+
 def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:
     memory = Memory()
     found = placed(memory)

@@ -8,7 +8,7 @@ import pytest
 from weir_operator.controller.snapshot import Lease, Requests
 from weir_operator.kube import names
 from weir_operator.kube.lease import read_lease
-from weir_operator.kube.nodes import drained_since, lost_since
+from weir_operator.kube.nodes import UNREACHABLE, drained_since, lost_since
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import requests_of, sum_by_node
 from weir_placement.model.fragment import Change
@@ -126,12 +126,27 @@ def test_a_node_that_is_not_ready_or_unknown_is_lost() -> None:
     assert lost_since(node("Unknown")) == lost_since(node("False")) == SECONDS
 
 
-def test_since_when_a_node_wants_to_be_empty() -> None:
+def test_since_when_a_node_wants_to_be_without_a_pod() -> None:
     cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": AT}
-    assert drained_since(node("True"), 7.0) is None
-    assert drained_since(node("True", [cordon], unschedulable=True), 7.0) == SECONDS
-    assert drained_since(node("True", [{"key": "mine", "effect": "NoSchedule"}]), 7.0) == 7.0
-    assert drained_since(node("True", [{"key": "mine", "effect": "PreferNoSchedule"}]), 7.0) is None
+    mine = {"key": "mine", "effect": "NoSchedule"}
+    assert drained_since(node("True"), [], 7.0) is None
+    assert drained_since(node("True", [cordon], unschedulable=True), [], 7.0) == SECONDS
+    assert drained_since(node("True", [mine]), [], 7.0) == 7.0
+    assert drained_since(node("True", [{"key": "mine", "effect": "PreferNoSchedule"}]), [], 7.0) is None
+    assert drained_since(node("True", [{**mine, "key": UNREACHABLE[0]}]), [], 7.0) is None
+
+
+def test_a_taint_that_a_pod_tolerates_drains_it_not_and_lets_no_cordon_seem_old() -> None:
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    own = {"key": "pool", "value": "weir", "effect": "NoSchedule", "timeAdded": AT}
+    for tolerated in (
+        [{"operator": "Exists"}],
+        [{"key": "pool", "value": "weir"}],
+        [{"key": "pool", "operator": "Exists", "effect": "NoSchedule"}],
+    ):
+        assert drained_since(node("True", [own]), tolerated, 7.0) is None
+        assert drained_since(node("True", [own, cordon], unschedulable=True), tolerated, 7.0) == 7.0
+    assert drained_since(node("True", [own]), [{"key": "pool", "value": "others"}], 7.0) == SECONDS
 
 
 def container(cpu: str, memory: str = "0", **more: str) -> dict[str, Any]:

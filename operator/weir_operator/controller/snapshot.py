@@ -107,6 +107,7 @@ class Snapshot:
     previous_metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # some 10-30 s older
     foreign: Mapping[str, Requests] = field(default_factory=dict)  # by node
     protected: frozenset[str] = frozenset()  # fragments that have a disruption budget
-    budget_since: Mapping[str, float] = field(default_factory=dict)  # when a blocked eviction was first seen
+    budget_since: Mapping[str, float] = field(default_factory=dict)
+    """By fragment: since when its node wants to be without it (a cordon, a taint it does not tolerate)."""
     held: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By query: what its pods use of their namespace's quotas, by the quotas' names of resources."""

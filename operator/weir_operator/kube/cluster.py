@@ -32,7 +32,7 @@ from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
 from weir_operator.kube.lease import read_lease
 from weir_operator.kube.matrices import Matrices
-from weir_operator.kube.nodes import drained_since, lost_since
+from weir_operator.kube.nodes import drained_pods, lost_since
 from weir_operator.kube.ours import at_home, epoch_of, homes
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
@@ -62,7 +62,7 @@ class KubernetesCluster:
         self.matrices = Matrices(api, settings.namespace, clock)
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
-        self._drain_seen: dict[str, float] = {}
+        self._drain_seen: dict[str, float] = {}  # by uid of a driver's pod
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self._namespaces: dict[str, str] = {}  # of each fragment
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
@@ -105,7 +105,7 @@ class KubernetesCluster:
             leases=held,
             foreign=self._other_requests(),
             protected=protected,
-            budget_since=self._drains(nodes, processes, protected),
+            budget_since=self._drains(nodes, drivers, processes),
             held=held_by_query(pods, self.queries(), self._clock()),
         )
 
@@ -155,17 +155,17 @@ class KubernetesCluster:
         return self._foreign
 
     def _drains(
-        self, nodes: list[dict[str, Any]], processes: tuple[Process, ...], protected: frozenset[str]
+        self, nodes: list[dict[str, Any]], drivers: list[dict[str, Any]], processes: tuple[Process, ...]
     ) -> dict[str, float]:
-        """Since when each protected fragment's node wants to be empty."""
-        now = self._clock()
-        since = {
-            node["metadata"]["name"]: at
-            for node in nodes
-            if (at := drained_since(node, self._drain_seen.get(node["metadata"]["name"], now))) is not None
-        }
-        self._drain_seen = since
-        return {p.fragment: since[p.node] for p in processes if p.fragment in protected and p.node in since}
+        """Of each fragment with a driver that its node wants to be without, whether it has a budget or not:
+        one that has had its time gets no other."""
+        self._drain_seen = drained_pods(nodes, drivers, self._drain_seen, self._clock())
+        since: dict[str, float] = {}
+        for pod, process in zip(drivers, processes, strict=True):
+            at = self._drain_seen.get(pod["metadata"]["uid"])
+            if at is not None:
+                since[process.fragment] = min(at, since.get(process.fragment, at))
+        return since
 
     # apply
 

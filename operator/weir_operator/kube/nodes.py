@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from weir_operator.api.node import Taint
+from weir_operator.api.query import Toleration
 from weir_operator.controller.times import seconds
+from weir_operator.manifests.cluster import tolerates
 
+CORDONED = "node.kubernetes.io/unschedulable"
 UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
@@ -21,17 +25,43 @@ def lost_since(node: Mapping[str, Any]) -> float | None:
     return seconds(node["metadata"].get("creationTimestamp"))
 
 
-def drained_since(node: Mapping[str, Any], first_seen: float) -> float | None:
-    """When the node was cordoned or got a taint that keeps new pods away; None when it takes pods.
+def drained_pods(
+    nodes: Iterable[Mapping[str, Any]],
+    pods: Iterable[Mapping[str, Any]],
+    seen: Mapping[str, float],
+    now: float,
+) -> dict[str, float]:
+    """By uid of a pod: since when its node wants to be without it; `seen` is what was found before."""
+    known, found = {node["metadata"]["name"]: node for node in nodes}, {}
+    for pod in pods:
+        uid, node = pod["metadata"]["uid"], known.get(pod["spec"].get("nodeName", ""), {})
+        at = drained_since(node, pod["spec"].get("tolerations") or (), seen.get(uid, now))
+        if at is not None:
+            found[uid] = at
+    return found
+
+
+def drained_since(
+    node: Mapping[str, Any], tolerations: Iterable[Mapping[str, Any]], first_seen: float
+) -> float | None:
+    """When the node was cordoned or got a taint that these tolerations do not cover; None while it takes such
+    pods.
 
     `first_seen` stands in for a taint without a time: those that a person sets carry none.
     """
     spec = node.get("spec") or {}
+    cordoned = bool(spec.get("unschedulable"))
+    tolerated = [Toleration.model_construct(**toleration) for toleration in tolerations]
     times = [
         seconds(taint.get("timeAdded")) or first_seen
         for taint in spec.get("taints") or ()
-        if taint["effect"] in ("NoSchedule", "NoExecute") and taint["key"] not in UNREACHABLE
+        if (cordoned and taint["key"] == CORDONED) or _keeps_away(taint, tolerated)
     ]
-    if spec.get("unschedulable"):
+    if cordoned:
         times = times or [first_seen]
     return min(times) if times else None
+
+
+def _keeps_away(taint: Mapping[str, Any], tolerated: Iterable[Toleration]) -> bool:
+    firm = taint["effect"] in ("NoSchedule", "NoExecute") and taint["key"] not in UNREACHABLE
+    return firm and not tolerates(tolerated, Taint.model_construct(**taint))
