@@ -233,6 +233,28 @@ def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
     assert cluster.running() == first
 
 
+def test_a_revision_that_was_unpinned_can_be_brought_back_again() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    first = cluster.running()
+
+    def ask(**fields: int) -> None:
+        written = cluster.placements["default/q"]
+        spec = {key: value for key, value in written.spec.items() if key != "pinned"}
+        cluster.placements["default/q"] = replace(written, spec={**spec, **fields})
+        settle(it)
+
+    for _ in range(2):
+        town.leaving = frozenset(first.values())
+        settle(it)
+        town.leaving = frozenset()
+        assert cluster.running() != first
+        ask(pinned=1)
+        assert cluster.running() == first
+        ask()
+
+
 def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
     cluster = FakeCluster()
     it = loop(one_query(), cluster)

@@ -102,7 +102,11 @@ def _selected(selector: str, labels: Mapping[str, str]) -> bool:
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Manifest:
+    """A null takes a field away, as in a merge patch."""
     made = dict(old)
     for key, value in new.items():
-        made[key] = _merged(made.get(key) or {}, value) if isinstance(value, Mapping) else value
+        if value is None:
+            made.pop(key, None)
+        else:
+            made[key] = _merged(made.get(key) or {}, value) if isinstance(value, Mapping) else value
     return made

@@ -55,6 +55,8 @@ class Round:
 
     def _roll_back(self) -> None:
         for name, record in self.records.items():
+            if record.pinned is None and "pinnedRevision" in record.status:  # the same may be asked for again
+                self.records[name] = record.with_status(pinnedRevision=None)
             if record.pinned is None or record.pinned == record.status.get("pinnedRevision"):
                 continue
             entry = next((e for e in record.history if e["revision"] == record.pinned), None)

@@ -1,0 +1,101 @@
+"""Commands that a person gives about a cluster's queries: they write the Placement, and the operator's own
+writes leave what they wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from weir_operator.cli import main
+from weir_operator.controller.decision import WritePlacement
+from weir_operator.kube.cluster import KubernetesCluster
+from weir_operator.kube.settings import Settings
+
+from tests.kube.memory import Manifest, Memory
+
+STATUS: Manifest = {
+    "nodes": "n1",
+    "ready": "1/1",
+    "history": [{"revision": 2, "reason": "moved"}, {"revision": 1, "reason": "first plan"}],
+    "proposed": {"revision": 3, "reason": "waits for: weir approve a/q 3", "diff": "~ f: n1 -> n2"},
+    "decisions": ["2026-01-01T00:00:00Z moved", "2026-01-01T00:00:00Z first plan"],
+}
+SPEC: Manifest = {
+    "revision": 2,
+    "operators": [{"id": "f", "kind": "filter", "inputs": ["s"], "node": "n1"}],
+    "fragments": [],
+}
+
+
+class Cluster:
+    """One query that the operator has placed, and the command line that speaks to its cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ready = {"type": "Ready", "status": "True", "reason": "Running", "message": "1 fragments run"}
+        self.memory = Memory(
+            {
+                "kind": "StreamQuery",
+                "metadata": {"namespace": "a", "name": "q"},
+                "spec": {},
+                "status": {"conditions": [ready], "headroom": 1.25, "binding": "cpu of node n1"},
+            }
+        )
+        self.operator = KubernetesCluster(self.memory.api, Settings())
+        self.operator.observe()
+        self.goes_round()
+
+    def goes_round(self) -> None:
+        """The operator writes what it has to say."""
+        self.operator.write_placement(WritePlacement("a/q", SPEC, STATUS))
+
+    def weir(self, command: str, *arguments: str) -> int:
+        return main([command, *arguments, "--run-folder", str(self.folder / "none")])
+
+    def spec(self) -> Manifest:
+        found: Manifest = self.memory.objects["Placement", "a", "q"]["spec"]
+        return found
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    found = Cluster(tmp_path)
+    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: found.memory.api)
+    monkeypatch.setenv("COLUMNS", "200")
+    return found
+
+
+def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> None:
+    assert cluster.weir("rollback", "a/q", "1") == 0
+    cluster.goes_round()
+    assert cluster.spec() == {**SPEC, "pinned": 1}
+    assert cluster.weir("unpin", "a/q") == 0
+    cluster.goes_round()
+    assert cluster.spec() == SPEC
+
+
+def test_only_what_is_proposed_is_approved(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.weir("approve", "a/q", "2") == 2
+    assert "revision 2 is not proposed; proposed is 3" in capsys.readouterr().err
+    assert cluster.weir("approve", "a/q", "3") == 0
+    assert cluster.spec() == {**SPEC, "approved": 3}
+
+
+def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.weir("rollback", "a/q", "7") == 2
+    assert "there are [2, 1]" in capsys.readouterr().err
+    assert cluster.weir("rollback", "b/q", "1") == 2
+    assert "b/q: no such query" in capsys.readouterr().err
+    assert cluster.spec() == SPEC
+
+
+def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.weir("status") == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "a/q" in line]
+    for told in ("True", "1.25", "1/1", "Running: 1 fragments run; on n1"):
+        assert told in row
+    assert cluster.weir("explain", "a/q") == 0
+    told = capsys.readouterr().out
+    for line in ("a/q, revision 2", "limited by cpu of node n1", "proposed: revision 3", "~ f: n1 -> n2"):
+        assert line in told
+    assert told.index("moved") < told.index("first plan")
