@@ -65,6 +65,40 @@ def test_wording(spec, message):
     assert any(message in text for text in messages(query(**spec))), messages(query(**spec))
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "told"),
+    [
+        ("Stream", {"files": {"uri": "s3://b/in"}}, "spec.source.files.uri: uri must be a path"),
+        ("Stream", {"files": {"uri": "file:/in"}}, "spec.source.files.uri: uri must be a path"),
+        ("Stream", {"files": {"uri": "in", "s3": {}}}, "spec.source.files.s3: s3 does nothing yet"),
+        ("Stream", {"files": {"uri": "in", "claim": "c"}}, "spec.source.files.claim: claim does nothing yet"),
+        ("StreamQuery", {"files": {"uri": "S3A://b/out"}}, "spec.sink.files.uri: uri must be a path"),
+        ("StreamQuery", {"files": {"uri": "out", "claim": "c"}}, "spec.sink.files.claim: claim does nothing"),
+        ("PlacementPolicy", {"files": {"uri": "s3://b"}}, "spec.exchange.files.uri: uri does nothing yet"),
+        ("PlacementPolicy", {"checkpoints": {"uri": "x"}}, "spec.exchange.checkpoints: checkpoints does"),
+        ("InputProfile", {"window": "7d"}, "spec.learn: learn does nothing yet"),
+    ],
+)  # fmt: skip
+def test_what_would_change_nothing_is_refused(kind, spec, told):
+    around = {
+        "Stream": {"schema": "ts TIMESTAMP", "eventTime": {"column": "ts"}, "source": spec},
+        "StreamQuery": {"sql": "SELECT a.x FROM a", "sink": spec},
+        "PlacementPolicy": {"exchange": spec},
+        "InputProfile": {"learn": spec},
+    }
+    raw = {"apiVersion": "weir.dev/v1alpha1", "kind": kind, "metadata": {"name": "o"}, "spec": around[kind]}
+    (found,) = messages(raw)
+    assert found.startswith(told)
+
+
+def test_a_claim_for_flows_and_paths_of_files_may_be_named():
+    policy = {"exchange": {"files": {"claim": "fast"}}}
+    raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "p"}}
+    assert messages({**raw, "spec": policy}) == []
+    for uri in ("out", "out/x-1.d", "/data/out"):
+        assert messages(query(sql="x", sink={"files": {"uri": uri}})) == []
+
+
 def test_an_unknown_kind_is_told_with_the_nearest_one():
     raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "StreamQery", "metadata": {"name": "x"}}
     assert messages(raw) == ['kind: "StreamQery" is not known; did you mean StreamQuery?']

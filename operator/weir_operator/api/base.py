@@ -29,6 +29,7 @@ Identifier = Annotated[str, Field(max_length=128, pattern=IDENTIFIER_PATTERN)]
 Text = Annotated[str, Field(max_length=1024)]
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=64)]
+AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,16 @@ def needed_with(condition: str, fields: tuple[str, ...], value: str) -> Rule:
         cel=f"self.{condition} != '{value}' || ({has})",
         message=f"{' and '.join(fields)} must be given when {condition} is {value}",
         holds=lambda raw: raw.get(condition) != value or all(raw.get(f) is not None for f in fields),
+    )
+
+
+def not_yet(field: str, right: str) -> Rule:
+    """`field` is kept for what is to come and refused till then: accepted, it would change nothing."""
+    return Rule(
+        cel=f"!has(self.{field})",
+        message=f"{field} does nothing yet, so it is refused: {right}",
+        holds=lambda raw: raw.get(field) is None,
+        field=field,
     )
 
 

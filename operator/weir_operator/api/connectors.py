@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import Model, Name, Rule, Text, exactly_one
+from weir_operator.api.base import AnyObject, Model, Name, Rule, exactly_one, not_yet
 from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
+_SCHEME = re.compile("^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class KafkaSecurity(Model):
@@ -56,20 +58,6 @@ class KafkaSource(Kafka):
     )
 
 
-class ObjectStore(Model):
-    """An S3 store."""
-
-    endpoint: Text | None = Field(None, description="Address of the store; the region's own without it.")
-    region: Annotated[str, Field(max_length=64)] | None = Field(None, description="Region.")
-    secret_ref: Name | None = Field(
-        None, description="Secret with accessKey and secretKey; without it the pod's service account."
-    )
-
-
-def _stays_inside(raw: Any) -> bool:
-    return ".." not in str(raw.get("uri", "")).split("/")
-
-
 class Files(Model):
     """A folder of files."""
 
@@ -77,16 +65,26 @@ class Files(Model):
         Rule(
             cel="!self.uri.split('/').exists(part, part == '..')",
             message="uri must stay under the namespace's root: no '..' in it",
-            holds=_stays_inside,
+            holds=lambda raw: ".." not in str(raw.get("uri", "")).split("/"),
             field="uri",
         ),
+        Rule(
+            cel=f"!self.uri.matches('{_SCHEME.pattern}')",
+            message="uri must be a path, as in/clicks: object stores (s3://) and other schemes are not yet "
+            "reached",
+            holds=lambda raw: not _SCHEME.match(str(raw.get("uri", ""))),
+            field="uri",
+        ),
+        not_yet("claim", "relative uris lie on the claim of the policy's exchange"),
+        not_yet("s3", "object stores are not yet reached"),
     )
     uri: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
-        description="s3://bucket/path, or a path under the namespace's root; relative only for `weir run`."
+        description="A path under the namespace's root on the exchange's claim; with `weir run` under the "
+        "folder where it was started."
     )
     format: Literal["parquet", "arrow", "json", "csv"] = Field("parquet", description="Format of the files.")
-    claim: Name | None = Field(None, description="ReadWriteMany claim that holds the folder.")
-    s3: ObjectStore | None = Field(None, description="How to reach the object store of an s3:// uri.")
+    claim: Name | None = Field(None, description="Not yet: another claim that holds the folder.")
+    s3: AnyObject | None = Field(None, description="Not yet: how to reach an object store.")
 
 
 class Rate(Model):

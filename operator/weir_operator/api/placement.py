@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import API_VERSION, Lenient, Metadata, Model, Status, Text
+from weir_operator.api.base import API_VERSION, AnyObject, Lenient, Metadata, Model, Status, Text
 from weir_operator.api.values import Quantity
-
-AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 
 
 class PlacedOperator(Lenient):

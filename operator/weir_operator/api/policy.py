@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from weir_operator.api.base import (
     API_VERSION,
+    AnyObject,
     LabelKey,
     Labels,
     Metadata,
@@ -16,11 +17,10 @@ from weir_operator.api.base import (
     Status,
     Text,
     at_most_one,
+    not_yet,
 )
-from weir_operator.api.connectors import Files, KafkaSecurity
+from weir_operator.api.connectors import KafkaSecurity
 from weir_operator.api.values import Duration, Quantity
-
-AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 
 
 class Strategy(Model):
@@ -84,19 +84,32 @@ class KafkaExchange(Model):
     )
 
 
+class FilesExchange(Model):
+    """Flows as files on a claim."""
+
+    rules = (not_yet("uri", "flows lie in a folder of their own on the claim"),)
+    claim: Name | None = Field(
+        None,
+        description="ReadWriteMany claim in each query's namespace, for flows, checkpoints and the files of "
+        "sources and sinks; weir-exchange without it, or what the operator was installed with.",
+    )
+    uri: Text | None = Field(None, description="Not yet: where else flows lie, as an object store.")
+
+
 class Exchange(Model):
     """How fragments hand rows to each other, and where checkpoints are."""
 
-    rules = (at_most_one("files", "kafka"),)
-    files: Files | None = Field(
-        None, description="Flows as files; the default, on the claim weir-exchange of the namespace."
+    rules = (
+        at_most_one("files", "kafka"),
+        not_yet("checkpoints", "they lie on the claim, beside the flows as files"),
     )
+    files: FilesExchange | None = Field(None, description="Flows as files; the default.")
     kafka: KafkaExchange | None = Field(
         None,
         description="Flows as Kafka topics, led in the producer's zone where `broker.rack` names it; other "
         "brokers or another prefix change running queries as other operators do.",
     )
-    checkpoints: Files | None = Field(None, description="Where checkpoints are; beside the files without it.")
+    checkpoints: AnyObject | None = Field(None, description="Not yet: where else checkpoints lie.")
     retention: Duration = Field(600.0, description="How long a batch stays that every reader has read.")
 
 

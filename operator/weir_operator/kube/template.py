@@ -19,7 +19,7 @@ def template_of(policy: Mapping[str, Any] | None, settings: Settings) -> Templat
         pull_policy=pod.get("imagePullPolicy") or settings.runtime_pull_policy,
         pull_secrets=tuple(pod.get("imagePullSecrets") or settings.runtime_pull_secrets),
         service_account=pod.get("serviceAccountName"),
-        claim=None if _elsewhere(files) else files.get("claim") or settings.claim,
+        claim=files.get("claim") or settings.claim,
         priority_class=pod.get("priorityClassName"),
         runtime_class=pod.get("runtimeClassName"),
         pod_security=pod.get("securityContext"),
@@ -29,8 +29,3 @@ def template_of(policy: Mapping[str, Any] | None, settings: Settings) -> Templat
         volumes=tuple(pod.get("volumes") or ()),
         volume_mounts=tuple(pod.get("volumeMounts") or ()),
     )
-
-
-def _elsewhere(files: Mapping[str, Any]) -> bool:
-    """Whether flows lie in an object store, so that no claim is mounted."""
-    return str(files.get("uri", "")).startswith("s3://")

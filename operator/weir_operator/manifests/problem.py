@@ -207,8 +207,7 @@ def _profile(
         profile = objects.profiles.get(name)
         if profile is None:
             continue
-        learned = profile.status.learned if profile.status else None
-        for point in profile.spec.points or learned or ():
+        for point in profile.spec.points or ():
             rates = {full_stream_name(n, profile.metadata.namespace): r for n, r in point.rates.items()}
             points.append({n: r for n, r in rates.items() if n in streams})
     return tuple(dict(pairs) for pairs in dict.fromkeys(tuple(sorted(p.items())) for p in points))
