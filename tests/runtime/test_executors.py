@@ -15,6 +15,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Ou
 from weir_runtime import cpu
 from weir_runtime.executors import Executors, Template, spark_settings
 from weir_runtime.kubernetes_lease import Server
+from weir_runtime.session import SETTINGS
 
 LABELS = {"weir.dev/fragment": "q-f1", "weir.dev/role": "executor"}
 
@@ -57,6 +58,9 @@ def test_spark_requests_what_the_template_says(template: Template) -> None:
     heap, beside = (told[f"spark.executor.{n}"].removesuffix("m") for n in ("memory", "memoryOverhead"))
     assert int(heap) + int(beside) == 1212
     assert told["spark.executor.instances"] == "3"
+    session = SETTINGS | told  # as `start_session` joins them
+    assert session["spark.authenticate"] == "true"
+    assert session["spark.ui.enabled"] == session["spark.ui.killEnabled"] == "false"
 
 
 def test_partitions_of_state_follow_the_executors_and_a_spec_without_is_as_before() -> None:

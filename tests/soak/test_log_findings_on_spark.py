@@ -130,6 +130,9 @@ def test_rows_with_equal_times_join_once(run: Run, tmp_path: Path, order: str) -
         ("spark.sql.streaming.noDataMicroBatches.enabled", "false"),
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.sql.shuffle.partitions", "1"),
+        ("spark.authenticate", "true"),  # nobody else speaks to a driver or its executors
+        ("spark.ui.enabled", "false"),
+        ("spark.ui.killEnabled", "false"),
     ],
 )
 def test_settings_that_results_and_moves_rest_on(spark: SparkSession, key: str, least: str) -> None:
