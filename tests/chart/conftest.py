@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.chart.schemas import write_schemas
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHART = REPOSITORY / "charts" / "weir"
 TOOLS = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache" / "weir")) / "bin"
@@ -18,6 +20,7 @@ ENVIRONMENT = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}"}
 
 Manifest = dict[str, Any]
 Render = Callable[..., list[Manifest]]
+Judge = Callable[..., subprocess.CompletedProcess[str]]
 
 EVERYTHING = (
     "metrics.serviceMonitor.enabled=true",
@@ -61,3 +64,16 @@ def text() -> Callable[..., str]:
 def render(text: Callable[..., str]) -> Render:
     """The objects of the rendered chart."""
     return lambda *settings: [o for o in yaml.safe_load_all(text(*settings)) if o]
+
+
+@pytest.fixture(scope="session")
+def kubeconform(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """What kubeconform says of manifests; a kind without a schema is an error unless it is `skipped`."""
+    folder = tmp_path_factory.mktemp("schemas")
+    write_schemas(folder)
+    options = ["-strict", "-summary", "-schema-location", f"{folder}/{{{{.ResourceKind}}}}.json"]
+
+    def judge(manifests: str, skipped: str = "") -> subprocess.CompletedProcess[str]:
+        return run("kubeconform", *options, *(("-skip", skipped) if skipped else ()), stdin=manifests)
+
+    return judge

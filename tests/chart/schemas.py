@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tests.chart.conftest import REPOSITORY
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 KINDS = {
     "Deployment": "api.apps.v1",
@@ -23,6 +23,8 @@ KINDS = {
     "Service": "api.core.v1",
     "ServiceAccount": "api.core.v1",
     "ConfigMap": "api.core.v1",
+    "Namespace": "api.core.v1",
+    "PersistentVolumeClaim": "api.core.v1",
     "Pod": "api.core.v1",
     "Lease": "api.coordination.v1",
     "ClusterRole": "api.rbac.v1",
@@ -57,13 +59,25 @@ def _definitions() -> dict[str, Any]:
     return found
 
 
-def write_schemas(folder: Path, crds: Path) -> None:
+def write_schemas(folder: Path) -> None:
     """`<kind in lower case>.json` for each kind, as kubeconform looks for them."""
     definitions = _definitions()
     for kind, package in KINDS.items():
         schema = {"$ref": f"#/definitions/io.k8s.{package}.{kind}", "definitions": definitions}
         (folder / f"{kind.lower()}.json").write_text(json.dumps(schema))
-    for file in crds.glob("*.yaml"):
+    for file in (REPOSITORY / "crds").glob("*.yaml"):
         crd = yaml.safe_load(file.read_text())
-        schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        schema = _closed(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
         (folder / f"{crd['spec']['names']['kind'].lower()}.json").write_text(json.dumps(schema))
+
+
+def _closed(schema: Any) -> Any:
+    """An API server says of a field that is in no schema that it is unknown; JSON schema must be told so."""
+    if isinstance(schema, list):
+        return [_closed(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and not schema.get("x-kubernetes-preserve-unknown-fields"):
+        closed.setdefault("additionalProperties", False)
+    return closed
