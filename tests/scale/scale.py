@@ -2,6 +2,7 @@
 
 kwok stands in for the kubelets, and a thread here for the drivers: it takes each lease as a driver would.
 The API server, etcd, the scheduler and the controller manager are real ones, and so is the operator.
+It ends with 1 when a figure crosses its limit.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -26,15 +26,19 @@ from weir_operator.controller.times import micro_time
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, connect
 
+from tests.scale.objects import CLAIM, POLICY, STREAMS, VOLUME, Manifest, foreign_pod, node, query, stream
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache" / "weir"))
 CLUSTER = "weir-scale"
 METRICS = 18080
-ZONES = 20
-STREAMS = 100
 WRITES = ("POST", "PUT", "PATCH", "DELETE", "APPLY")
 NOT_OURS = ("leases", "nodes")  # kwok keeps nodes alive; leases are what may be written while idle
-Manifest = dict[str, Any]
+RECONCILE = "full reconcile [s]"
+IDLE_WRITES = "writes while idle but Leases"
+PEAK = "operator's largest memory, planning all [MB]"
+PEAK_AGAIN = "operator's largest memory, started again [MB]"
+LIMITS = {RECONCILE: 10.0, PEAK: 500.0, PEAK_AGAIN: 500.0, IDLE_WRITES: 0.0}
 
 
 def kwokctl(*arguments: str) -> None:
@@ -61,77 +65,6 @@ def simulated() -> Iterator[Api]:
         yield connect()
     finally:
         kwokctl("delete", "cluster", f"--kubeconfig={kubeconfig}")
-
-
-def node(i: int) -> Manifest:
-    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
-    zone = {"topology.kubernetes.io/zone": f"z{i % ZONES}"}
-    meta = {
-        "name": f"n{i}",
-        "annotations": {"kwok.x-k8s.io/node": "fake"},
-        "labels": {"type": "kwok", **zone},
-    }
-    status = {"allocatable": amounts, "capacity": amounts}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
-
-
-def foreign_pod(i: int, nodes: int) -> Manifest:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
-    spec = {"nodeName": f"n{i % nodes}", "containers": [container]}
-    meta = {"name": f"p{i}", "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-
-
-def stream(i: int) -> Manifest:
-    spec = {
-        "schema": "k BIGINT, v DOUBLE, ts TIMESTAMP",
-        "eventTime": {"column": "ts", "watermark": "1s"},
-        "source": {"kafka": {"bootstrapServers": "kafka:9092", "topic": f"s{i}"}},
-        "origin": {"zone": f"z{i % ZONES}"},
-        "rate": 100,
-        "tupleBytes": 24,
-    }
-    meta = {"name": f"s{i}", "namespace": "default"}
-    return {"apiVersion": "weir.dev/v1alpha1", "kind": "Stream", "metadata": meta, "spec": spec}
-
-
-def query(i: int) -> Manifest:
-    spec = {
-        "sql": f"SELECT s.k, s.v FROM s{i % STREAMS} s WHERE s.v > {i}",
-        "sink": {"noop": {}},
-        "policy": "scale",
-    }
-    meta = {"name": f"q{i}", "namespace": "default"}
-    return {"apiVersion": "weir.dev/v1alpha1", "kind": "StreamQuery", "metadata": meta, "spec": spec}
-
-
-POLICY = {
-    "apiVersion": "weir.dev/v1alpha1",
-    "kind": "PlacementPolicy",
-    "metadata": {"name": "scale"},
-    "spec": {"strategy": {"name": "greedy"}, "overheads": {"fragmentCpu": "100m", "fragmentMemory": "700Mi"}},
-}
-
-
-AMOUNT = {"storage": "1Gi"}
-VOLUME = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolume",
-    "metadata": {"name": "exchange"},
-    "spec": {
-        "capacity": AMOUNT,
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": "",
-        "hostPath": {"path": "/tmp"},
-        "claimRef": {"namespace": "default", "name": "weir-exchange"},
-    },
-}
-CLAIM = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "metadata": {"name": "weir-exchange", "namespace": "default"},
-    "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "resources": {"requests": AMOUNT}},
-}
 
 
 class Drivers(threading.Thread):
@@ -187,10 +120,10 @@ class Operator:
         found = [s.value for f in text_string_to_metric_families(text) for s in f.samples if s.name == name]
         return found[0] if found else float("nan")
 
-    def memory(self) -> float:
-        """Resident set [bytes]."""
+    def peak(self) -> float:
+        """The largest resident set that it ever had [MB]; it is one process."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+        return 1.024e-3 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
     def kill(self) -> None:
         self.process.kill()
@@ -251,23 +184,34 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
         found["seconds until all are Ready"] = wait("every query Ready", 1800, lambda: ready(api) == queries)
         done = sum(writes(api).values()) - before
         found["API writes a second meanwhile"] = done / found["seconds until all are Ready"]
+        found[PEAK] = operator.peak()
         operator.kill()
         operator = Operator()
         wait("a round of the new operator", 300, lambda: operator.number("weir_operator_round_seconds") > 0)
-        found["full reconcile [s]"] = operator.number("weir_operator_round_seconds")
+        found[RECONCILE] = operator.number("weir_operator_round_seconds")
         time.sleep(30)
         before_idle = writes(api)
         time.sleep(idle)
         after = writes(api)
         changed = {k: v - before_idle.get(k, 0) for k, v in after.items() if v != before_idle.get(k, 0)}
         print("writes while idle, by resource:", json.dumps(changed))
-        found["writes while idle but Leases"] = sum(changed.values())
+        found[IDLE_WRITES] = sum(changed.values())
         found["round at rest [s]"] = operator.number("weir_operator_round_seconds")
         found["event loop lag, largest [s]"] = operator.number("weir_operator_event_loop_lag_seconds")
-        found["operator memory [MB]"] = operator.memory() / 1e6
+        found[PEAK_AGAIN] = operator.peak()
     finally:
         operator.kill()
     return found
+
+
+def crossed(found: Mapping[str, float]) -> list[str]:
+    """What is over its limit, or was not measured (NaN is under no limit)."""
+    figures = {name: found.get(name, float("nan")) for name in LIMITS}
+    return [
+        f"over the limit: {name} is {figures[name]:.3g}, at most {most:g}"
+        for name, most in LIMITS.items()
+        if not figures[name] <= most
+    ]
 
 
 def _served(api: Api) -> bool:
@@ -287,8 +231,11 @@ def main() -> None:
     given = parser.parse_args()
     (REPOSITORY / "out").mkdir(exist_ok=True)
     with simulated() as api:
-        for name, value in measure(api, given.nodes, given.queries, given.pods, given.idle).items():
-            print(f"{name}: {value:.3g}")
+        found = measure(api, given.nodes, given.queries, given.pods, given.idle)
+    for name, value in found.items():
+        print(f"{name}: {value:.3g}")
+    if over := crossed(found):
+        raise SystemExit("\n".join(over))
 
 
 if __name__ == "__main__":
