@@ -31,5 +31,5 @@ scale: env ## the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign 
 	@KUBECONFIG=$${WEIR_CACHE:-$$HOME/.cache/weir}/kubeconfig-scale $(PY) -m tests.scale.scale
 
 BENCH_LINKS ?=
-bench-links: env cluster ## input rates over thin links: a Spark job, Spark's placement, round-robin, Weir (90 minutes)
+bench-links: env cluster ## input rates over thin links: a Spark job, Spark's placement, round-robin, Weir (about 50 minutes)
 	@$(PY) -m tests.links.bench $(BENCH_LINKS)
