@@ -88,6 +88,19 @@ def test_it_moves_once_when_a_node_has_room_for_longer_than_the_hold_time() -> N
     assert story.revision() == 2
 
 
+def test_what_a_foreign_taint_keeps_off_is_no_better_plan() -> None:
+    """The taint is on the node that has room; another query tolerates it."""
+    story = Story()
+    first = story.node()
+    better = next(n for n in ("n1", "n2", "n3") if n != first)
+    story.town.closed = {"default/q": frozenset({better})}
+    story.capacity(**{better: 4.0})
+    assert set(story.rounds(int(HOLD) * 3)) == {first}
+    story.town.closed = {}
+    story.rounds(int(HOLD) * 3)
+    assert story.node() == better
+
+
 def test_a_gain_below_the_threshold_moves_nothing() -> None:
     story = Story()
     first = story.node()

@@ -55,6 +55,7 @@ class Town:
     nodes: tuple[Node, ...] = tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3))
     lost: frozenset[str] = frozenset()
     leaving: frozenset[str] = frozenset()
+    closed: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
 
     def understand(self, snapshot: Snapshot, settings: Settings) -> World:
@@ -75,6 +76,7 @@ class Town:
             faults=self.faults,
             lost=self.lost,
             leaving=self.leaving,
+            closed=self.closed,
             statuses={f"default/{k}": v for k, v in names.items()},
         )
 

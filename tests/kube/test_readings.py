@@ -70,8 +70,13 @@ def test_a_pod_without_a_node_is_pending_and_says_why() -> None:
     process = read_process(waiting, None, None)
     assert (process.state, process.message, process.since) == ("pending", "no room", SECONDS)
     assert not process.no_room  # a claim that is not there is not the node's fault
-    waiting["status"]["conditions"][0]["message"] = "0/3 nodes are available: 1 Insufficient memory, ..."
-    assert read_process(waiting, None, None).no_room
+    for why in (
+        "Insufficient memory",
+        "node(s) had untolerated taint {pool: a}",
+        "node(s) were unschedulable",
+    ):
+        waiting["status"]["conditions"][0]["message"] = f"0/3 nodes are available: 1 {why}, ..."
+        assert read_process(waiting, None, None).no_room, why
 
 
 def test_a_pod_on_a_lost_node_is_lost_whatever_it_said_last() -> None:

@@ -53,7 +53,7 @@ def step_all(work: Work) -> None:
     for fragment in order:
         want, seen = wanted[fragment], work.processes.get(fragment, [])
         lease = work.snapshot.leases.get(fragment)
-        forced = any(p.node in work.world.lost | work.world.leaving for p in seen)
+        forced = any(p.node in work.world.lost | work.world.leaves(want.query) for p in seen)
         may = forced or under_way < work.settings.concurrent_moves
         fits = not counted(seen) or room.fits(want.query)
         step = next_step(want, seen, lease, work.settings.layout, may, work.settings.standby, fits)
@@ -130,7 +130,7 @@ def _protection(work: Work) -> list[Protect]:
             for spec in specs_of(work, name):
                 held = work.snapshot.budget_since.get(spec.name)
                 over = held is not None and work.snapshot.now - held > group.policy.drain_timeout
-                stuck = spec.node in work.world.leaving and work.steps[spec.name].phase == "running"
+                stuck = spec.node in work.world.leaves(name) and work.steps[spec.name].phase == "running"
                 if (
                     work.steps[spec.name].phase in ("running", "moving", "starting")
                     and not over

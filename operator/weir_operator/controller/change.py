@@ -72,7 +72,7 @@ def specs_in_force(work: Work, group: Group, asked: Asked, record: Record) -> tu
 
 def leaving_specs(work: Work, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
     """Those of the plan before, on a node of the new plan where their own is going."""
-    gone = work.world.lost | work.world.leaving
+    gone = work.world.lost | work.world.leaves(record.query)
     known = set(group.problem.cluster.index) - gone
     other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in known), "")
     return tuple(s if s.node in known or not other else replace(s, node=other) for s in record.leaving)

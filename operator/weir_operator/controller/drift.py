@@ -30,7 +30,7 @@ def drift(round_: Round) -> None:
     running = round_.running()
     if not running:
         return
-    problem = round_.problem_with_force(measured=True)
+    problem = _kept_off(round_, round_.problem_with_force(measured=True), running)
     plan = round_.measured_plan(running)
     boundaries = {n: round_.records[n].boundaries for n in running}
     round_.evaluation = evaluate(problem, plan)
@@ -46,32 +46,54 @@ def drift(round_: Round) -> None:
         _improve(round_, problem, plan, boundaries, running, low)
 
 
+def _kept_off(round_: Round, problem: Problem, running: list[str]) -> Problem:
+    """The problem in which nothing comes to a node whose taints its query does not tolerate. What is there
+    may stay, as on a cordoned one, as far as drift is concerned."""
+    shut = {
+        f"{name}/{op}": closed - {node}
+        for name in running
+        if (closed := round_.world.closed.get(name))
+        for op, node in round_.records[name].plan.nodes.items()  # type: ignore[union-attr]
+    }
+    return replace(problem, forbidden={**problem.forbidden, **shut}) if shut else problem
+
+
 def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str]) -> bool:
     """Moves away from nodes that are lost, leaving or full; outside cooldown and budget."""
-    world, policy = round_.world, round_.group.policy
-    gone = world.lost | (world.leaving if policy.on_cordon == "Move" else frozenset())
-    on_gone = {n for n in running if gone & set(round_.records[n].plan.nodes.values())}  # type: ignore[union-attr]
-    if not on_gone and not round_.unplaced:
+    policy = round_.group.policy
+    gone = {n: _gone(round_, n) for n in running}
+    left = {n: away for n in running if (away := gone[n] & set(round_.records[n].plan.nodes.values()))}  # type: ignore[union-attr]
+    if not left and not round_.unplaced:
         return False
-    banned = {f"{q.query.name}/{op.id}": gone for q in plan.queries for op in q.query.operators}
-    banned |= {key: gone | {node} for key, node in round_.unplaced.items()}
+    banned = dict(problem.forbidden)
+    for placed in plan.queries:
+        for key in (f"{placed.query.name}/{op.id}" for op in placed.query.operators):
+            banned[key] = banned.get(key, frozenset()) | gone[placed.query.name]
+    banned |= {key: banned.get(key, frozenset()) | {node} for key, node in round_.unplaced.items()}
     found = replace_fragments(
-        replace(problem, forbidden={**problem.forbidden, **banned}),
+        replace(problem, forbidden=banned),
         plan,
         boundaries,
         target=policy.drift.min_headroom,
         min_gain=0.0,
         max_moves=FOREVER_MOVES,
     )
-    names = ", ".join(sorted(gone | set(round_.unplaced.values())))
-    if found is None or any(
-        gone & set(q.nodes.values()) for q in found.plan.queries if q.query.name in on_gone
-    ):
-        _note(round_, list(on_gone), f"stay: node {names} takes nothing more, but nothing else fits")
+    names = ", ".join(sorted({*round_.unplaced.values()}.union(*left.values())))
+    stay = found is None or any(
+        gone[q.query.name] & set(q.nodes.values()) for q in found.plan.queries if q.query.name in left
+    )
+    if stay:
+        _note(round_, list(left), f"stay: node {names} takes nothing more, but nothing else fits")
     if found is None:
         return False
     _adopt(round_, found, f"node {names} takes nothing more", drift=False)
     return True
+
+
+def _gone(round_: Round, name: str) -> frozenset[str]:
+    """Nodes at which a query cannot stay."""
+    world, moves = round_.world, round_.group.policy.on_cordon == "Move"
+    return world.lost | (world.leaves(name) if moves else frozenset())
 
 
 def _relieve(

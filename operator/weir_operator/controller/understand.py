@@ -14,19 +14,18 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
 from weir_operator.api.policy import PlacementPolicySpec
-from weir_operator.api.query import StreamQuerySpec
+from weir_operator.api.query import StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.times import seconds
 from weir_operator.controller.world import Asked, Fault, Group, World
-from weir_operator.manifests.cluster import Used
+from weir_operator.manifests.cluster import Used, shut_out
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, from_raw
 from weir_operator.manifests.problem import Round, build
-from weir_operator.manifests.queries import any_open
 
 Calibrated = Callable[[Query], Query]
 
@@ -71,6 +70,7 @@ class Understand:
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
             lost=lost,
             leaving=leaving,
+            closed=_closed(objects),
             wrong=_wrong([*findings, *built.findings]),
             created={name: seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
             statuses={name: o.get("status") or {} for name, o in raw.items()},
@@ -202,20 +202,29 @@ def _wrong(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
 
 
 def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[frozenset[str], frozenset[str]]:
-    """Nodes that do not answer, and nodes that are cordoned or tainted against every query's work."""
-    lost, leaving = set(), set()
+    """Nodes that do not answer, and nodes that are cordoned."""
+    lost = set()
     for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
         for condition in (node.get("status") or {}).get("conditions") or []:
             away = snapshot.now - seconds(condition.get("lastTransitionTime"))
             if condition["type"] == "Ready" and condition["status"] != "True" and away > settings.node_grace:
                 lost.add(node["metadata"]["name"])
-    items = list(objects.queries.values())
-    for name, known in objects.nodes.items():
-        ready = all(c.status == "True" for c in known.status.conditions if c.type == "Ready")
-        if known.spec.unschedulable or (ready and not any_open(known, items)):
-            leaving.add(name)
+    leaving = {name for name, known in objects.nodes.items() if known.spec.unschedulable}
     gone = {p.wanted_node for p in snapshot.processes} - {"", *objects.nodes}
     return frozenset(lost | gone), frozenset(leaving - lost)
+
+
+def _closed(objects: Objects) -> dict[str, frozenset[str]]:
+    """Query -> nodes with a taint that it does not tolerate: an autoscaler's, somebody else's pool."""
+    tainted = {name: node for name, node in objects.nodes.items() if node.spec.taints}
+    known: dict[tuple[Toleration, ...], frozenset[str]] = {}
+    found = {}
+    for query, item in objects.queries.items() if tainted else ():
+        own = tuple(item.spec.tolerations)
+        if own not in known:
+            known[own] = frozenset(name for name, node in tainted.items() if shut_out(node, own))
+        found[query] = known[own]
+    return found
 
 
 def _generation(manifest: Manifest) -> int:

@@ -45,16 +45,21 @@ class Group:
 
 @dataclass(frozen=True)
 class World:
-    """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `leaving` ones are
-    cordoned or tainted."""
+    """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `leaving` ones are cordoned,
+    `closed` ones have a taint that a query does not tolerate."""
 
     groups: tuple[Group, ...]
     faults: Mapping[str, Fault] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
     leaving: frozenset[str] = frozenset()
+    closed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # query -> nodes
     created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]
     wrong: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
     statuses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # query -> its present status
+
+    def leaves(self, query: str) -> frozenset[str]:
+        """The nodes that a query has to leave: there a pod of its own would not be admitted any more."""
+        return self.leaving | self.closed.get(query, frozenset())
 
     def without(self, faulty: Mapping[str, str]) -> World:
         """The world in which these queries (name -> why) are not to be planned: they stay as they are."""

@@ -8,10 +8,9 @@ from typing import Any
 from weir_operator.api.node import Taint
 from weir_operator.api.query import Toleration
 from weir_operator.controller.times import seconds
-from weir_operator.manifests.cluster import tolerates
+from weir_operator.manifests.cluster import UNREACHABLE, tolerates
 
 CORDONED = "node.kubernetes.io/unschedulable"
-UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
 def lost_since(node: Mapping[str, Any]) -> float | None:

@@ -11,7 +11,8 @@ from weir_operator.kube import names
 
 CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
 FENCED = 75  # the lease is another's
-FULL = ("Insufficient ", "Too many pods")  # what the scheduler says of a node without room for a pod
+FULL = ("Insufficient ", "Too many pods", "untolerated taint", "were unschedulable")
+"""What the scheduler says of a node that has no room for a pod, or takes none of its kind."""
 
 
 def read_process(

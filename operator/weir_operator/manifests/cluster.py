@@ -16,6 +16,8 @@ from weir_operator.api.query import Toleration
 from weir_operator.api.values import parse_bits, parse_quantity
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 
+UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+
 
 @dataclass(frozen=True)
 class Used:
@@ -57,6 +59,14 @@ def open_to(node: Node, tolerations: Iterable[Toleration]) -> bool:
         and not node.spec.unschedulable
         and all(t.effect == "PreferNoSchedule" or tolerates(tolerated, t) for t in node.spec.taints)
     )
+
+
+def shut_out(node: Node, tolerations: Iterable[Toleration]) -> bool:
+    """Whether the node's taints tell pods with these tolerations to be elsewhere. Those of a node that does
+    not answer do not: it may be back before its processes count as lost."""
+    tolerated = list(tolerations)
+    firm = (t for t in node.spec.taints if t.effect != "PreferNoSchedule" and t.key not in UNREACHABLE)
+    return any(not tolerates(tolerated, t) for t in firm)
 
 
 def model_node(
