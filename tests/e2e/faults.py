@@ -28,17 +28,15 @@ def frozen(node: str) -> Iterator[None]:
 @contextmanager
 def cut_off(node: str) -> Iterator[None]:
     """The worker and its pods do not reach the API server; storage and Kafka stay in reach."""
-    (plane,) = get("nodes", "-l", "node-role.kubernetes.io/control-plane")
-    address = next(a["address"] for a in plane["status"]["addresses"] if a["type"] == "InternalIP")
-    rule = f"ip daddr {address} tcp dport 6443 drop"
+    rule = "tcp dport 6443 drop"  # of either family: a kubelet that loses one address takes the other
     chains = "".join(
         f"chain {hook} {{ type filter hook {hook} priority 0; {rule}; }}; " for hook in ("forward", "output")
     )
-    _docker("exec", node, "nft", f"table ip weir_test {{ {chains}}}")
+    _docker("exec", node, "nft", f"table inet weir_test {{ {chains}}}")
     try:
         yield
     finally:
-        _docker("exec", node, "nft", "delete", "table", "ip", "weir_test", check=False)
+        _docker("exec", node, "nft", "delete", "table", "inet", "weir_test", check=False)
 
 
 @contextmanager

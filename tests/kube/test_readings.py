@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from weir_operator.controller.snapshot import Lease, Requests
 from weir_operator.kube import names
-from weir_operator.kube.lease import read_lease
+from weir_operator.kube.lease import Silence, read_lease
 from weir_operator.kube.nodes import UNREACHABLE, drained_since, lost_since
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import requests_of, sum_by_node
@@ -83,6 +84,22 @@ def test_a_pod_on_a_lost_node_is_lost_whatever_it_said_last() -> None:
     process = read_process(pod(READY), HOLDS, SECONDS + 5)
     assert (process.state, process.since) == ("lost", SECONDS + 5)
     assert "n1" in process.message
+
+
+def test_a_driver_that_does_not_renew_its_lease_cannot_work_where_it_is() -> None:
+    process = read_process(pod(READY), HOLDS, None, silent_since=SECONDS + 5)
+    assert (process.state, process.since, process.no_room) == ("starting", SECONDS + 5, True)
+    assert "lease" in process.message
+    assert read_process(pod(READY), OTHERS, None, silent_since=SECONDS + 5).state == "standby"
+    assert not read_process(pod(UP), HOLDS, None, silent_since=SECONDS + 5).no_room, "it only starts yet"
+
+
+def test_silence_is_judged_on_the_own_clock_whatever_the_holders_clock_says() -> None:
+    silence, ahead = Silence(), SECONDS + 1000
+    assert silence.since({"f": HOLDS}, ahead) == {}, "just seen"
+    assert silence.since({"f": replace(HOLDS, handover=4)}, ahead + 11) == {"f": ahead + 10}
+    assert silence.since({"f": replace(HOLDS, renewed=SECONDS + 1)}, ahead + 12) == {}
+    assert silence.since({}, ahead + 13) == {}
 
 
 def test_what_the_plan_wanted_and_what_came_are_both_told() -> None:

@@ -181,7 +181,7 @@ def _moving(work: Work, force: Force) -> frozenset[str]:
 
 
 def _unplaced(work: Work, force: Force) -> dict[str, str]:
-    """ "query/operator" -> the node where its fragment has found no room for the grace time."""
+    """ "query/operator" -> the node where its fragment could not work for the grace time."""
     result = {}
     for name, spec in force:
         for process in work.processes.get(spec.name, ()):

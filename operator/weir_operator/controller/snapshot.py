@@ -35,7 +35,7 @@ class Process:
     message: str = ""  # the last error, or why it is pending
     terminating: bool = False  # told to stop (pod with a deletionTimestamp)
     executors: int = 0  # that work for it
-    no_room: bool = False  # pending because its node has too little left of something
+    no_room: bool = False  # cannot work there: too little is left of something, or the lease is out of reach
 
 
 @dataclass(frozen=True)

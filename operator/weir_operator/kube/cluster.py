@@ -30,7 +30,7 @@ from weir_operator.kube.api import Api, ApiError, Ending
 from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
-from weir_operator.kube.lease import read_lease
+from weir_operator.kube.lease import Silence, read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
 from weir_operator.kube.ours import at_home, epoch_of, homes
@@ -60,6 +60,7 @@ class KubernetesCluster:
         self._clock = clock
         self._sweeper = Sweeper(api, settings, clock)
         self.matrices = Matrices(api, settings.namespace, clock)
+        self._silence = Silence()
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}  # by uid of a driver's pod
@@ -88,12 +89,14 @@ class KubernetesCluster:
         self._sweep(pods, leases)
         held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
+        silent = self._silence.since(held, self._clock())
         processes = tuple(
             read_process(
                 pod,
                 held.get(pod["metadata"]["labels"][names.FRAGMENT]),
                 _lost(pod, gone),
                 workers.get(pod["metadata"]["uid"], ()),
+                silent.get(pod["metadata"]["labels"][names.FRAGMENT]),
             )
             for pod in drivers
         )

@@ -51,6 +51,25 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
     )
 
 
+class Silence:
+    """Leases whose holder has not renewed for their duration, judged on the operator's own clock: the
+    holders' clocks may differ."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, tuple[tuple[int, str, float], float]] = {}  # the record, and when it was new
+
+    def since(self, leases: Mapping[str, Lease], now: float) -> dict[str, float]:
+        """When the time of each one that has run out did so [s since 1970]; `leases` as read at `now`."""
+        seen = {name: (lease.epoch, lease.holder, lease.renewed) for name, lease in leases.items()}
+        before = self._said
+        self._said = {
+            name: before[name] if name in before and before[name][0] == record else (record, now)
+            for name, record in seen.items()
+        }
+        ends = {name: self._said[name][1] + lease.duration for name, lease in leases.items()}
+        return {name: end for name, end in ends.items() if end < now}
+
+
 def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
 

@@ -20,9 +20,11 @@ def read_process(
     lease: Lease | None,
     node_lost_since: float | None,
     executors: Iterable[Mapping[str, Any]] = (),
+    silent_since: float | None = None,
 ) -> Process:
-    """What runs, from the Pod, the fragment's lease, whether the Pod's node answers, and the Pods of its
-    executors: one that finds no room on the node leaves the fragment without room there."""
+    """What runs, from the Pod, the fragment's lease, since when the Pod's node does not answer, the Pods of
+    its executors (one that finds no room on the node leaves the fragment without room there), and since when
+    the lease is not renewed: a Pod that is ready, and yet does not, has no way to the API server."""
     meta, spec = pod["metadata"], pod["spec"]
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
@@ -40,6 +42,9 @@ def read_process(
         waits, at, why = _state(executor, {}, False)
         if state == "starting" and waits == "pending" and _no_room(why):
             no_room, since, message = True, at, f"executor {executor['metadata']['name']}: {why}"
+    if state == "running" and silent_since is not None:
+        state, since, no_room = "starting", max(since, silent_since), True
+        message = f"it does not renew its lease: no way from node {spec['nodeName']} to the API server?"
     if node_lost_since is not None and spec.get("nodeName"):
         state, since, message = "lost", node_lost_since, f"node {spec['nodeName']} does not answer"
     return Process(
