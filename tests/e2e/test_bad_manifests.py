@@ -73,6 +73,11 @@ REFUSED = {
         changed(STREAM, "source", {"files": {"uri": "../x"}}),
         "spec.source.files",
     ),
+    "an object store": (changed(QUERY, "sink", {"files": {"uri": "s3://b/x"}}), "spec.sink.files"),
+    "checkpoints elsewhere": (
+        changed(POLICY, "exchange", {"checkpoints": {"uri": "x"}}),
+        "spec.exchange",
+    ),
     "an unknown format": (
         changed(STREAM, "source", {"kafka": {"bootstrapServers": "k:1", "topic": "t", "format": "xml"}}),
         "spec.source.kafka.format",
@@ -102,6 +107,10 @@ STALLED = {
         "reflect",
     ),
     "no SQL at all": (changed(QUERY, "sql", "SELEC a.x FRM a"), "sql"),
+    "a folder that is not the namespace's": (
+        changed(QUERY, "sink", {"files": {"uri": "/tmp/x"}}),
+        "spec.sink.files.uri",
+    ),
     "a zone that no node is in": (changed(QUERY, "deliverTo", {"zone": "atlantis"}), "atlantis"),
 }
 

@@ -25,6 +25,10 @@ BAD = {
         changed(QUERY, "sql", "SELECT reflect('a', 'b') AS r FROM a"),
         "reflect",
     ),
+    "a folder that is not the namespace's": (
+        changed(QUERY, "sink", {"files": {"uri": "/tmp/x"}}),
+        "/var/lib/weir/files/default",
+    ),
     "no SQL at all": (changed(QUERY, "sql", "SELEC a.x FRM a"), "sql"),
 }
 

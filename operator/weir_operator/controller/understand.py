@@ -26,6 +26,7 @@ from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, from_raw
 from weir_operator.manifests.problem import Round, build
+from weir_operator.manifests.site import ANYWHERE, Site
 
 Calibrated = Callable[[Query], Query]
 
@@ -39,6 +40,7 @@ class Understand:
         calibrate: puts this machine's measured costs in place of the defaults by kind.
         overheads: calibrated ones, for policies that say nothing of theirs.
         executors: whether fragments may have any: they are pods.
+        site: where relative URIs lie.
     """
 
     matrices: Callable[[Objects], Mapping[str, Read]] = lambda objects: {}
@@ -46,6 +48,7 @@ class Understand:
     calibrate: Calibrated = lambda query: query
     overheads: Overheads = field(default_factory=Overheads)
     executors: bool = False
+    site: Site = ANYWHERE
 
     def __call__(self, snapshot: Snapshot, settings: Settings) -> World:
         """The world of one snapshot; objects with errors become faults of the queries that need them."""
@@ -56,7 +59,7 @@ class Understand:
         }
         objects, findings = from_raw(manifests)
         used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
-        built = build(objects, used=used, read=self.matrices(objects), held=snapshot.held)
+        built = build(objects, used=used, read=self.matrices(objects), held=snapshot.held, site=self.site)
         faults = _faults([*findings, *built.findings], raw)
         lost, leaving = _nodes(snapshot, settings, objects)
         groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.rounds)
@@ -104,10 +107,12 @@ class Understand:
             uid = str(manifest["metadata"].get("uid", ""))
             ends = Ends(
                 {
-                    alias: _source(sources[stream], found.problem.streams[stream].rate)
+                    alias: self.site.anchored(
+                        _source(sources[stream], found.problem.streams[stream].rate), stream.split("/")[0]
+                    )
                     for alias, stream in query.sources.items()
                 },
-                sink_of(item.spec, query),
+                sink_of(item.spec, query, self.site),
                 uid,
                 replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
                 round(found.policy.spec.exchange.retention * 1e6),
@@ -122,11 +127,12 @@ class Understand:
         return Group(found.policy.metadata.name, found.policy.spec, problem, queries, measured)
 
 
-def sink_of(spec: StreamQuerySpec, query: Query) -> Output:
+def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
     """The query's sink as its last fragment is told it."""
     sink = spec.sink.model_dump(by_alias=True, exclude_none=True, mode="json")
-    kind, options = next(iter(sink.items()))
-    uri = options.pop("uri", "")
+    kind, said = next(iter(site.anchored(sink, query.name.split("/")[0]).items()))
+    options = {key: value for key, value in said.items() if key != "uri"}
+    uri = said.get("uri", "")
     return Output(kind, uri, options, output_columns(query.operators[-1]) if query.operators else ())  # type: ignore[arg-type]  # one of its kinds: checked by Sink
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.driver_pod import SITE
 from weir_operator.kube.settings import Settings
 from weir_operator.manifests.objects import from_raw
 from weir_operator.manifests.parse import key_of
@@ -61,6 +62,6 @@ def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:
     key = key_of(manifest)
     beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]
     objects, findings = from_raw([*beside, manifest])
-    built = build(objects)
+    built = build(objects, site=SITE)
     told = [f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"]
     return "; ".join(f.message for f in told if not f.path.startswith("spec.matrix"))

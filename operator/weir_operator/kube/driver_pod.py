@@ -8,9 +8,11 @@ from typing import Any
 
 from weir_operator.kube import names
 from weir_operator.kube.owner import Owner, metadata
+from weir_operator.manifests.site import Site
 
 SPEC_PATH = "/etc/weir/fragment.json"
 DATA_PATH = "/var/lib/weir"
+SITE = Site(files=f"{DATA_PATH}/files")
 SECRETS_PATH = "/etc/weir/secrets"
 
 GRACE_SECONDS = 60  # a batch under way is committed before the process ends

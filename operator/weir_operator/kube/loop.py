@@ -13,7 +13,7 @@ from weir_operator.controller.settings import Settings as LoopSettings
 from weir_operator.controller.understand import Understand
 from weir_operator.kube.api import WRITES_AT_A_TIME
 from weir_operator.kube.cluster import KubernetesCluster
-from weir_operator.kube.driver_pod import DATA_PATH
+from weir_operator.kube.driver_pod import DATA_PATH, SITE
 from weir_operator.kube.metrics import DirectScrape, Prometheus
 from weir_operator.kube.settings import Settings
 
@@ -39,7 +39,10 @@ def build_loop(cluster: KubernetesCluster, settings: Settings, leads: Callable[[
         metrics=metrics,
         exchange=NothingToSweep(),
         understand=Understand(
-            cluster.matrices.readers, knobs=Knobs(trigger_ms=settings.trigger_ms), executors=True
+            cluster.matrices.readers,
+            knobs=Knobs(trigger_ms=settings.trigger_ms),
+            executors=True,
+            site=SITE,
         ),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
         clock=time.time,

@@ -26,6 +26,7 @@ from weir_operator.manifests.queries import (
     full_stream_name,
     model_query,
 )
+from weir_operator.manifests.site import ANYWHERE, Site
 from weir_operator.manifests.streams import model_stream
 from weir_operator.manifests.tenancy import Held, Tenancy
 
@@ -56,6 +57,7 @@ def build(
     used: Mapping[str, Used] | None = None,
     read: Mapping[str, Read] | None = None,
     held: Held | None = None,
+    site: Site = ANYWHERE,
 ) -> Built:
     """Problems from objects.
 
@@ -63,6 +65,7 @@ def build(
         used: by node, what pods that are not Weir's ask for.
         read: by name of a NetworkTopology, how the bytes of its matrix are read.
         held: by query, what its own pods hold of the quotas that count them.
+        site: where they are to run, when that is known.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
@@ -73,7 +76,7 @@ def build(
     tenancy = Tenancy(objects)
     for item in objects.queries.values():
         policy = objects.policy(item.spec.policy)
-        findings += check_references(item, objects, policy)
+        findings += check_references(item, objects, policy, site)
         findings += tenancy.findings(item, policy)
         if policy is not None:
             by_policy.setdefault(item.spec.policy, []).append(item)
@@ -83,7 +86,7 @@ def build(
     wrong = {finding.object for finding in findings}
     rounds = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
-        made, errors = _round(objects, name, by_policy[name], used or {}, read or {}, wrong)
+        made, errors = _round(objects, name, by_policy[name], used or {}, read or {}, wrong, site)
         findings += errors
         rounds.append(made)
     if objects.quotas or any(made.policy.spec.limits for made in rounds):
@@ -92,7 +95,7 @@ def build(
             replace(r, problem=tenancy.with_budgets(r.problem, r.policy, planned, held or {})) for r in rounds
         ]
     if not rounds:  # nothing is planned, but streams and the network are checked all the same
-        findings += _round(objects, "default", [], used or {}, read or {}, wrong)[1]
+        findings += _round(objects, "default", [], used or {}, read or {}, wrong, site)[1]
     return Built(tuple(rounds), tuple(dict.fromkeys(findings)))
 
 
@@ -130,6 +133,7 @@ def _round(
     used: Mapping[str, Used],
     read: Mapping[str, Read],
     wrong: set[Key | None],
+    site: Site,
 ) -> tuple[Round, list[Finding]]:
     policy = objects.policy(name)
     assert policy is not None
@@ -142,11 +146,11 @@ def _round(
     links, findings = network(topology, nodes, read.get(topology.metadata.name, _no_matrix))
     streams: dict[str, Stream] = {}
     for full_name, stream_object in objects.streams.items():
-        stream, errors = model_stream(stream_object, nodes)
+        stream, errors = model_stream(stream_object, nodes, site)
         findings += errors
         if stream is not None and not errors:
             streams[full_name] = stream
-    scene, queries = Scene(objects, streams, nodes), []
+    scene, queries = Scene(objects, streams, nodes, site), []
     for item in items:
         query, errors = model_query(item, scene)
         findings += errors

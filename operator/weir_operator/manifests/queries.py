@@ -16,10 +16,12 @@ from weir_placement.model.streams import Stream
 from weir_operator.api.node import Node as NodeObject
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
+from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
 from weir_operator.manifests.finding import Finding, Key, suggestion
 from weir_operator.manifests.graph import Graph
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.site import Site
 from weir_operator.manifests.streams import readable_by
 
 EXECUTOR_VOLUMES = ("emptyDir", "persistentVolumeClaim", "secret")
@@ -32,6 +34,7 @@ class Scene:
     objects: Objects
     streams: Mapping[str, Stream]  # by full name; those with a broken schema are missing
     nodes: Sequence[Node]
+    site: Site
 
     @cached_property
     def tainted(self) -> tuple[str, ...]:
@@ -49,10 +52,12 @@ def full_stream_name(name: str, namespace: str) -> str:
     return name.replace(".", "/", 1) if "." in name else f"{namespace}/{name}"
 
 
-def check_references(item: StreamQuery, objects: Objects, policy: PlacementPolicy | None) -> list[Finding]:
-    """Policy, profile and the right to use them."""
+def check_references(
+    item: StreamQuery, objects: Objects, policy: PlacementPolicy | None, site: Site
+) -> list[Finding]:
+    """Policy, profile and the right to use them; where the rows go."""
     key, namespace = key_of(item), item.metadata.namespace
-    findings = []
+    findings = list(site.outside(item.spec.sink.files, key, "spec.sink.files"))
     if policy is None:
         right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")
         wrong = f"no PlacementPolicy {item.spec.policy}"
@@ -121,6 +126,10 @@ def _readable(item: StreamQuery, names: Sequence[str], scene: Scene, paths: Sequ
         if stream is not None and not readable_by(stream, namespace):
             wrong = f"stream {short} is not shared with namespace {namespace}"
             findings.append(Finding(key, path, wrong, "add the namespace to its sharedWith", "NotAllowed"))
+        elif stream is not None and stream.metadata.namespace != namespace and _on_its_claim(stream, scene):
+            wrong = f"stream {short} is files on the claim of namespace {stream.metadata.namespace}"
+            right = f"pods of {namespace} do not mount it: run the query there, or read a topic"
+            findings.append(Finding(key, path, wrong, right, "NotAllowed"))
         elif stream is None:
             readable = [
                 n.removeprefix(f"{namespace}/").replace("/", ".")
@@ -134,6 +143,14 @@ def _readable(item: StreamQuery, names: Sequence[str], scene: Scene, paths: Sequ
                 Finding(key, path, f"stream {short} has errors itself", "mend it first", "ReferenceNotFound")
             )
     return findings
+
+
+def _on_its_claim(stream: StreamObject, scene: Scene) -> bool:
+    return (
+        scene.site.files is not None
+        and stream.spec.source is not None
+        and stream.spec.source.files is not None
+    )
 
 
 def _from_sql(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:

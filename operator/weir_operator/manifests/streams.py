@@ -11,12 +11,13 @@ from weir_placement.model.types import parse_schema
 from weir_operator.api.stream import Stream
 from weir_operator.manifests.cluster import resolve
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+from weir_operator.manifests.site import Site
 
 ROW_ID_BYTES = 16.0
 """What the deterministic row id adds to a row."""
 
 
-def model_stream(item: Stream, nodes: Sequence[Node]) -> tuple[ModelStream | None, list[Finding]]:
+def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[ModelStream | None, list[Finding]]:
     """The stream, or None when its schema cannot be read; and what is wrong."""
     namespace, name = item.metadata.namespace, item.metadata.name
     key, spec = Key("Stream", namespace, name), item.spec
@@ -24,7 +25,7 @@ def model_stream(item: Stream, nodes: Sequence[Node]) -> tuple[ModelStream | Non
         columns = parse_schema(spec.ddl)
     except ValueError as error:
         return None, [Finding(key, "spec.schema", str(error), "")]
-    findings: list[Finding] = []
+    findings = list(site.outside(spec.source and spec.source.files, key, "spec.source.files"))
     types = {column.name: column.type for column in columns}
     if spec.event_time:
         time = spec.event_time.column

@@ -1,0 +1,40 @@
+"""Where objects are to run, as far as it bears on what they may say: files, and variables from secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weir_operator.api.connectors import Files
+from weir_operator.manifests.finding import Finding, Key, shown
+
+
+@dataclass(frozen=True)
+class Site:
+    """`files` is the folder with one of each namespace, below which URIs lie; None: a URI is as it says."""
+
+    files: str | None = None
+
+    def root(self, namespace: str) -> str:
+        """The namespace's own folder, without a '/' at its end."""
+        return f"{self.files}/{namespace}"
+
+    def anchored(self, connector: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+        """A source or sink whose relative URI is below the root of its object's namespace."""
+        uri = (connector.get("files") or {}).get("uri")
+        if self.files is None or uri is None or uri.startswith("/"):
+            return connector
+        return {**connector, "files": {**connector["files"], "uri": f"{self.root(namespace)}/{uri}"}}
+
+    def outside(self, files: Files | None, key: Key, path: str) -> Iterator[Finding]:
+        """What is wrong with an absolute URI that leaves its namespace's root."""
+        if self.files is None or files is None or not files.uri.startswith("/"):
+            return
+        if not files.uri.startswith(f"{self.root(key.namespace)}/"):
+            wrong = f"{shown(files.uri)} is not below {self.root(key.namespace)}, the namespace's root"
+            right = f"write it relative to that, as {files.uri.rsplit('/', 1)[-1] or 'in/clicks'}"
+            yield Finding(key, f"{path}.uri", wrong, right)
+
+
+ANYWHERE = Site()

@@ -1,0 +1,80 @@
+"""Files of sources and sinks lie below their namespace's root in a cluster, and nowhere else."""
+
+from typing import Any
+
+import pytest
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.understand import Understand
+from weir_operator.controller.world import World
+from weir_operator.manifests.site import ANYWHERE, Site
+from weir_placement.fragments import Layout
+
+from tests.manifests.scene import NODES, built, obj, stream
+
+CLUSTER = Site(files="/var/lib/weir/files")
+
+
+def world(source: str, sink: str, site: Site = CLUSTER) -> World:
+    return Understand(site=site)(Snapshot(0.0, (*NODES, clicks(source), query(sink))), Settings(Layout("/d")))
+
+
+def clicks(uri: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    return stream("a", namespace, source={"files": {"uri": uri, "format": "arrow"}}, **spec)
+
+
+def query(uri: str = "out", sql: str = "SELECT a.x FROM a") -> dict[str, Any]:
+    return obj("StreamQuery", "q", {"sql": sql, "sink": {"files": {"uri": uri}}})
+
+
+@pytest.mark.parametrize(
+    ("site", "source", "sink"),
+    [
+        (CLUSTER, "/var/lib/weir/files/default/in/a", "/var/lib/weir/files/default/out"),
+        (ANYWHERE, "in/a", "out"),
+    ],
+)
+def test_fragments_are_told_where_relative_uris_lie(site: Site, source: str, sink: str) -> None:
+    ends = world("in/a", "out", site).groups[0].queries["default/q"].ends
+    assert ends.sources["a"] == {"files": {"uri": source, "format": "arrow"}}
+    assert (ends.sink.kind, ends.sink.uri, ends.sink.options) == ("files", sink, {"format": "parquet"})
+
+
+def test_absolute_ones_below_the_root_stay_as_they_are() -> None:
+    inside = "/var/lib/weir/files/default/x"
+    ends = world(inside, inside).groups[0].queries["default/q"].ends
+    assert (ends.sources["a"]["files"]["uri"], ends.sink.uri) == (inside, inside)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "/data/x",
+        "/var/lib/weir/x",
+        "/var/lib/weir/files/defaults/x",
+        "/var/lib/weir/files/default",
+        "//x",
+        "/",
+    ],
+)
+def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: str) -> None:
+    right = "is not below /var/lib/weir/files/default, the namespace's root; write it relative to that, as "
+    found = world("in", uri)
+    assert not found.groups[0].queries
+    fault = found.faults["default/q"]
+    assert not fault.missing
+    assert fault.message.startswith(f'spec.sink.files.uri: "{uri}" {right}')
+    found = world(uri, "out")
+    assert found.wrong["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
+    assert "stream a has errors itself" in found.faults["default/q"].message
+    assert world(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
+
+
+def test_files_on_the_claim_of_another_namespace_cannot_be_read() -> None:
+    raw = [*NODES, clicks("in", "shop", sharedWith=["default"]), query(sql="SELECT a.x FROM shop.a a")]
+    (finding,) = built(*raw, site=CLUSTER).findings
+    assert finding.message == (
+        "spec.sql: stream shop.a is files on the claim of namespace shop; "
+        "pods of default do not mount it: run the query there, or read a topic"
+    )
+    assert built(*raw).findings == ()
