@@ -18,6 +18,7 @@ from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, WORKERS, 
 RELEASE = "weir"
 OPERATOR_NAMESPACE = "weir-system"
 OPERATORS = ("-l", "app.kubernetes.io/name=weir-operator")
+WIDE = "COLUMNS=200"  # so that no line of a table is folded
 SHARED = CACHE / f"shared-{CLUSTER}"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
@@ -97,7 +98,7 @@ def installed() -> bool:
 
 def weir(*arguments: str, timeout: float = 200) -> str:
     """Standard output of the command line, which speaks to the cluster under test."""
-    return run(str(Path(sys.executable).with_name("weir")), *arguments, timeout=timeout)
+    return run("env", WIDE, str(Path(sys.executable).with_name("weir")), *arguments, timeout=timeout)
 
 
 def uninstall() -> None:
@@ -105,6 +106,17 @@ def uninstall() -> None:
     weir("uninstall", "--all", "--timeout", "180")
     run("helm", "uninstall", RELEASE, "-n", OPERATOR_NAMESPACE, "--wait", "--ignore-not-found", timeout=200)
     kubectl("delete", "namespace", OPERATOR_NAMESPACE, "--ignore-not-found")
+
+
+@pytest.fixture(scope="session")
+def kstatus() -> Path:
+    """The program that computes health by kstatus's own module."""
+    program = CACHE / "bin" / "kstatus"
+    subprocess.run(
+        ["go", "build", "-trimpath", "-o", str(program), "."],
+        cwd=REPOSITORY / "tests/e2e/kstatus", env={**ENVIRONMENT, "CGO_ENABLED": "0"}, check=True,
+    )  # fmt: skip
+    return program
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.e2e.kubectl import ENVIRONMENT, WORKERS, Manifest, condition, get, kubectl
+from tests.e2e.kubectl import ENVIRONMENT, WORKERS, Manifest, condition, get, kubectl, refusal
 
 
 def _docker(*arguments: str, check: bool = True) -> str:
@@ -51,10 +52,36 @@ def cordoned(*nodes: str) -> Iterator[None]:
             kubectl("uncordon", node)
 
 
+@contextmanager
+def tainted(node: str) -> Iterator[None]:
+    """As an autoscaler says that it will remove the node."""
+    taint = "ToBeDeletedByClusterAutoscaler"
+    kubectl("taint", "node", node, f"{taint}=1:NoSchedule")
+    try:
+        yield
+    finally:
+        kubectl("taint", "node", node, f"{taint}-")
+        kubectl("uncordon", node)  # it was drained inside
+
+
 def drain(node: str) -> None:
     """`kubectl drain`, which deletes nothing by force; raises when it does not end."""
     options = ("--ignore-daemonsets", "--delete-emptydir-data", "--timeout=240s")
     kubectl("drain", node, *options, timeout=260)
+
+
+def budgets(namespace: str) -> dict[str, Manifest]:
+    """Spec of each fragment's disruption budget."""
+    found = get("poddisruptionbudgets", "-n", namespace, "-l", "app.kubernetes.io/managed-by=weir")
+    return {b["metadata"]["labels"]["weir.dev/fragment"]: b["spec"] for b in found}
+
+
+def refused_eviction(namespace: str, pod: str) -> str:
+    """Posts an eviction, as a drain does, that must be refused; what the API server says."""
+    meta = {"name": pod, "namespace": namespace}
+    eviction = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta})
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
+    return refusal("kubectl", "create", "--raw", path, "-f", "-", stdin=eviction)
 
 
 def running_drivers(node: str) -> set[str]:
@@ -66,6 +93,21 @@ def running_drivers(node: str) -> set[str]:
     drivers = told("containers", "list", "-q", 'labels."io.kubernetes.container.name"==driver')
     tasks = {line[0] for line in told("tasks", "list") if line[-1] == "RUNNING"}
     return {line[0] for line in drivers} & tasks
+
+
+def exit_code(node: str, container: str) -> int | None:
+    """With which code a container has ended, from what the node's containerd keeps of it; None while it has
+    not, or is forgotten. The API server knows nothing of it as long as the node is cut off."""
+    kept = f"cat /var/lib/containerd/*.cri*/containers/{container}/status"
+    text = _docker("exec", node, "sh", "-c", kept, check=False)
+    status = json.loads(text) if text else {}
+    return int(status["ExitCode"]) if status.get("FinishedAt") else None
+
+
+def exit_codes(node: str, containers: set[str]) -> set[int]:
+    """Of containers, once all of them have ended; none before."""
+    codes = [exit_code(node, container) for container in containers]
+    return {code for code in codes if code is not None} if None not in codes else set()
 
 
 def is_ready(node: str) -> bool:

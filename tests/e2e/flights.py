@@ -62,9 +62,11 @@ def start(namespace: str, hours: int, speed: float, *more: str) -> None:
     run(namespace, manifests(namespace, hours, speed, *more))
 
 
-def run(namespace: str, objects: list[Manifest], queries: tuple[str, ...] = QUERIES) -> None:
+def run(
+    namespace: str, objects: list[Manifest], queries: tuple[str, ...] = QUERIES, force: bool = True
+) -> None:
     """As `start`, with the manifests of `manifests` as a test has changed them, and what queries it left."""
-    apply([o for o in objects if o["kind"] != "Job"])
+    apply([o for o in objects if o["kind"] != "Job"], force)
     kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
     apply([o for o in objects if o["kind"] == "Job"])
     wait_ready(namespace, 400, queries)
@@ -175,6 +177,33 @@ def kill(namespace: str, pod: str) -> None:
 def nodes_of(namespace: str) -> dict[str, str]:
     """Node of each driver that is not on its way out, by its pod's name."""
     return {p["metadata"]["name"]: p["spec"].get("nodeName", "") for p in drivers(namespace)}
+
+
+def homes(namespace: str, query: str) -> set[tuple[str, str]]:
+    """Fragment and node of each driver of a query."""
+    return {
+        (pod["metadata"]["labels"]["weir.dev/fragment"], pod["spec"].get("nodeName", ""))
+        for pod in drivers(namespace)
+        if pod["metadata"]["labels"]["weir.dev/query"] == query
+    }
+
+
+def moving(namespace: str) -> list[str]:
+    """Queries that say that they move."""
+    queries = get("streamqueries", "-n", namespace)
+    return [q["metadata"]["name"] for q in queries if condition(q, "Moving").get("status") == "True"]
+
+
+def revisions(namespace: str) -> dict[str, int]:
+    """Revision of the plan in force, by query."""
+    return {o["metadata"]["name"]: o["spec"]["revision"] for o in get("wpl", "-n", namespace)}
+
+
+def generations(namespace: str) -> dict[str, int]:
+    """How often the spec of each of Weir's objects has changed, by kind and name."""
+    kinds = "streams,streamqueries,inputprofiles,placements,placementpolicies,networktopologies"
+    found = get(kinds, "-n", namespace)
+    return {f"{o['kind']}/{o['metadata']['name']}": o["metadata"]["generation"] for o in found}
 
 
 def images(namespace: str) -> set[str]:

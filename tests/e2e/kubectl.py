@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ PATIENCE = 180.0  # [s]
 UNREACHABLE = ("TLS handshake timeout", "connection refused", "i/o timeout", "Client.Timeout exceeded")
 
 
-def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
-    """Standard output of a command; AssertionError with both outputs when it fails. An API server that does
-    not answer for a while is asked again: the machine may be busy with starting what the test wants."""
+def finished(
+    *command: str, stdin: str | None = None, timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """A command that has ended. An API server that does not answer for a while is asked again: the machine
+    may be busy with starting what the test wants."""
     deadline = time.monotonic() + PATIENCE
     while True:
         done = subprocess.run(
@@ -34,10 +36,22 @@ def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
         )  # fmt: skip
         away = any(words in done.stderr for words in UNREACHABLE)
         if done.returncode == 0 or not away or time.monotonic() > deadline:
-            break
+            return done
         time.sleep(2)
+
+
+def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
+    """Standard output of a command; AssertionError with both outputs when it fails."""
+    done = finished(*command, stdin=stdin, timeout=timeout)
     assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def refusal(*command: str, stdin: str | None = None) -> str:
+    """What a command that must fail says is wrong."""
+    done = finished(*command, stdin=stdin)
+    assert done.returncode != 0, f"{' '.join(command)}: not refused: {done.stdout}"
+    return done.stderr
 
 
 def kubectl(*arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
@@ -52,10 +66,10 @@ def get(*arguments: str) -> list[Manifest]:
     return found
 
 
-def apply(manifests: list[Mapping[str, Any]]) -> None:
-    """Server-side apply, as a GitOps tool would."""
+def apply(manifests: Sequence[Mapping[str, Any]], force: bool = True) -> None:
+    """Server-side apply, as a GitOps tool would; without `force` a field that is another's is an error."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
-    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
+    kubectl("apply", "--server-side", f"--force-conflicts={str(force).lower()}", "-f", "-", stdin=text)
 
 
 def wait_until(seconds: float, what: str, holds: Callable[[], object], every: float = 2) -> Any:

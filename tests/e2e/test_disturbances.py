@@ -4,15 +4,43 @@ one the results are right to the row."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from weir_operator.controller.settings import Settings
+from weir_operator.kube.leader import LEADER_LEASE
+from weir_operator.kube.process import FENCED
+from weir_placement.fragments import Knobs
 
-from tests.e2e import flights
-from tests.e2e.conftest import OPERATORS, SHARED, ensure_installed, fresh_namespace, install, load_as
-from tests.e2e.faults import cordoned, cut_off, drain, frozen, is_ready, running_drivers
-from tests.e2e.kubectl import WORKERS, condition, get, kubectl, wait_until
+from tests.e2e import flights, operators
+from tests.e2e.conftest import (
+    OPERATOR_NAMESPACE,
+    OPERATORS,
+    RELEASE,
+    SHARED,
+    ensure_installed,
+    fresh_namespace,
+    install,
+    load_as,
+    weir,
+)
+from tests.e2e.faults import (
+    budgets,
+    cordoned,
+    cut_off,
+    drain,
+    exit_codes,
+    frozen,
+    is_ready,
+    refused_eviction,
+    running_drivers,
+    tainted,
+)
+from tests.e2e.kubectl import WORKERS, apply, condition, get, kubectl, run, wait_until
 from tests.e2e.reference import judge_so_far
+from tests.e2e.verdicts import assert_all_current
 
 HOURS, SPEED = 700, 0.3  # rows for longer than the tests take
 LEFT = "pods,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
@@ -20,17 +48,19 @@ LEFT = "pods,leases,poddisruptionbudgets,serviceaccounts,roles,rolebindings"
 
 @pytest.fixture(scope="module")
 def running(release: None, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace in which the flights run as long as the tests of this file."""
+    """A namespace in which the flights run as long as the tests of this file. Their manifests come in reverse
+    order: each object before those that it names."""
     ensure_installed()
     with fresh_namespace(request.session) as namespace:
-        flights.start(namespace, HOURS, SPEED)
+        flights.run(namespace, flights.manifests(namespace, HOURS, SPEED)[::-1], force=False)
         yield namespace
 
 
 @pytest.fixture
 def namespace(running: str) -> str:
-    """That namespace, every query Ready where it is planned."""
+    """That namespace, every query Ready where it is planned, and none on its way elsewhere."""
     flights.wait_ready(running, 240)
+    wait_until(120, "no move is under way", lambda: not flights.moving(running))
     assert not flights.off_their_pin(running)
     return running
 
@@ -71,39 +101,72 @@ def patch(namespace: str, query: str, spec: dict[str, object]) -> None:
     kubectl("patch", "wsq", query, "-n", namespace, "--type=merge", "-p", text)
 
 
-def kill_operators(operator: str) -> None:
-    for pod in get("pods", "-n", operator, *OPERATORS):
-        flights.kill(operator, pod["metadata"]["name"])
+def on_command(command: str, *arguments: str) -> str:
+    """A command about what runs in the cluster under test."""
+    return weir(command, *arguments, "--context", kubectl("config", "current-context").strip())
 
 
 def test_operators_drivers_and_broker_are_killed(namespace: str, operator: str) -> None:
-    before = flights.nodes_of(namespace)
-    kill_operators(operator)
+    before, made = flights.uids(namespace), flights.generations(namespace)
+    apply(flights.manifests(namespace, HOURS, SPEED), force=False)  # once more, and in the other order
+    operators.kill_all()
     (broker,) = get("pods", "-n", namespace, "-l", "app=kafka")
     name = broker["metadata"]["name"]
     flights.kill(namespace, name)
     wait_until(90, "the broker is back", lambda: flights.restarted_and_ready(namespace, name))
     for pod in before:
         flights.kill(namespace, pod)
+    wait_until(90, "operators back", lambda: all(operators.restarts(p) for p in operators.replicas()))
+    leader = wait_until(60, "one leads", operators.leader)
+    kubectl("delete", "pod", leader, "-n", operator, "--wait=false")
+    wait_until(60, f"another than {leader} leads", lambda: operators.another_leads(leader), every=1)
 
     flights.wait_ready(namespace, 240)
     judge_so_far(namespace, 300)
     # whoever comes back goes on with what is there: no query was moved or made anew
-    assert flights.nodes_of(namespace) == before
-    for pod in get("pods", "-n", operator, *OPERATORS):
-        assert flights.restarts(operator, pod["metadata"]["name"]) >= 1
+    assert flights.uids(namespace) == before
+    assert flights.generations(namespace) == made
+    kubectl("rollout", "status", "deployment/weir", "-n", operator, "--timeout=120s")
 
 
-def test_a_drain_with_room_elsewhere_moves_first(namespace: str, operator: str) -> None:
-    before = flights.nodes_of(namespace)
-    node = next(iter(before.values()))
-    with cordoned(node):
+def test_a_drain_with_room_elsewhere_moves_first(namespace: str, kstatus: Path) -> None:
+    wait_until(30, "a budget for each", lambda: set(budgets(namespace)) == fragments(namespace))
+    for spec in budgets(namespace).values():
+        assert (spec["minAvailable"], spec["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+    assert_all_current(kstatus, namespace)
+    before, revisions = flights.nodes_of(namespace), flights.revisions(namespace)
+    held, node = next(iter(before.items()))
+    query = next(q for q in flights.QUERIES if held.startswith(f"{q}-"))
+    homes = flights.homes(namespace, query)
+
+    with tainted(node):
         wait_until(120, "a move is under way", lambda: set(flights.nodes_of(namespace)) - set(before))
-        kill_operators(operator)  # whoever leads next goes on with the move
+        assert "TooManyRequests" in refused_eviction(namespace, held)  # nobody could take over yet
+        wait_until(30, "it says so", lambda: flights.moving(namespace), every=1)
+        assert_all_current(kstatus, namespace)
+        operators.kill_all()  # whoever leads next goes on with the move
         drain(node)
         flights.wait_ready(namespace, 120)
         assert node not in flights.nodes_of(namespace).values()
-        judge_so_far(namespace, 300)
+
+    roll_back(namespace, query, revisions[query])
+    wait_until(240, f"{query} is where it was", lambda: flights.homes(namespace, query) == homes)
+    flights.wait_ready(namespace, 120)
+    judge_so_far(namespace, 300)
+    on_command("unpin", f"{namespace}/{query}")
+    assert "pinned" not in get("wpl", query, "-n", namespace)[0]["spec"]
+
+
+def roll_back(namespace: str, query: str, revision: int) -> None:
+    """Brings an earlier plan back, and looks at what the command line tells of it."""
+    name = f"{namespace}/{query}"
+    on_command("rollback", name, str(revision))
+    why = f"rollback to revision {revision}"
+    wait_until(60, why, lambda: why in on_command("explain", name))
+    (row,) = [line for line in on_command("status").splitlines() if name in line]
+    assert "True" in row
+    assert str(flights.revisions(namespace)[query]) in row
+    assert [e for e in get("events.v1.events.k8s.io", "-n", namespace) if e["reason"] == "RolledBack"]
 
 
 def test_a_drain_without_room_ends_and_rows_wait(namespace: str) -> None:
@@ -117,11 +180,16 @@ def test_a_drain_without_room_ends_and_rows_wait(namespace: str) -> None:
 
 def test_a_frozen_worker_is_left_and_its_return_changes_nothing(namespace: str) -> None:
     every, node = fragments(namespace), next(iter(flights.nodes_of(namespace).values()))
+    leader = operators.leader()
+    restarts = operators.restarts(leader)
+    operators.stop(leader)  # another one leads, until the kubelet has noticed
     with frozen(node):
         wait_until(300, f"all run without {node}", lambda: fragments_off(namespace, node) == every)
+        assert operators.another_leads(leader)
     wait_until(120, f"{node} is back", lambda: is_ready(node))
     flights.wait_ready(namespace, 180)
     judge_so_far(namespace, 300)
+    wait_until(150, f"{leader} is started again", lambda: operators.restarts(leader) > restarts)
 
 
 def test_a_worker_without_its_way_to_the_api_server_stops_by_itself(namespace: str) -> None:
@@ -132,7 +200,9 @@ def test_a_worker_without_its_way_to_the_api_server_stops_by_itself(namespace: s
     assert containers
     with cut_off(node):
         # Its drivers cannot renew their leases: each one ends itself, though storage and Kafka answer.
-        wait_until(60, f"no driver of {node} goes on", lambda: not running_drivers(node) & containers)
+        soon = Knobs().lease_seconds + 15  # the lease, and what a busy machine needs to end a process
+        wait_until(soon, "no driver goes on", lambda: not running_drivers(node) & containers, every=0.5)
+        assert wait_until(10, "exit codes", lambda: exit_codes(node, containers), every=1) == {FENCED}
         wait_until(300, f"all run without {node}", lambda: fragments_off(namespace, node) == every)
     wait_until(120, f"{node} is back", lambda: is_ready(node))
     wait_until(180, "the old pods are gone", lambda: not there & set(flights.nodes_of(namespace)))
@@ -172,15 +242,44 @@ def test_a_new_runtime_image_rolls_and_an_unchanged_one_restarts_nothing(
     assert flights.uids(namespace) == before
 
     install("podLabels.round=three", "image.runtime.tag=next")
-    wait_until(
-        600,
-        "every driver runs the new image",
-        lambda: flights.images(namespace) == {"weir-runtime:next"},
-    )
+    wait_until(600, "every driver runs the new image", lambda: rolled(namespace, "weir-runtime:next"))
     flights.wait_ready(namespace, 120)
     assert not set(flights.uids(namespace)) & set(before)
     failed = [e for e in get("events.v1.events.k8s.io", "-n", namespace) if e["reason"] == "FragmentFailed"]
     assert not failed
+    judge_so_far(namespace, 300)
+
+
+def rolled(namespace: str, image: str) -> bool:
+    """Whether every driver runs the image; until then one fragment after the other moves, and no query stops
+    being Ready."""
+    pods = flights.drivers(namespace)
+    lives = Counter(pod["metadata"]["labels"]["weir.dev/fragment"] for pod in pods)
+    twice = [fragment for fragment, count in lives.items() if count > 1]
+    assert len(twice) <= Settings.concurrent_moves, f"at a time: {twice}"
+    for query in get("wsq", "-n", namespace):
+        ready = condition(query, "Ready")
+        assert ready.get("status") == "True", f"{query['metadata']['name']}: {ready}"
+    return {pod["spec"]["containers"][0]["image"] for pod in pods} == {image}
+
+
+def test_queries_run_on_without_the_chart(namespace: str) -> None:
+    pods = flights.uids(namespace)
+    run("helm", "uninstall", RELEASE, "-n", OPERATOR_NAMESPACE, "--wait", timeout=240)
+    gone = ("pods", "-n", OPERATOR_NAMESPACE, *OPERATORS)
+    wait_until(90, "the operators are gone", lambda: not get(*gone))
+    assert not budgets(namespace)  # nobody could lift them: each drain of a node would hang
+    kinds = [k for k in get("customresourcedefinitions") if k["spec"]["group"] == "weir.dev"]
+    assert len(kinds) == 6
+    assert {q["metadata"]["name"] for q in get("wsq", "-n", namespace)} == set(flights.QUERIES)
+    assert flights.uids(namespace) == pods
+
+    # the removal has taken the lead for two minutes, so that no replica makes budgets again
+    kubectl("delete", "lease", LEADER_LEASE, "-n", OPERATOR_NAMESPACE)
+    install("image.runtime.tag=next")
+    wait_until(120, "a budget for each", lambda: set(budgets(namespace)) == fragments(namespace))
+    flights.wait_ready(namespace, 60)
+    assert flights.uids(namespace) == pods
     judge_so_far(namespace, 300)
 
 

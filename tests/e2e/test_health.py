@@ -1,50 +1,13 @@
-"""Health of live objects, as kstatus itself computes it and as the shipped Lua says it."""
+"""What tools that apply manifests see: health by kstatus and by the Lua, and no fight over fields."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.e2e.kubectl import CACHE, ENVIRONMENT, apply, condition, get, kubectl, run, wait_until
-from tests.kube.test_health_lua import health
-
-HERE = Path(__file__).resolve().parent
-LUA_TO_KSTATUS = {
-    "Healthy": "Current",
-    "Suspended": "Current",
-    "Progressing": "InProgress",
-    "Degraded": "Failed",
-}
-
-
-@pytest.fixture(scope="module")
-def kstatus() -> Path:
-    """The program that computes health by kstatus's own module."""
-    program = CACHE / "bin" / "kstatus"
-    subprocess.run(
-        ["go", "build", "-trimpath", "-o", str(program), "."],
-        cwd=HERE / "kstatus", env={**ENVIRONMENT, "CGO_ENABLED": "0"}, check=True,
-    )  # fmt: skip
-    return program
-
-
-def verdicts(kstatus: Path, *arguments: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """By name: what kstatus says, what the Lua says, and the object."""
-    objects = get(*arguments)
-    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    computed = json.loads(run(str(kstatus), stdin=listed))
-    return {
-        o["metadata"]["name"]: (
-            computed[f"{o['kind']}/{o['metadata'].get('namespace', '')}/{o['metadata']['name']}"][0],
-            health(o)[0],
-            o,
-        )
-        for o in objects
-    }
+from tests.e2e.kubectl import apply, condition, get, kubectl, wait_until
+from tests.e2e.verdicts import assert_agree, verdicts
 
 
 def stream(namespace: str) -> dict[str, Any]:
@@ -90,12 +53,11 @@ def test_kstatus_and_lua_agree_on_live_objects(namespace: str, kstatus: Path) ->
 
     wait_until(60, "every query was seen", seen)
     found = verdicts(kstatus, "streamqueries", "-n", namespace)
-    assert found["early"][0] == "InProgress"  # a reference that may still come
-    assert found["wrong"][0] == "Failed"
-    assert found["asleep"][0] == "Current"
-    for name, (computed, said, manifest) in found.items():
-        assert LUA_TO_KSTATUS[said] == computed, f"{name}: {manifest['status']}"
-    assert "n.w" in condition(found["wrong"][2], "Stalled")["message"]
+    assert found["StreamQuery/early"][0] == "InProgress"  # a reference that may still come
+    assert found["StreamQuery/wrong"][0] == "Failed"
+    assert found["StreamQuery/asleep"][0] == "Current"
+    assert_agree(found)
+    assert "n.w" in condition(found["StreamQuery/wrong"][2], "Stalled")["message"]
 
 
 def test_applying_twice_and_in_reverse_order_changes_nothing(namespace: str) -> None:

@@ -9,11 +9,6 @@ from tests.e2e.kubectl import get, kubectl, wait_until
 from tests.e2e.reference import judge
 
 
-def revisions(namespace: str) -> dict[str, int]:
-    """Revision of the plan in force, by query."""
-    return {o["metadata"]["name"]: o["spec"]["revision"] for o in get("wpl", "-n", namespace)}
-
-
 def thin_line() -> None:
     """The line from New York to the west carries what crosses it in a quiet hour, and not four times that."""
     (topology,) = get("networktopology", "flights")
@@ -29,15 +24,15 @@ def test_only_fragments_whose_plan_changed_move(namespace: str) -> None:
     flights.start(namespace, 140, 0.25, "--surge-after", "150", "--surge", "4")
     thin_line()
     pods = flights.uids(namespace)
-    first = revisions(namespace)
+    first = flights.revisions(namespace)
 
     changed = wait_until(
-        360, "a better plan", lambda: {q for q, r in revisions(namespace).items() if r > first[q]}
+        360, "a better plan", lambda: {q for q, r in flights.revisions(namespace).items() if r > first[q]}
     )
     flights.wait_ready(namespace, 240)
     judge(namespace, 400)
     now = flights.uids(namespace)
-    changed |= {q for q, r in revisions(namespace).items() if r > first[q]}
+    changed |= {q for q, r in flights.revisions(namespace).items() if r > first[q]}
     assert not flights.off_their_pin(namespace)
     assert now != pods
     for name, uid in pods.items():

@@ -73,9 +73,8 @@ class Round:
                 )
                 self.records[name] = record.decided(self.now, text)
                 continue
-            changed = record.adopt(
-                plan, boundaries, source, self.now, f"rollback to revision {record.pinned}"
-            )
+            why = f"rollback to revision {record.pinned}"
+            changed = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
             self.records[name] = changed.with_status(pinnedRevision=record.pinned)
             self.say(name, "RolledBack", f"revision {record.pinned} is in force again")
 
