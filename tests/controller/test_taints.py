@@ -66,8 +66,14 @@ def manifest(kind: str, name: str, spec: dict[str, Any], **more: Any) -> dict[st
     return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec, **more}
 
 
-def understood(taints: list[dict[str, str]], *tolerations: list[dict[str, str]], **node: Any) -> World:
-    """The world with a tainted node n1, another one, and a query for each list of tolerations."""
+def understood(
+    taints: list[dict[str, str]],
+    *tolerations: list[dict[str, str]],
+    operators: list[dict[str, Any]] | None = None,
+    **node: Any,
+) -> World:
+    """The world with a tainted node n1, another one, a query for each list of tolerations, and one of these
+    operators."""
     status = {"allocatable": {"cpu": "2", "memory": "8Gi"}}
     stream = {
         "schema": "k BIGINT, ts TIMESTAMP",
@@ -84,6 +90,8 @@ def understood(taints: list[dict[str, str]], *tolerations: list[dict[str, str]],
     for number, tolerated in enumerate(tolerations):
         spec = {"sql": "SELECT s.k FROM s WHERE s.k > 1", "tolerations": tolerated}
         objects.append(manifest("StreamQuery", f"q{number}", spec))
+    if operators:
+        objects.append(manifest("StreamQuery", "bound", {"operators": operators}))
     return Understand()(Snapshot(1000.0, tuple(objects)), Settings(Layout("/data")))
 
 
@@ -105,6 +113,14 @@ def test_one_query_that_tolerates_everything_keeps_nobody_else_there() -> None:
 )
 def test_taints_that_tell_nobody_to_go(taint: dict[str, str]) -> None:
     assert not understood([taint], []).leaves("default/q0")
+
+
+def test_what_an_operator_is_bound_to_is_read_as_it_is_written() -> None:
+    """Without what taints close: that differs from one round to the next."""
+    filtered = {"id": "f", "kind": "filter", "inputs": ["s"], "predicate": "s.k > 1", "nodes": ["n1", "n2"]}
+    (group,) = understood([TAINT], [{"operator": "Exists"}], operators=[filtered]).groups
+    bound = {name: dict(asked.nodes) for name, asked in group.queries.items()}
+    assert bound == {"default/q0": {}, "default/bound": {"f": ("n1", "n2")}}
 
 
 def test_a_cordon_is_for_everybody() -> None:

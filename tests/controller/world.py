@@ -43,7 +43,8 @@ def query(name: str, predicate: str = "s.k = 1", nodes: tuple[str, ...] = ()) ->
 def asked(q: Query, **changes: Any) -> Asked:
     ends = Ends({"s": {"files": {"uri": "/in/s", "format": "arrow"}}}, Output("files", f"/out/{q.name}"))
     source = f"{q.name} {q.operators[0].predicate}"
-    return replace(Asked(q, ends, source, generation=1), **changes)
+    nodes = {op.id: op.nodes for op in q.operators if op.nodes}
+    return replace(Asked(q, ends, source, generation=1, nodes=nodes), **changes)
 
 
 @dataclass

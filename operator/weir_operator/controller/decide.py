@@ -13,6 +13,7 @@ from weir_placement.model.plan import Plan
 from weir_placement.model.problem import Problem
 from weir_placement.replacement import headroom_of
 
+from weir_operator.controller.asked import as_asked
 from weir_operator.controller.carry_out import actions, cut_all, step_all
 from weir_operator.controller.change import advance, specs_in_force
 from weir_operator.controller.conditions import worth_writing
@@ -197,8 +198,9 @@ def _beside_others(work: Work, group: Group) -> Problem:
     used: dict[str, Used] = defaultdict(Used)
     speed = {node.name: node.speed for node in group.problem.cluster.nodes}
     for other in work.world.groups:
-        running = (work.records[n].plan for n, a in other.queries.items() if not a.suspended)
-        problem, plans = other.problem, [plan for plan in running if plan is not None]
+        problem, cluster = other.problem, other.problem.cluster
+        running = (as_asked(work.records[n], a, cluster) for n, a in other.queries.items() if not a.suspended)
+        plans = [plan for plan in running if plan is not None]
         if other.name == group.name or not plans:
             continue
         problem = replace(problem, cluster=with_gone(problem.cluster, plans))

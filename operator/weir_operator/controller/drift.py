@@ -8,14 +8,17 @@ is raised to. So nothing moves back and forth while the load stays within the no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.fragments import groups_of
-from weir_placement.model.plan import Plan
+from weir_placement.model.cluster import Cluster
+from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
 from weir_placement.replacement import Replacement, better_placement, headroom_of, replace_fragments
+
+from weir_operator.controller.asked import kept_from
 
 if TYPE_CHECKING:
     from weir_operator.controller.replan import Round
@@ -30,11 +33,13 @@ def drift(round_: Round) -> None:
     running = round_.running()
     if not running:
         return
-    problem = _kept_off(round_, round_.problem_with_force(measured=True), running)
+    problem = round_.problem_with_force(measured=True)
+    barred = _barred(round_, problem.cluster, running)
+    problem = replace(problem, forbidden=_either(problem.forbidden, barred.closed))
     plan = round_.measured_plan(running)
     boundaries = {n: round_.records[n].boundaries for n in running}
     round_.evaluation = evaluate(problem, plan)
-    if _forced(round_, problem, plan, boundaries, running):
+    if _forced(round_, problem, plan, boundaries, barred):
         return
     still = [n for n in running if not _may_move(round_, n)]
     problem = replace(problem, pinned={**problem.pinned, **_held_in_place(round_, still)})
@@ -46,54 +51,62 @@ def drift(round_: Round) -> None:
         _improve(round_, problem, plan, boundaries, running, low)
 
 
-def _kept_off(round_: Round, problem: Problem, running: list[str]) -> Problem:
-    """The problem in which nothing comes to a node whose taints its query does not tolerate. What is there
-    may stay, as on a cordoned one, as far as drift is concerned."""
-    shut = {
-        f"{name}/{op}": closed - {node}
-        for name in running
-        if (closed := round_.world.closed.get(name))
-        for op, node in round_.records[name].plan.nodes.items()  # type: ignore[union-attr]
-    }
-    return replace(problem, forbidden={**problem.forbidden, **shut}) if shut else problem
+@dataclass(frozen=True)
+class _Barred:
+    """By operator, `query/id`: nodes that nothing of it comes to, and those at which it cannot stay."""
+
+    closed: Mapping[str, frozenset[str]]
+    gone: Mapping[str, frozenset[str]]
+
+    def left(self, placed: QueryPlan) -> set[str]:
+        """The nodes that a query has to leave."""
+        nodes = placed.nodes.items()
+        return {node for op, node in nodes if node in self.gone[f"{placed.query.name}/{op}"]}
 
 
-def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str]) -> bool:
-    """Moves away from nodes that are lost, leaving or full; outside cooldown and budget."""
-    policy = round_.group.policy
-    gone = {n: _gone(round_, n) for n in running}
-    left = {n: away for n in running if (away := gone[n] & set(round_.records[n].plan.nodes.values()))}  # type: ignore[union-attr]
+def _barred(round_: Round, cluster: Cluster, running: list[str]) -> _Barred:
+    """Nodes that are lost, or leaving, or have taints that a query does not tolerate, or that are not among
+    those that an operator may run on. Under `onCordon: Stay` only the first and the last must be left."""
+    world, moves = round_.world, round_.group.policy.on_cordon == "Move"
+    closed, gone = {}, {}
+    for name in running:
+        record = round_.records[name]
+        assert record.plan is not None
+        off = kept_from(record, round_.group.queries[name], cluster)
+        for op, node in record.plan.nodes.items():
+            none, foreign = off.get(op, frozenset()), world.closed.get(name, frozenset())
+            closed[f"{name}/{op}"] = (none | foreign) - {node}
+            gone[f"{name}/{op}"] = none | world.lost | (world.leaves(name) if moves else frozenset())
+    return _Barred({key: nodes for key, nodes in closed.items() if nodes}, gone)
+
+
+def _forced(round_: Round, problem: Problem, plan: Plan, boundaries: Boundaries, barred: _Barred) -> bool:
+    """Moves away from nodes where operators cannot stay, and from full ones; outside cooldown and budget."""
+    left = {q.query.name: nodes for q in plan.queries if (nodes := barred.left(q))}
     if not left and not round_.unplaced:
         return False
-    banned = dict(problem.forbidden)
-    for placed in plan.queries:
-        for key in (f"{placed.query.name}/{op.id}" for op in placed.query.operators):
-            banned[key] = banned.get(key, frozenset()) | gone[placed.query.name]
-    banned |= {key: banned.get(key, frozenset()) | {node} for key, node in round_.unplaced.items()}
+    full = {key: barred.gone.get(key, frozenset()) | {node} for key, node in round_.unplaced.items()}
     found = replace_fragments(
-        replace(problem, forbidden=banned),
+        replace(problem, forbidden=_either(problem.forbidden, {**barred.gone, **full})),
         plan,
         boundaries,
-        target=policy.drift.min_headroom,
+        target=round_.group.policy.drift.min_headroom,
         min_gain=0.0,
         max_moves=FOREVER_MOVES,
     )
     names = ", ".join(sorted({*round_.unplaced.values()}.union(*left.values())))
-    stay = found is None or any(
-        gone[q.query.name] & set(q.nodes.values()) for q in found.plan.queries if q.query.name in left
-    )
-    if stay:
-        _note(round_, list(left), f"stay: node {names} takes nothing more, but nothing else fits")
+    if found is None or any(barred.left(q) for q in found.plan.queries if q.query.name in left):
+        _note(round_, list(left), f"stay: node {names} takes no more of it, but nothing else fits")
     if found is None:
         return False
-    _adopt(round_, found, f"node {names} takes nothing more", drift=False)
+    _adopt(round_, found, f"node {names} takes no more of it", drift=False)
     return True
 
 
-def _gone(round_: Round, name: str) -> frozenset[str]:
-    """Nodes at which a query cannot stay."""
-    world, moves = round_.world, round_.group.policy.on_cordon == "Move"
-    return world.lost | (world.leaves(name) if moves else frozenset())
+def _either(*barred: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """By operator, the nodes that are in any of these."""
+    keys = {key for nodes in barred for key in nodes}
+    return {key: frozenset().union(*(nodes.get(key, ()) for nodes in barred)) for key in keys}
 
 
 def _relieve(
@@ -107,7 +120,8 @@ def _relieve(
     """The fewest moves that raise a low headroom to the least one and the gain beyond it."""
     drift = round_.group.policy.drift
     assert round_.evaluation is not None
-    binding = str(round_.evaluation.binding or round_.evaluation.reasons[:1])
+    reasons = round_.evaluation.reasons  # without their numbers: each look has others
+    binding = reasons[0].partition(" is ")[0] if reasons else str(round_.evaluation.binding)
     budget = _budget(round_, running)
     target = drift.min_headroom * (1 + drift.min_gain)
     found = replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None

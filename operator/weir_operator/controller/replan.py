@@ -17,6 +17,7 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.strategies import select
 
+from weir_operator.controller.asked import as_asked
 from weir_operator.controller.change import leave
 from weir_operator.controller.decision import Event
 from weir_operator.controller.drift import drift
@@ -173,7 +174,10 @@ class Round:
         problem = self.group.problem
         streams = {n: replace(s, rate=self.rates.get(n, s.rate)) for n, s in problem.streams.items()}
         problem = replace(problem, streams=streams)
-        plans = [(self.records[n].plan, self.records[n].boundaries, n) for n in running]
+        asked, cluster = self.group.queries, self.group.problem.cluster
+        plans = [
+            (as_asked(self.records[n], asked[n], cluster), self.records[n].boundaries, n) for n in running
+        ]
         return Plan(
             tuple(
                 with_measured(problem, entered(problem, p), b, self.found.get(n, {}))

@@ -118,7 +118,13 @@ class Understand:
                 round(found.policy.spec.exchange.retention * 1e6),
                 exchange=exchange_of(found.policy.spec),
             )
-            queries[name] = Asked(query, ends, _source_hash(query, ends, found), _generation(manifest))
+            queries[name] = Asked(
+                query,
+                ends,
+                _source_hash(query, ends, found),
+                _generation(manifest),
+                nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
+            )
         problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))
         if problem.overheads == Overheads():
             problem = replace(problem, overheads=self.overheads)

@@ -21,6 +21,7 @@ class Asked:
     source: str  # hash of all that its rows depend on
     generation: int
     suspended: bool = False
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # operators that have a list of them
 
 
 @dataclass(frozen=True)

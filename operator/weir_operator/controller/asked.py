@@ -1,0 +1,62 @@
+"""A plan in force under what its query asks for now.
+
+Where rows are wanted, how late they may be and where operators may run changes no row: an edit of these makes
+no new plan. The stored one is judged by them in every round, and moved when it does not keep them any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from weir_placement.model.cluster import Cluster
+from weir_placement.model.operators import Operator
+from weir_placement.model.plan import QueryPlan
+
+from weir_operator.controller.record import Record
+from weir_operator.controller.world import Asked
+
+
+def as_asked(record: Record, asked: Asked, cluster: Cluster) -> QueryPlan | None:
+    """The plan in force with the present delivery and limit, its operators bound to no node (`kept_from` says
+    that); as it is stored while an edit of the operators waits."""
+    plan = record.plan
+    if plan is None or record.source != asked.source:
+        return plan
+    operators = tuple(replace(op, nodes=()) if op.nodes else op for op in plan.query.operators)
+    query = replace(plan.query, operators=operators, max_latency=asked.query.max_latency)
+    plan, wanted = replace(plan, query=query), asked.query.deliver_to
+    known = [node for node in wanted if node in cluster.index]
+    if wanted and not known:
+        return plan
+    sink = plan.sink if plan.sink in known else _nearest(plan, known, cluster)
+    return replace(plan, query=replace(query, deliver_to=wanted), sink=sink)
+
+
+def kept_from(record: Record, asked: Asked, cluster: Cluster) -> dict[str, frozenset[str]]:
+    """Operator of the plan in force -> the nodes that its list does not have, if it has a list."""
+    plan = record.plan
+    if plan is None or not asked.nodes or record.source != asked.source:
+        return {}
+    bounds = {op.id: _bounds(op, plan.nodes[op.id], asked.nodes) for op in plan.query.operators}
+    return {op: frozenset(cluster.names) - nodes for op, nodes in bounds.items() if nodes}
+
+
+def _bounds(op: Operator, node: str, lists: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The nodes of an operator, which may be rewritten from several with different lists: it was planned by
+    one of them, and stays within those that have it where it is. Empty: anywhere."""
+    written = [frozenset(lists.get(name, ())) for name in op.origin or (op.id,)]
+    keeping = [nodes for nodes in written if not nodes or node in nodes]
+    bounds = [nodes for nodes in keeping or written if nodes]
+    if not bounds:
+        return frozenset()
+    return frozenset.intersection(*bounds) or frozenset.union(*bounds)
+
+
+def _nearest(plan: QueryPlan, nodes: list[str], cluster: Cluster) -> str:
+    """The node of these that the result reaches first; "" when there are none: it is wanted nowhere."""
+    last = plan.nodes[plan.query.operators[-1].id] if plan.query.operators else ""
+    if last not in cluster.index:
+        return nodes[0] if nodes else ""
+    start, latency = cluster.index[last], cluster.network.link_latency
+    return min(nodes, key=lambda n: (n != last, latency(start, cluster.index[n])), default="")

@@ -1,0 +1,142 @@
+"""Edits that change no row: the plan in force is kept while it keeps them, and moved when it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.asked import as_asked, kept_from
+from weir_operator.controller.record import Record
+from weir_placement.model.cluster import Cluster, Network, Node
+from weir_placement.model.operators import Operator
+from weir_placement.model.plan import QueryPlan
+
+from tests.controller.fake_cluster import FakeCluster
+from tests.controller.test_better_plan import FILTER, HOLD, Story
+from tests.controller.world import Town, asked, condition, loop, query, settle
+
+CLUSTER = Cluster(tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3)), Network.uniform(3, 0.001))
+
+
+@pytest.mark.parametrize("mode", ["Move", "Stay"])
+def test_another_list_of_nodes_moves_what_is_outside_of_it_and_nothing_else(mode: str) -> None:
+    town = Town({f"default/{name}": asked(query(name, nodes=("n1", "n2"))) for name in ("q", "r")})
+    town.policy = PlacementPolicySpec.model_validate({"onCordon": mode})
+    cluster = FakeCluster()
+    it = loop(town, cluster)
+    settle(it)
+    others = {k for k in cluster.processes if k[0].startswith("r-")}
+    town.queries["default/q"] = asked(query("q", nodes=("n3",)), generation=2)
+    for _ in range(20):
+        it.once()
+        assert condition(cluster, "q", "Ready") == "True", "by a warm move"
+    settle(it)
+    assert {p.node for k, p in cluster.processes.items() if k[0].startswith("q-")} == {"n3"}
+    assert others <= set(cluster.processes)
+    assert all(epochs in ([1], [1, 2]) for epochs in cluster.writers.values())
+
+
+def test_a_longer_list_of_nodes_moves_nothing_by_itself() -> None:
+    town, cluster = Town({"default/q": asked(query("q", nodes=("n2",)))}), FakeCluster()
+    it = loop(town, cluster)
+    settle(it)
+    writes = cluster.writes
+    town.queries["default/q"] = asked(query("q"))
+    settle(it)
+    assert cluster.writes == writes
+    town.leaving = frozenset({"n2"})
+    settle(it)
+    assert "n2" not in cluster.running().values(), "it is free to go anywhere now"
+
+
+def test_where_nothing_else_fits_it_stays_and_that_is_said_once() -> None:
+    town, cluster = Town({"default/q": asked(query("q", nodes=("n1",)))}), FakeCluster()
+    town.leaving = frozenset({"n2"})
+    it = loop(town, cluster)
+    settle(it)
+    town.queries["default/q"] = asked(query("q", nodes=("n2",)))
+    settle(it)
+    assert set(cluster.running().values()) == {"n1"}
+    (decision, *_) = cluster.placements["default/q"].status["decisions"]
+    assert "stay: node n1" in decision
+
+
+def on_another_node() -> Story:
+    """A query that has moved from where its stream enters to a node that was better."""
+    story = Story()
+    story.capacity(n2=4.0)
+    story.rounds(90)
+    assert story.node() == "n2"
+    story.capacity(n2=1.0)
+    story.rounds(60)
+    assert story.node() == "n2"
+    return story
+
+
+def test_a_shorter_latency_moves_what_does_not_keep_it_any_more() -> None:
+    """1 ms for the row itself and 1 ms over the link."""
+    story = on_another_node()
+    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0030))
+    assert set(story.rounds(int(HOLD) * 2)) == {"n2"}
+    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0015))
+    story.rounds(int(HOLD) * 2)
+    assert story.node() == "n1"
+    assert set(story.rounds(60)) == {"n1"}
+
+
+def test_another_place_of_delivery_counts_for_the_latency() -> None:
+    """From n2 the rows go one link further to n3: 3 ms."""
+    story = on_another_node()
+    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0025, deliver_to=("n2",)))
+    assert set(story.rounds(int(HOLD) * 2)) == {"n2"}
+    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0025, deliver_to=("n3",)))
+    story.rounds(int(HOLD) * 2)
+    assert story.node() in ("n1", "n3")
+
+
+def record(*operators: Operator, node: str = "n1", sink: str = "") -> Record:
+    plan = QueryPlan(
+        replace(query("q"), operators=operators), {o.id: node for o in operators}, {"s": "n1"}, sink
+    )
+    return Record("default/q", 1, plan, source=asked(query("q")).source)
+
+
+def test_rows_are_delivered_where_they_are_wanted_now() -> None:
+    before, ops = asked(query("q")), query("q").operators
+
+    def sink(*wanted: str, sink: str = "") -> str:
+        plan = as_asked(
+            record(*ops, node="n2", sink=sink),
+            replace(before, query=replace(before.query, deliver_to=wanted)),
+            CLUSTER,
+        )
+        assert plan is not None
+        return plan.sink
+
+    assert sink() == sink(sink="n3") == ""
+    assert sink("n1", "n3", sink="n3") == "n3", "as planned"
+    assert sink("n3", "n2") == "n2", "where they are made"
+    assert sink("gone", "n3") == "n3"
+    assert sink("gone", sink="n1") == "n1"
+
+
+def test_an_edit_that_waits_changes_nothing_of_the_plan_before() -> None:
+    now = record(*query("q", nodes=("n1",)).operators)
+    edit = asked(query("q", "s.k = 9", nodes=("n2",)))
+    assert as_asked(now, edit, CLUSTER) is now.plan
+    assert kept_from(now, edit, CLUSTER) == {}
+
+
+def test_an_operator_made_of_several_stays_within_the_lists_that_have_it() -> None:
+    merged = replace(query("q").operators[0], id="x", origin=("f", "p"))
+
+    def off(**nodes: tuple[str, ...]) -> frozenset[str]:
+        return kept_from(record(merged), replace(asked(query("q")), nodes=nodes), CLUSTER).get(
+            "x", frozenset()
+        )
+
+    assert off(other=("n3",)) == set()
+    assert off(f=("n1", "n2")) == off(f=("n1", "n2"), p=("n3",)) == {"n3"}
+    assert off(f=("n2", "n3"), p=("n3",)) == {"n1", "n2"}
+    assert off(f=("n2",), p=("n3",)) == {"n1"}
