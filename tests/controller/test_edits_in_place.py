@@ -95,6 +95,34 @@ def test_another_place_of_delivery_counts_for_the_latency() -> None:
     assert story.node() in ("n1", "n3")
 
 
+def test_what_is_the_pods_own_replaces_them_where_they_are_one_after_the_other() -> None:
+    town, cluster = Town({f"default/{name}": asked(query(name)) for name in ("q", "r")}), FakeCluster()
+    it = loop(town, cluster)
+    settle(it)
+    nodes, others = cluster.running(), {k: p for k, p in cluster.processes.items() if k[0].startswith("r-")}
+    town.queries["default/q"] = asked(query("q"), pods='{"labels": {"team": "a"}}', generation=2)
+    for _ in range(20):
+        it.once()
+        lives = [p.fragment for p in cluster.processes.values()]
+        assert len(lives) - len(set(lives)) <= 1
+        assert condition(cluster, "q", "Ready") == "True"
+    settle(it)
+    assert cluster.running() == nodes
+    assert {k: p for k, p in cluster.processes.items() if k[0].startswith("r-")} == others
+    assert {epochs[-1] for f, epochs in cluster.writers.items() if f.startswith("q-")} == {2}
+    assert cluster.placements["default/q"].spec["revision"] == 1
+
+
+def test_fragments_of_the_plan_before_are_not_replaced_for_an_edit() -> None:
+    town, cluster = Town({"default/q": asked(query("q"))}), FakeCluster()
+    it = loop(town, cluster)
+    settle(it)
+    town.queries["default/q"] = asked(query("q", "s.k = 2"), pods='{"labels": {"team": "a"}}')
+    settle(it)
+    assert all(epochs == [1] for epochs in cluster.writers.values())
+    assert len(cluster.placements["default/q"].spec["plan"]["told"]) == len(cluster.processes)
+
+
 def record(*operators: Operator, node: str = "n1", sink: str = "") -> Record:
     plan = QueryPlan(
         replace(query("q"), operators=operators), {o.id: node for o in operators}, {"s": "n1"}, sink

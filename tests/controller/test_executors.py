@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
@@ -16,13 +18,41 @@ from tests.controller.world import loop, one_query, settle
 from tests.manifests.scene import NODES, STREAMS, obj
 
 
-def understood(executors: int, pods: bool = True) -> Asked:
+def understood(executors: int, pods: bool = True, **said: Any) -> Asked:
     streams = [s | {"spec": s["spec"] | {"source": {"rate": {}}}} for s in STREAMS]
-    query = obj("StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": executors}})
+    query = obj(
+        "StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": executors}, **said}
+    )
     query["metadata"]["uid"] = "1"
     snapshot = Snapshot(0.0, (*NODES, *streams, query))
     world = Understand(executors=pods)(snapshot, Settings(Layout("/d")))
     return world.groups[0].queries["default/q"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"env": [{"name": "LEVEL", "value": "1"}]},
+        {"labels": {"team": "a"}},
+        {"tolerations": [{"key": "pool", "operator": "Exists"}]},
+        {"resources": {"cpu": "500m"}},
+        {"resources": {"memory": "1Gi"}},
+    ],
+    ids=str,
+)
+def test_what_pods_have_of_the_query_is_told_apart_from_what_its_rows_depend_on(said: dict[str, Any]) -> None:
+    before, after = understood(0), understood(0, **said)
+    assert before.pods == "", "so that queries that say nothing keep their processes"
+    assert after.pods
+    assert after.source == before.source
+
+
+def test_executors_are_told_with_the_plan() -> None:
+    assert understood(2).pods == ""
+    assert (
+        understood(2, resources={"executors": 2, "cpu": "1"}).pods
+        == understood(0, resources={"cpu": "1"}).pods
+    )
 
 
 def test_a_plan_counts_every_process_and_its_fragments_are_told() -> None:

@@ -26,27 +26,36 @@ def cut_all(work: Work) -> None:
                 work.specs[name] = specs
 
 
-def _build(spec: FragmentSpec, group: Group, image: str) -> str:
+def _build(spec: FragmentSpec, group: Group, image: str, pods: str) -> str:
     """Hash of what a process is told beside node, zone and epoch, and of what it runs in: another one means
     another process."""
     output = replace(spec.output, consumers=())
     told = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
     template = group.policy.pod_template.model_dump_json(exclude_defaults=True)
-    text = f"{told.to_json()} {group.name} {template} {image}"
+    text = f"{told.to_json()} {group.name} {template} {image}" + (f" {pods}" if pods else "")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _present_build(work: Work, fragment: str) -> str:
+    """Of the newest process that works; "" without one. A fragment that goes is not replaced for an edit."""
+    live = [p for p in work.processes.get(fragment, ()) if p.state not in ("stopped", "lost", "failed")]
+    return max(live, key=lambda p: p.epoch).build if live else ""
 
 
 def step_all(work: Work) -> None:
     """Fragments that moves are under way for go first, so that the limit holds for new ones."""
     wanted: dict[str, Wanted] = {}
     for group in work.world.groups:
-        for name in group.queries:
-            specs = specs_of(work, name)
-            if not group.queries[name].suspended and name not in work.held:
-                specs += leaving_specs(work, group, work.records[name])
-            for spec in specs:
+        for name, asked in group.queries.items():
+            leaving: tuple[FragmentSpec, ...] = ()
+            if not asked.suspended and name not in work.held:
+                leaving = leaving_specs(work, group, work.records[name])
+            for spec in (*specs_of(work, name), *leaving):
                 spec = replace(spec, zone=_zone(group, spec.node))
-                wanted[spec.name] = Wanted(spec, _build(spec, group, work.settings.image), name, group.name)
+                build = _build(spec, group, work.settings.image, asked.pods)
+                if spec.name in (old.name for old in leaving):
+                    build = _present_build(work, spec.name) or build
+                wanted[spec.name] = Wanted(spec, build, name, group.name)
     under_way = 0
     room = beside(work, {fragment: want.query for fragment, want in wanted.items()})
     order = sorted(wanted, key=lambda f: (not _moves_now(work, f), f))

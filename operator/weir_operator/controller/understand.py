@@ -124,6 +124,7 @@ class Understand:
                 _source_hash(query, ends, found),
                 _generation(manifest),
                 nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
+                pods=pods_of(item.spec),
             )
         problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))
         if problem.overheads == Overheads():
@@ -140,6 +141,15 @@ def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
     options = {key: value for key, value in said.items() if key != "uri"}
     uri = said.get("uri", "")
     return Output(kind, uri, options, output_columns(query.operators[-1]) if query.operators else ())  # type: ignore[arg-type]  # one of its kinds: checked by Sink
+
+
+def pods_of(spec: StreamQuerySpec) -> str:
+    """What a query says of its pods alone, as text; empty when it says nothing."""
+    raw = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    said = {name: raw[name] for name in ("env", "labels", "tolerations") if raw.get(name)}
+    requests = raw.get("resources") or {}
+    said |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
+    return json.dumps(said, sort_keys=True) if said else ""
 
 
 def exchange_of(policy: PlacementPolicySpec) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ class Asked:
     generation: int
     suspended: bool = False
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # operators that have a list of them
+    pods: str = ""  # what its pods have of the query's own, beside what they are told of the plan
 
 
 @dataclass(frozen=True)
