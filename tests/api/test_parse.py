@@ -49,6 +49,11 @@ def test_all_errors_of_an_object_at_once():
         ({"sql": "x", "tolerations": "all"}, 'spec.tolerations: "all" is not a list; write a list'),
         ({"sql": "x", "resources": {"cpu": "lots"}}, 'spec.resources.cpu: "lots" is not a quantity'),
         ({"sql": "x", "env": [{"name": "PYTHONPATH", "value": "/x"}]}, "spec.env[0].name: names that steer"),
+        ({"sql": "x", "env": [{"name": "POD_IP", "value": "x"}]}, "spec.env[0].name: names that steer"),
+        (
+            {"resources": {"executors": 1}, "env": [{"name": "A", "secretRef": {"name": "s", "key": "k"}}]},
+            "spec.env: executors get no variable from a secret: write value, not secretRef, or no executors",
+        ),
         ({"sql": "x", "sink": {"kafka": {"topic": "t"}}}, "spec.sink.kafka.bootstrapServers: is missing"),
         ({"operators": [{"id": "f", "kind": "filter", "inputs": ["a"]}]}, "operators[0]: predicate must be"),
         (
@@ -63,6 +68,13 @@ def test_all_errors_of_an_object_at_once():
 )  # fmt: skip
 def test_wording(spec, message):
     assert any(message in text for text in messages(query(**spec))), messages(query(**spec))
+
+
+def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
+    env = [{"name": "A", "secretRef": {"name": "s", "key": "k"}}, {"name": "B", "value": "b"}]
+    for resources in ({}, {"executors": 0}):
+        assert messages(query(sql="x", env=env, resources=resources)) == []
+    assert messages(query(sql="x", env=env[1:], resources={"executors": 1})) == []
 
 
 @pytest.mark.parametrize(

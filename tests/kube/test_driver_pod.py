@@ -31,6 +31,10 @@ def container(pod: dict[str, Any]) -> dict[str, Any]:
     return only
 
 
+def variables(values: dict[str, str]) -> tuple[dict[str, str], ...]:
+    return tuple({"name": name, "value": value} for name, value in values.items())
+
+
 def environment(pod: dict[str, Any]) -> dict[str, str]:
     return {entry["name"]: entry.get("value", "") for entry in container(pod)["env"]}
 
@@ -94,7 +98,7 @@ def test_requests_are_whole_millicores_and_bytes_and_only_memory_is_limited() ->
 
 @pytest.mark.parametrize("name", ["WEIR_LEASE", "WEIR_EPOCH", "POD_NAME", "HOME"])
 def test_a_query_cannot_replace_what_the_operator_sets(name: str) -> None:
-    pod = build_driver_pod_spec(replace(DRIVER, env={name: "stolen", "TZ": "UTC"}), TEMPLATE)
+    pod = build_driver_pod_spec(replace(DRIVER, env=variables({name: "stolen", "TZ": "UTC"})), TEMPLATE)
     assert environment(pod)[name] != "stolen"
     assert environment(pod)["TZ"] == "UTC"
     assert len(environment(pod)) == len(container(pod)["env"])

@@ -25,7 +25,7 @@ OWNER = Owner("delays", "0e9a")
 TEMPLATE = Template(image="weir-runtime@sha256:" + "0" * 64, claim="weir", pull_secrets=("login",))
 DRIVER = Driver(
     "flights", "delays-f1", 4, "edge-1", "flights/delays", "{}", "b", 0.25, 2**30, OWNER,
-    env={"TZ": "UTC"}, secrets=("kafka-login",),
+    env=({"name": "TZ", "value": "UTC"},), secrets=("kafka-login",),
 )  # fmt: skip
 
 
@@ -52,6 +52,19 @@ def test_an_executor_is_as_its_driver_but_for_its_token() -> None:
         "/etc/weir/secrets/kafka-login",
     }
     assert {"name": "TZ", "value": "UTC"} in other["env"]
+
+
+def test_a_variable_from_a_secret_is_the_drivers_alone() -> None:
+    wishes = {
+        "env": [{"name": "KEY", "secretRef": {"name": "login", "key": "k"}}, {"name": "TZ", "value": "UTC"}]
+    }
+    driver = driver_of(start(0), OWNER, {"spec": wishes})
+    (container,) = build_driver_pod_spec(driver, TEMPLATE)["spec"]["containers"]
+    secret = {"secretKeyRef": {"name": "login", "key": "k"}}
+    assert {"name": "KEY", "valueFrom": secret} in container["env"]
+    assert {"name": "TZ", "value": "UTC"} in container["env"]
+    (container,) = build_executor_template(driver, TEMPLATE)["spec"]["containers"]
+    assert [entry["name"] for entry in container["env"]] == ["HOME", "TZ"]
 
 
 def test_it_is_known_as_an_executor_of_its_fragment_whatever_the_query_says() -> None:

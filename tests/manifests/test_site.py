@@ -7,7 +7,7 @@ from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.understand import Understand
 from weir_operator.controller.world import World
-from weir_operator.manifests.site import ANYWHERE, Site
+from weir_operator.manifests.site import ANYWHERE, HERE, Site
 from weir_placement.fragments import Layout
 
 from tests.manifests.scene import NODES, built, obj, stream
@@ -68,6 +68,17 @@ def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: 
     assert found.wrong["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
     assert "stream a has errors itself" in found.faults["default/q"].message
     assert world(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
+
+
+def test_a_variable_from_a_secret_is_refused_on_this_machine_alone() -> None:
+    asked = query()
+    asked["spec"]["env"] = [{"name": "KEY", "secretRef": {"name": "login", "key": "k"}}]
+    raw = [*NODES, clicks("in"), asked]
+    (finding,) = built(*raw, site=HERE).findings
+    assert finding.message == (
+        "spec.env[0].secretRef: `weir run` reads no secret; write value, for a run on this machine"
+    )
+    assert built(*raw).findings == built(*raw, site=CLUSTER).findings == ()
 
 
 def test_files_on_the_claim_of_another_namespace_cannot_be_read() -> None:

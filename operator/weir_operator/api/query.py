@@ -160,7 +160,9 @@ class Toleration(Model):
     toleration_seconds: int | None = Field(None, description="How long NoExecute is tolerated.", ge=0)
 
 
-_RESERVED_ENV = re.compile(r"^(LD_|PYTHON|PYSPARK|SPARK_|JAVA_|JDK_|WEIR_|KUBERNETES_|HADOOP_|PATH$|HOME$)")
+_RESERVED_ENV = re.compile(
+    r"^(LD_|PYTHON|PYSPARK|SPARK_|JAVA_|JDK_|WEIR_|KUBERNETES_|HADOOP_|POD_(IP|NAME|NAMESPACE|UID)$|PATH$|HOME$)"
+)
 
 
 class SecretKey(Model):
@@ -188,13 +190,31 @@ class EnvVar(Model):
     )
     name: Identifier = Field(description="Name of the variable.")
     value: Annotated[str, Field(max_length=4096)] | None = Field(None, description="Its value.")
-    secret_ref: SecretKey | None = Field(None, description="Its value is a key of a secret.")
+    secret_ref: SecretKey | None = Field(
+        None, description="Its value is a key of a secret: of fragments without executors, in a cluster."
+    )
+
+
+def _no_secret_of_executors(raw: Mapping[str, Any]) -> bool:
+    resources, env = raw.get("resources"), raw.get("env")
+    if not isinstance(resources, Mapping) or not resources.get("executors") or not isinstance(env, list):
+        return True
+    return not any(isinstance(entry, Mapping) and entry.get("secretRef") is not None for entry in env)
 
 
 class StreamQuerySpec(Model):
     """A streaming query and how it shall run."""
 
-    rules = (exactly_one("sql", "operators"),)
+    rules = (
+        exactly_one("sql", "operators"),
+        Rule(
+            cel="!has(self.env) || !has(self.resources) || !has(self.resources.executors) || "
+            "self.resources.executors == 0 || !self.env.exists(entry, has(entry.secretRef))",
+            message="executors get no variable from a secret: write value, not secretRef, or no executors",
+            holds=_no_secret_of_executors,
+            field="env",
+        ),
+    )
     sql: Annotated[str, Field(min_length=1, max_length=16384)] | None = Field(
         None, description="SELECT over streams: WHERE, window joins, GROUP BY window, UNION ALL."
     )

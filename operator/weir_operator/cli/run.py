@@ -48,8 +48,9 @@ def run(
     from weir_operator.local.machine import Machine, Options
     from weir_operator.local.progress import progress
     from weir_operator.manifests.load import load
+    from weir_operator.manifests.site import HERE
 
-    load(filename)  # every error at once, before anything is started
+    load(filename, site=HERE)  # every error at once, before anything is started
     console = Console()
     knobs = Knobs(trigger_ms=trigger, heap_mb=heap)
     options = Options(tuple(filename), run_folder, Path("."), knobs, CALIBRATION)

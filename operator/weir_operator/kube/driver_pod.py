@@ -81,7 +81,7 @@ class Driver:
     owner: Owner
     standby: bool = False
     tolerations: tuple[Mapping[str, Any], ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: tuple[Mapping[str, Any], ...] = ()  # as in a container
     labels: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
 
@@ -189,9 +189,7 @@ def _environment(driver: Driver) -> list[dict[str, Any]]:
         {"name": "SPARK_LOCAL_DIRS", "value": "/tmp"},
     ]
     reserved = {entry["name"] for entry in own}
-    return own + [
-        {"name": name, "value": value} for name, value in sorted(driver.env.items()) if name not in reserved
-    ]
+    return own + [dict(entry) for entry in driver.env if entry["name"] not in reserved]
 
 
 def _probe(path: str, period: int, failures: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def build_executor_template(driver: Driver, template: Template) -> dict[str, Any
         "image": template.image,
         "imagePullPolicy": template.pull_policy,
         "env": [{"name": "HOME", "value": "/tmp"}]
-        + [{"name": name, "value": value} for name, value in sorted(driver.env.items()) if name != "HOME"],
+        + [dict(e) for e in driver.env if "value" in e and e["name"] != "HOME"],  # no secrets: security.md
         "resources": request(driver),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": SCRATCH, "mountPath": "/tmp"}, *mounts(driver, template)],

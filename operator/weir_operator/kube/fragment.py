@@ -41,10 +41,21 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
         owner=owner,
         standby=spec.standby,
         tolerations=tuple(wishes.get("tolerations") or ()),
-        env={entry["name"]: entry.get("value", "") for entry in wishes.get("env") or ()},
+        env=tuple(map(_variable, wishes.get("env") or ())),
         labels=wishes.get("labels") or {},
         secrets=secrets_of(action),
     )
+
+
+def _variable(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A query's variable as a container has it."""
+    secret = entry.get("secretRef")
+    if not secret:
+        return {"name": entry["name"], "value": entry.get("value") or ""}
+    return {
+        "name": entry["name"],
+        "valueFrom": {"secretKeyRef": {"name": secret["name"], "key": secret["key"]}},
+    }
 
 
 def secrets_of(action: Start) -> tuple[str, ...]:

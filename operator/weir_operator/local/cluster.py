@@ -26,6 +26,7 @@ from weir_operator.controller.decision import (
     WriteStatus,
 )
 from weir_operator.controller.ports import Observed
+from weir_operator.controller.record import name_of
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
 from weir_operator.local.store import Store
@@ -83,7 +84,7 @@ class LocalCluster:
     def apply(self, action: Action) -> None:
         """One action of the loop."""
         if isinstance(action, Start):
-            self.processes.start(action)
+            self.processes.start(action, self._environment(action.query))
         elif isinstance(action, Stop):
             self.processes.stop(action.fragment, action.epoch)
         elif isinstance(action, HandOver):
@@ -94,6 +95,12 @@ class LocalCluster:
             self._forget(action)
         elif isinstance(action, Protect):
             return  # nothing on one machine evicts a process
+
+    def _environment(self, query: str) -> dict[str, str]:
+        """What a query says of its processes' environment."""
+        found = (o for o in self._objects() if o["kind"] == "StreamQuery" and name_of(o) == query)
+        wishes = next((o.get("spec") or {} for o in found), {})
+        return {entry["name"]: entry.get("value") or "" for entry in wishes.get("env") or ()}
 
     def _lease(self, fragment: str) -> FileLease:
         return FileLease(self._find(fragment))

@@ -21,6 +21,7 @@ from weir_operator.local.sweep import Sweep
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.site import HERE
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Machine:
         self.files = Files(list(options.paths), root, tell)
         self.cluster = LocalCluster(root, layout, self._objects)
         calibration = Calibration.load(options.calibration)
-        understand = Understand(self._matrices, options.knobs, calibration.query, calibration.overheads)
+        understand = Understand(
+            self._matrices, options.knobs, calibration.query, calibration.overheads, site=HERE
+        )
         self.loop = Loop(
             self.cluster,
             Scrape(self.cluster.processes),

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class Processes:
         self._reap()
         return tuple(self._process(entry) for entry in self._entries())
 
-    def start(self, start: Start) -> None:
+    def start(self, start: Start, environment: Mapping[str, str]) -> None:
         """Idempotent: a live process is left alone; one that failed starts again, later each time."""
         path = self._path(start.spec.name, start.spec.epoch)
         entry = read_json(path)
@@ -71,7 +71,7 @@ class Processes:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # an interrupt of the terminal is the controller's alone
-                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+                env={**os.environ, **environment, "PYSPARK_PYTHON": sys.executable},
             )
         self._children[child.pid] = child
         told = {

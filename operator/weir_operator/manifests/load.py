@@ -10,6 +10,7 @@ from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects, from_documents
 from weir_operator.manifests.problem import Built, build
 from weir_operator.manifests.read import read
+from weir_operator.manifests.site import ANYWHERE, Site
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Loaded:
     built: Built
 
 
-def load(paths: Sequence[str], namespace: str = "default") -> Loaded:
-    """Objects and problems of files, folders and `-`.
+def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE) -> Loaded:
+    """Objects and problems of files, folders and `-`; `site` is where they are to run, when that is known.
 
     Raises:
         ManifestError: with every error of every file, in the order of files and lines.
@@ -30,7 +31,7 @@ def load(paths: Sequence[str], namespace: str = "default") -> Loaded:
     objects, findings = from_documents(documents, namespace)
     findings = [*unreadable, *findings]
     broken = {finding.object for finding in findings}
-    built = build(objects, read=matrix_readers(objects))
+    built = build(objects, read=matrix_readers(objects), site=site)
     findings += [
         objects.place(finding)
         for finding in built.findings

@@ -57,7 +57,7 @@ def check_references(
 ) -> list[Finding]:
     """Policy, profile and the right to use them; where the rows go."""
     key, namespace = key_of(item), item.metadata.namespace
-    findings = list(site.outside(item.spec.sink.files, key, "spec.sink.files"))
+    findings = [*site.outside(item.spec.sink.files, key, "spec.sink.files"), *site.hidden(item, key)]
     if policy is None:
         right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")
         wrong = f"no PlacementPolicy {item.spec.policy}"

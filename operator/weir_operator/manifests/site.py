@@ -1,4 +1,4 @@
-"""Where objects are to run, as far as it bears on what they may say: files, and variables from secrets."""
+"""Where objects are to run, as far as it bears on what they may say: of files, and of secrets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir_operator.api.connectors import Files
+from weir_operator.api.query import StreamQuery
 from weir_operator.manifests.finding import Finding, Key, shown
 
 
 @dataclass(frozen=True)
 class Site:
-    """`files` is the folder with one of each namespace, below which URIs lie; None: a URI is as it says."""
+    """`files` is the folder with one of each namespace, below which URIs lie; None: a URI is as it says.
+    `secrets`: whether variables can come from them."""
 
     files: str | None = None
+    secrets: bool = True
 
     def root(self, namespace: str) -> str:
         """The namespace's own folder, without a '/' at its end."""
@@ -36,5 +39,14 @@ class Site:
             right = f"write it relative to that, as {files.uri.rsplit('/', 1)[-1] or 'in/clicks'}"
             yield Finding(key, f"{path}.uri", wrong, right)
 
+    def hidden(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
+        """Variables whose value cannot be had."""
+        for i, entry in enumerate(item.spec.env):
+            if entry.secret_ref is not None and not self.secrets:
+                wrong, right = "`weir run` reads no secret", "write value, for a run on this machine"
+                yield Finding(key, f"spec.env[{i}].secretRef", wrong, right)
+
 
 ANYWHERE = Site()
+HERE = Site(secrets=False)
+"""Processes of this machine."""
