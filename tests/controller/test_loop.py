@@ -198,6 +198,27 @@ def test_a_crashed_process_is_started_again_in_its_place() -> None:
     assert cluster.processes[key].state == "running"
 
 
+def test_a_query_is_not_ready_while_a_process_is_elsewhere_than_planned() -> None:
+    """A pin that something ignores without a word: the process runs, and everything else is in order."""
+    cluster = FakeCluster()
+    it = loop(one_query(), cluster)
+    settle(it)
+    key = next(iter(cluster.processes))
+    process = cluster.processes[key]
+    other = next(n for n in ("n1", "n2", "n3") if n != process.node)
+    cluster.processes[key] = replace(process, node=other)
+    settle(it)
+    (event,) = [e for e in cluster.events if e.reason == "OffItsPin"]
+    assert event.warning
+    assert event.message == f"{key[0]} runs on {other}, not on {process.node}"
+    assert condition(cluster, "q", "Ready") == "False"
+    ready = next(c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready")
+    assert (ready["reason"], ready["message"]) == ("FragmentsNotReady", event.message)
+    cluster.processes[key] = process
+    settle(it)
+    assert condition(cluster, "q", "Ready") == "True"
+
+
 def test_mode_shadow_shows_and_starts_nothing() -> None:
     cluster, town = FakeCluster(), one_query()
     town.policy = PlacementPolicySpec.model_validate({"mode": "Shadow"})

@@ -10,6 +10,7 @@ from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses
 from weir_operator.controller.moves import Step
 from weir_operator.controller.record import Record
+from weir_operator.controller.snapshot import Process
 from weir_operator.controller.work import Work, specs_of
 from weir_operator.controller.world import Asked, Fault
 
@@ -72,8 +73,8 @@ def assess(work: Work) -> None:
         for name in group.queries:
             for spec in specs_of(work, name):
                 owner = work.steps[spec.name].owner
-                if owner and owner.node and owner.wanted_node and owner.node != owner.wanted_node:
-                    text = f"{spec.name} runs on {owner.node}, not on {owner.wanted_node}"
+                if owner and (text := _elsewhere(owner)):
+                    text = f"{spec.name} {text}"
                     work.events.append(Event(name, "OffItsPin", text, warning=True))
                 if owner and owner.state == "failed":
                     again = f"start {owner.restarts + 2}"
@@ -100,9 +101,7 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     serving = [
         s.name
         for s in specs
-        if (o := steps[s.name].owner)
-        and o.state in ("running", "finished")
-        and o.node == (o.wanted_node or o.node)
+        if (o := steps[s.name].owner) and o.state in ("running", "finished") and not _elsewhere(o)
     ]
     if len(serving) == len(specs):
         if record.leaving:
@@ -113,7 +112,7 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
             return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
         return Health(True, False, False, False, "Running", text)
     late = sorted(set(steps) - set(serving))
-    text = "; ".join(f"{f} is {_standing(steps[f])}" for f in late)
+    text = "; ".join(f"{f} {_standing(steps[f])}" for f in late)
     was_ready = any(
         c["type"] == "Ready" and c["status"] == "True"
         for c in work.world.statuses.get(name, {}).get("conditions", [])
@@ -126,9 +125,18 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
 def _standing(step: Step) -> str:
     """How a fragment that does not serve stands, and why if that is known."""
     if step.owner is None:
-        return step.phase
+        return f"is {step.phase}"
+    if step.owner.state in ("running", "finished"):
+        return _elsewhere(step.owner)
     why = step.owner.message.strip().splitlines()
-    return f"{step.owner.state} ({why[-1][:300]})" if why else step.owner.state
+    return f"is {step.owner.state}" + (f" ({why[-1][:300]})" if why else "")
+
+
+def _elsewhere(owner: Process) -> str:
+    """Where a process runs, if that is not where it was told to; a pin may be ignored without a word."""
+    if not owner.node or owner.node == (owner.wanted_node or owner.node):
+        return ""
+    return f"runs on {owner.node}, not on {owner.wanted_node}"
 
 
 def _fault(work: Work, name: str, fault: Fault) -> Health:
