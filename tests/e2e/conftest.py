@@ -18,6 +18,7 @@ from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, WORKERS, 
 RELEASE = "weir"
 OPERATOR_NAMESPACE = "weir-system"
 OPERATORS = ("-l", "app.kubernetes.io/name=weir-operator")
+WEIR = str(Path(sys.executable).with_name("weir"))
 WIDE = "COLUMNS=200"  # so that no line of a table is folded
 SHARED = CACHE / f"shared-{CLUSTER}"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
@@ -98,7 +99,7 @@ def installed() -> bool:
 
 def weir(*arguments: str, timeout: float = 200) -> str:
     """Standard output of the command line, which speaks to the cluster under test."""
-    return run("env", WIDE, str(Path(sys.executable).with_name("weir")), *arguments, timeout=timeout)
+    return run("env", WIDE, WEIR, *arguments, timeout=timeout)
 
 
 def uninstall() -> None:
