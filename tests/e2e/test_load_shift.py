@@ -1,12 +1,27 @@
-"""The load rises: what pays to be moved is moved, nothing else, and every row arrives once."""
+"""The load rises, as Prometheus tells it: what pays to be moved is moved, nothing else, and every row arrives
+once."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from tests.e2e import flights
-from tests.e2e.kubectl import get, kubectl, wait_until
+import pytest
+
+from tests.e2e import flights, prometheus
+from tests.e2e.conftest import install
+from tests.e2e.kubectl import apply, get, kubectl, wait_until
 from tests.e2e.reference import judge
+
+
+@pytest.fixture
+def measured(namespace: str) -> Iterator[str]:
+    """A namespace with a Prometheus, from which alone the operator knows what the fragments do."""
+    apply(prometheus.manifests(namespace))
+    install(f"prometheus.url={prometheus.url(namespace)}")
+    kubectl("rollout", "status", "deployment/prometheus", "-n", namespace, "--timeout=120s")
+    yield namespace
+    install()
 
 
 def thin_line() -> None:
@@ -20,8 +35,15 @@ def thin_line() -> None:
     kubectl("patch", "networktopology", "flights", "--type=merge", "-p", text)
 
 
-def test_only_fragments_whose_plan_changed_move(namespace: str) -> None:
+def test_only_fragments_whose_plan_changed_move(measured: str) -> None:
+    namespace = measured
     flights.start(namespace, 140, 0.25, "--surge-after", "150", "--surge", "4")
+    fragments = {p["metadata"]["annotations"]["weir.dev/fragment"] for p in flights.drivers(namespace)}
+    wait_until(
+        60,
+        "every driver is scraped",
+        lambda: prometheus.labels_of(namespace, "weir_epoch", "fragment") >= fragments,
+    )
     thin_line()
     pods = flights.uids(namespace)
     first = flights.revisions(namespace)
