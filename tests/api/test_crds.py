@@ -58,6 +58,10 @@ def test_no_spec_has_a_default(kind):
 @every_kind
 def test_a_new_object_is_not_called_seen(kind):
     status = root(kind)["properties"]["status"]
+    if kind.name == "Placement":  # made and read by the operator alone: a -1 would stay, and never be healthy
+        assert "default" not in status
+        assert "default" not in status["properties"]["observedGeneration"]
+        return
     assert status["default"] == {"observedGeneration": -1}
     assert status["properties"]["observedGeneration"]["default"] == -1
 

@@ -33,6 +33,20 @@ def test_when_all_is_as_it_should_be_nothing_is_written() -> None:
     assert cluster.writes == writes
 
 
+def test_a_generation_in_a_placement_that_nobody_keeps_up_goes_with_the_next_write() -> None:
+    """A default of older definitions: who waits for it waits for ever. It is no reason to write by itself."""
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    found, writes = cluster.placements["default/q"], cluster.writes
+    cluster.placements["default/q"] = replace(found, status={**found.status, "observedGeneration": -1})
+    settle(it)
+    assert cluster.writes == writes
+    town.leaving = frozenset(cluster.running().values())
+    settle(it)
+    assert "observedGeneration" not in cluster.placements["default/q"].status
+
+
 def test_a_node_that_turns_out_to_be_full_is_left_for_another() -> None:
     cluster = FakeCluster(full_nodes=frozenset({"n1"}))
     it = loop(one_query(), cluster)

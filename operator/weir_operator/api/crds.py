@@ -13,6 +13,7 @@ from pydantic_core import core_schema
 
 from weir_operator.api.base import GROUP, VERSION, Rule
 from weir_operator.api.kinds import KINDS, NAME_RULE, Kind
+from weir_operator.api.placement import Placement
 
 MAX_BYTES = 262_144
 """What a CRD may have to fit into the last-applied annotation of `kubectl apply`."""
@@ -44,9 +45,10 @@ def crd(kind: Kind) -> dict[str, Any]:
     raw = kind.model.model_json_schema(by_alias=True, schema_generator=_Schema)
     definitions = raw.get("$defs", {})
     properties = {name: _structural(raw["properties"][name], definitions) for name in ("spec", "status")}
-    # The one default of a schema, on both levels: an object that was just created has a status at once.
-    properties["status"]["default"] = {"observedGeneration": -1}
-    properties["status"]["properties"]["observedGeneration"]["default"] = -1
+    if kind.model is not Placement:  # nobody waits for the operator to have seen what it wrote itself
+        # The one default of a schema, on both levels: an object that was just created has a status at once.
+        properties["status"]["default"] = {"observedGeneration": -1}
+        properties["status"]["properties"]["observedGeneration"]["default"] = -1
     schema = {
         "description": raw["description"],
         "type": "object",

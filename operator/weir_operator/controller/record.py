@@ -153,7 +153,8 @@ def read_record(manifest: Manifest) -> Record:
         generation=packed.get("generation", 0),
         told=_specs(packed.get("told")),
         leaving=_specs(packed.get("leaving")),
-        status=manifest.get("status") or {},
+        # the generation is a default of older definitions: nobody keeps it up
+        status={k: v for k, v in (manifest.get("status") or {}).items() if k != "observedGeneration"},
     )
 
 
