@@ -22,7 +22,7 @@ class Told:
         self.say()
         options = Options((str(folder / "all.yaml"),), folder / "run", folder, Knobs())
         self.machine = Machine(options, lambda findings: self.complaints.extend(map(str, findings)))
-        self.machine.cluster.processes.start = lambda start: None  # type: ignore[method-assign]
+        self.machine.cluster.processes.start = lambda *_: None  # type: ignore[method-assign]
 
     def say(self, least: str = "10") -> None:
         text = MANIFESTS.format(least=least, cordoned="false")
