@@ -1,9 +1,11 @@
-"""A Prometheus in the namespace of a test, which finds the drivers there as a PodMonitor would."""
+"""A Prometheus in the namespace of a test, which scrapes the drivers there."""
 
 from __future__ import annotations
 
 import json
 from urllib.parse import quote
+
+from weir_operator.kube import names
 
 from tests.e2e.flights import ON_CONTROL_PLANE
 from tests.e2e.kubectl import Manifest, kubectl
@@ -18,10 +20,8 @@ CONFIG = """
 global: {{scrape_interval: 5s}}
 scrape_configs:
 - job_name: fragments
-  kubernetes_sd_configs: [{{role: pod, namespaces: {{names: [{namespace}]}}}}]
-  relabel_configs:
-  - {{source_labels: [__meta_kubernetes_pod_label_weir_dev_role], regex: driver, action: keep}}
-  - {{source_labels: [__meta_kubernetes_pod_container_port_name], regex: metrics, action: keep}}
+  dns_sd_configs:
+  - {{names: [drivers.{namespace}.svc.cluster.local], type: A, port: {port}, refresh_interval: 5s}}
 """
 
 
@@ -31,26 +31,20 @@ def url(namespace: str) -> str:
 
 
 def manifests(namespace: str) -> list[Manifest]:
-    """All that it needs, with the right to list the namespace's pods and no other."""
+    """All that it needs. Debian's package cannot ask the API server for pods, so DNS names the drivers."""
 
-    def made(kind: str, version: str, **more: object) -> Manifest:
-        meta = {"name": "prometheus", "namespace": namespace}
+    def made(kind: str, version: str, name: str = "prometheus", **more: object) -> Manifest:
+        meta = {"name": name, "namespace": namespace}
         return {"apiVersion": version, "kind": kind, "metadata": meta, **more}
 
-    rbac = "rbac.authorization.k8s.io"
     labels = {"app": "prometheus"}
-    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
+    drivers = {names.MANAGED_BY: names.FIELD_MANAGER, names.ROLE: "driver"}
+    config = CONFIG.format(namespace=namespace, port=names.RUNTIME_PORT)
+    ports = [{"port": names.RUNTIME_PORT}]
     pod = {"metadata": {"labels": labels}, "spec": _pod()}
     return [
-        made("ConfigMap", "v1", data={"prometheus.yml": CONFIG.format(namespace=namespace)}),
-        made("ServiceAccount", "v1"),
-        made("Role", f"{rbac}/v1", rules=[pods]),
-        made(
-            "RoleBinding",
-            f"{rbac}/v1",
-            roleRef={"apiGroup": rbac, "kind": "Role", "name": "prometheus"},
-            subjects=[{"kind": "ServiceAccount", "name": "prometheus", "namespace": namespace}],
-        ),
+        made("Service", "v1", "drivers", spec={"clusterIP": "None", "selector": drivers, "ports": ports}),
+        made("ConfigMap", "v1", data={"prometheus.yml": config}),
         made("Deployment", "apps/v1", spec={"selector": {"matchLabels": labels}, "template": pod}),
         made("Service", "v1", spec={"selector": labels, "ports": [{"port": PORT}]}),
     ]
@@ -71,7 +65,7 @@ def _pod() -> Manifest:
     }
     return {
         **ON_CONTROL_PLANE,
-        "serviceAccountName": "prometheus",
+        "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
         "securityContext": {
