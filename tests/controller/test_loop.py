@@ -52,7 +52,7 @@ def test_a_node_that_turns_out_to_be_full_is_left_for_another() -> None:
     it = loop(one_query(), cluster)
     it.once()
     assert "pending" in {p.state for p in cluster.processes.values()}
-    for _ in range(60):
+    for _ in range(60 + 60):  # until the figures of the new plan have been written too
         it.once()
     assert cluster.running()
     assert "n1" not in cluster.running().values()

@@ -224,7 +224,7 @@ class PlacementPolicyStatus(Status):
     """How the policy's round went."""
 
     queries: int | None = Field(None, description="Queries that use it.")
-    admitted: int | None = Field(None, description="Of them admitted.")
+    admitted: int | None = Field(None, description="Of them with a plan in force.")
     headroom: float | None = Field(None, description="Headroom of its plan.")
 
 

@@ -72,7 +72,7 @@ class StreamStatus(Status):
         description="Queries that read it, as namespace/name; at most 100.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
-    rate: float | None = Field(None, description="Measured rate [tuples/s].")
+    rate: float | None = Field(None, description="Measured rate [tuples/s], the last one that was known.")
 
 
 class Stream(Model):

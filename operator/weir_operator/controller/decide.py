@@ -142,6 +142,7 @@ def plan(work: Work) -> None:
             for name in mine:
                 work.numbers.setdefault(name, {})["headroom"] = headroom_of(round_.evaluation)
                 work.numbers[name]["binding"] = getattr(round_.evaluation.binding, "name", "")
+                work.numbers[name]["latency"] = round_.evaluation.latency.get(name)
                 work.numbers[name]["rates"] = dict(rates)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, WriteStatus
-from weir_operator.controller.definitions import definition_statuses
+from weir_operator.controller.definitions import definition_statuses, finite, short
 from weir_operator.controller.moves import Step
 from weir_operator.controller.record import Record
 from weir_operator.controller.snapshot import Process
@@ -54,17 +54,13 @@ def with_running(work: Work, record: Record) -> Record:
         ready=f"{good}/{len(running)}" if running else None,
         nodes=", ".join(sorted({spec.node for spec in specs_of(work, record.query)})) or None,
         revision=record.revision or None,
-        headroom=_finite(work.numbers.get(record.query, {}).get("headroom")),
+        headroom=finite(work.numbers.get(record.query, {}).get("headroom")),
     )
 
 
 def numbers(work: Work) -> bool:
     """Whether it is time to write numbers that changed."""
     return work.settings.first_round_of(work.settings.status_period, work.snapshot.now)
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or value in (float("inf"), float("-inf")) else round(value, 4)
 
 
 def assess(work: Work) -> None:
@@ -153,10 +149,11 @@ def statuses(work: Work) -> list[WriteStatus]:
         for name, asked in group.queries.items():
             health = _health(work, name, asked, group.policy.mode)
             specs = specs_of(work, name)
-            numbers = work.numbers.get(name, {})
+            figures = work.numbers.get(name, {})
             extra = {
-                "headroom": _finite(numbers.get("headroom")),
-                "binding": numbers.get("binding") or None,
+                "headroom": finite(figures.get("headroom")),
+                "latencySeconds": short(figures.get("latency")),
+                "binding": _binding(work, name),
                 "fragments": len(specs) or None,
                 "readyFragments": sum(work.steps[s.name].phase in ("running", "finished") for s in specs)
                 if specs
@@ -167,7 +164,15 @@ def statuses(work: Work) -> list[WriteStatus]:
             result += _status(work, name, health, asked.generation, extra)
     for name, fault in work.world.faults.items():
         result += _status(work, name, _fault(work, name, fault), fault.generation, {})
-    return result + definition_statuses(work.snapshot, work.world)
+    return result + definition_statuses(work, numbers(work))
+
+
+def _binding(work: Work, name: str) -> str | None:
+    """What limits the headroom. Of several that nearly do, noise chooses: so it is a number in this."""
+    told = work.world.statuses.get(name, {})
+    if not numbers(work) and told.get("binding") and told.get("revision") == work.records[name].revision:
+        return str(told["binding"])
+    return work.numbers.get(name, {}).get("binding") or None
 
 
 def _status(
