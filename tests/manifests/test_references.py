@@ -123,3 +123,16 @@ def test_a_namespace_gets_no_more_queries_than_its_limit():
     made = built(*NODES, *STREAMS, policy, *queries)
     assert [query.name for query in made.rounds[0].problem.queries] == ["default/first"]
     assert "allows 1 queries in namespace default" in made.findings[0].message
+
+
+def test_nothing_is_planned_before_the_last_object_that_it_depends_on():
+    """Objects come in the worst order; over another network the first plan would be another one."""
+    topology = obj("NetworkTopology", "t", {"links": [{"from": "east", "to": "west", "latency": "40ms"}]})
+    policy = obj("PlacementPolicy", "p", {"topology": "t"})
+    query = sql(GOOD, policy="p", profile="f")
+    profile = obj("InputProfile", "f", {"points": [{"name": "rush", "rates": {"a": 5}}]})
+    came = [query, *STREAMS, policy, profile]
+    for last in range(1, len(came) + 1):
+        assert not [q for made in built(*NODES, *came[:last]).rounds for q in made.problem.queries]
+    (made,) = built(*NODES, *came, topology).rounds
+    assert [q.name for q in made.problem.queries] == ["default/q"]
