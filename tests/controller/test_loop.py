@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import pytest
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.world import Fault
 
@@ -133,11 +134,15 @@ def test_a_missing_reference_stalls_only_after_two_minutes() -> None:
     assert condition(cluster, "q", "Stalled") == "True"
 
 
-def test_a_query_that_cannot_be_placed_is_stalled_with_the_reason() -> None:
+@pytest.mark.parametrize("objective", ["headroom", "network-usage"])
+def test_a_query_that_cannot_be_placed_is_stalled_with_the_reason(objective: str) -> None:
     cluster = FakeCluster()
     town = Town({"default/q": asked(query("q", nodes=("nowhere",)))})
+    town.policy = PlacementPolicySpec.model_validate({"objective": objective, "strategy": {"name": "auto"}})
     settle(loop(town, cluster))
     assert condition(cluster, "q", "Stalled") == "True"
+    (why,) = (c["message"] for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Stalled")
+    assert "operator default/q/f has no node left: operator default/q/f: there is no node nowhere" in why
     assert not cluster.processes
 
 

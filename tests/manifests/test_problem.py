@@ -5,6 +5,7 @@ from math import inf
 import pytest
 from weir_operator.manifests.cluster import Used
 from weir_operator.manifests.problem import less
+from weir_placement.cost.allowed import allowed_nodes, impossible
 
 from tests.manifests.scene import FILTER, JOIN, NODES, STREAMS, built, graph, node, obj, stream
 
@@ -59,6 +60,17 @@ def test_bandwidth_and_speed_of_a_node_are_annotations():
 def test_cordoned_tainted_and_sick_nodes_get_nothing_new(closed):
     problem = only(NODES[0], closed, *STREAMS, graph("q", FILTER))
     assert [n.schedulable for n in problem.cluster.nodes] == [True, False]
+
+
+@pytest.mark.parametrize("listed", [["n2"], []], ids=["its own list", "every node"])
+def test_where_taints_leave_an_operator_no_node_it_is_not_free_to_go_anywhere(listed):
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    nodes = [node("n1", taints=[] if listed else [taint]), node("n2", taints=[taint])]
+    tolerant = graph("t", FILTER, tolerations=[{"key": "gpu", "operator": "Exists"}])
+    problem = only(*nodes, *STREAMS, tolerant, graph("q", {**FILTER, "nodes": listed}))
+    (query,) = (q for q in problem.queries if q.name == "default/q")
+    assert allowed_nodes(problem, query, query.operators[0]) == ()
+    assert "whose taints the query tolerates" in impossible(problem, query)
 
 
 def test_a_toleration_opens_a_node_for_its_query_alone():

@@ -213,14 +213,20 @@ def _only_open_nodes(query: Query, item: StreamQuery, scene: Scene) -> Query:
     closed = {name for name in scene.tainted if not open_to(known[name], tolerated)}
     if not closed:
         return query
-    open_nodes = tuple(node.name for node in scene.nodes if node.schedulable and node.name not in closed)
-    if len(open_nodes) == sum(node.schedulable for node in scene.nodes):
+    if not any(node.schedulable and node.name in closed for node in scene.nodes):
         return query
-    operators = tuple(
-        replace(op, nodes=tuple(n for n in op.nodes if n in open_nodes) if op.nodes else open_nodes)
-        for op in query.operators
-    )
+    open_nodes = tuple(node.name for node in scene.nodes if node.schedulable and node.name not in closed)
+    operators = tuple(replace(op, nodes=_open_of(op.nodes, open_nodes, closed)) for op in query.operators)
     return replace(query, operators=operators)
+
+
+def _open_of(listed: tuple[str, ...], open_nodes: tuple[str, ...], closed: set[str]) -> tuple[str, ...]:
+    """An operator's list of nodes without the closed ones; never empty, which would mean anywhere: a name
+    that no node has says what is missing."""
+    if not listed:
+        return open_nodes or ("whose taints the query tolerates",)
+    left = tuple(name for name in listed if name not in closed)
+    return left or (f"{', '.join(listed)} whose taints the query tolerates",)
 
 
 def any_open(node: NodeObject, items: Sequence[StreamQuery]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 
+from weir_placement.cost.allowed import allowed_nodes, no_place
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.network.bound import Relaxation
@@ -54,7 +55,8 @@ def refused(problem: Problem, query: Query) -> str:
         if not any(origin in index for origin in problem.streams[stream].origins):
             origins = ", ".join(problem.streams[stream].origins) or "no node"
             return f"stream {stream} (alias {alias}) enters at {origins}: none is in the cluster"
-    return ""
+    stuck = next((op for op in query.operators if not allowed_nodes(problem, query, op)), None)
+    return no_place(problem, query, stuck) if stuck else ""
 
 
 def plan_all(
