@@ -86,6 +86,7 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
         ("Stream", {"files": {"uri": "in", "claim": "c"}}, "spec.source.files.claim: claim does nothing yet"),
         ("StreamQuery", {"files": {"uri": "S3A://b/out"}}, "spec.sink.files.uri: uri must be a path"),
         ("StreamQuery", {"files": {"uri": "out", "claim": "c"}}, "spec.sink.files.claim: claim does nothing"),
+        ("StreamQuery", {"files": {"uri": "out", "format": "csv"}}, 'spec.sink.files.format: "csv" is not'),
         ("PlacementPolicy", {"files": {"uri": "s3://b"}}, "spec.exchange.files.uri: uri does nothing yet"),
         ("PlacementPolicy", {"checkpoints": {"uri": "x"}}, "spec.exchange.checkpoints: checkpoints does"),
         ("InputProfile", {"window": "7d"}, "spec.learn: learn does nothing yet"),

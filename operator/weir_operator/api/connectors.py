@@ -82,9 +82,20 @@ class Files(Model):
         description="A path under the namespace's root on the exchange's claim; with `weir run` under the "
         "folder where it was started."
     )
-    format: Literal["parquet", "arrow", "json", "csv"] = Field("parquet", description="Format of the files.")
     claim: Name | None = Field(None, description="Not yet: another claim that holds the folder.")
     s3: AnyObject | None = Field(None, description="Not yet: how to reach an object store.")
+
+
+class FilesSource(Files):
+    """A folder to read."""
+
+    format: Literal["parquet", "arrow", "json", "csv"] = Field("parquet", description="Format of the files.")
+
+
+class FilesSink(Files):
+    """A folder to write."""
+
+    format: Literal["parquet"] = Field("parquet", description="Format of the files.")
 
 
 class Rate(Model):
@@ -99,7 +110,7 @@ class Source(Model):
 
     rules = (exactly_one("kafka", "files", "rate"),)
     kafka: KafkaSource | None = Field(None, description="A Kafka topic.")
-    files: Files | None = Field(None, description="A folder of numbered batch files.")
+    files: FilesSource | None = Field(None, description="A folder of numbered batch files.")
     rate: Rate | None = Field(None, description="A generator.")
 
 
@@ -114,6 +125,6 @@ class Sink(Model):
     kafka: Kafka | None = Field(
         None, description="A Kafka topic: at least once for outside readers, the row id in a header."
     )
-    files: Files | None = Field(None, description="A folder of files: exactly once.")
+    files: FilesSink | None = Field(None, description="A folder of files: exactly once.")
     console: Nothing | None = Field(None, description="The log of the last fragment.")
     noop: Nothing | None = Field(None, description="Nowhere: rows are counted and dropped.")
