@@ -194,6 +194,12 @@ def moving(namespace: str) -> list[str]:
     return [q["metadata"]["name"] for q in queries if condition(q, "Moving").get("status") == "True"]
 
 
+def events(namespace: str, reason: str) -> list[tuple[str, str]]:
+    """Query and text of each event that was published for the reason."""
+    found = get("events.v1.events.k8s.io", "-n", namespace)
+    return [(e["regarding"]["name"], e["note"]) for e in found if e["reason"] == reason]
+
+
 def revisions(namespace: str) -> dict[str, int]:
     """Revision of the plan in force, by query."""
     return {o["metadata"]["name"]: o["spec"]["revision"] for o in get("wpl", "-n", namespace)}

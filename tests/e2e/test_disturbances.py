@@ -166,7 +166,7 @@ def roll_back(namespace: str, query: str, revision: int) -> None:
     (row,) = [line for line in on_command("status").splitlines() if name in line]
     assert "True" in row
     assert str(flights.revisions(namespace)[query]) in row
-    assert [e for e in get("events.v1.events.k8s.io", "-n", namespace) if e["reason"] == "RolledBack"]
+    wait_until(30, "an event says so", lambda: flights.events(namespace, "RolledBack"), every=1)
 
 
 def test_a_drain_without_room_ends_and_rows_wait(namespace: str) -> None:
@@ -180,7 +180,7 @@ def test_a_drain_without_room_ends_and_rows_wait(namespace: str) -> None:
 
 def test_a_frozen_worker_is_left_and_its_return_changes_nothing(namespace: str) -> None:
     every, node = fragments(namespace), next(iter(flights.nodes_of(namespace).values()))
-    leader = operators.leader()
+    leader = wait_until(60, "one leads", operators.leader)
     restarts = operators.restarts(leader)
     operators.stop(leader)  # another one leads, until the kubelet has noticed
     with frozen(node):
@@ -245,8 +245,7 @@ def test_a_new_runtime_image_rolls_and_an_unchanged_one_restarts_nothing(
     wait_until(600, "every driver runs the new image", lambda: rolled(namespace, "weir-runtime:next"))
     flights.wait_ready(namespace, 120)
     assert not set(flights.uids(namespace)) & set(before)
-    failed = [e for e in get("events.v1.events.k8s.io", "-n", namespace) if e["reason"] == "FragmentFailed"]
-    assert not failed
+    assert not flights.events(namespace, "FragmentFailed")
     judge_so_far(namespace, 300)
 
 

@@ -13,8 +13,7 @@ HOURS, SPEED = 40, 0.5  # 80 seconds of about 230 departures, 225 arrivals and 1
 def test_flights_are_right_to_the_row_though_a_driver_is_killed_and_leave_nothing(namespace: str) -> None:
     flights.start(namespace, HOURS, SPEED)
     kubectl("wait", "-n", namespace, "--for=condition=Ready", "streamquery", "--all", "--timeout=60s")
-    events = get("events.v1.events.k8s.io", "-n", namespace)
-    planned = {(e["regarding"]["name"], e["note"]) for e in events if e["reason"] == "Planned"}
+    planned = set(flights.events(namespace, "Planned"))
     assert planned >= {(query, "revision 1: first plan") for query in flights.QUERIES}
 
     victim = flights.drivers(namespace)[0]["metadata"]["name"]
