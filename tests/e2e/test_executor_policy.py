@@ -140,7 +140,8 @@ def put(path: str, value: Any) -> Callable[[Manifest], None]:
     """Sets what a path of keys and positions names."""
 
     def change(pod: Manifest) -> None:
-        *way, last = [int(key) if key.isdigit() else key.replace("~", "/") for key in path.split("/")]
+        keys: list[Any] = [int(key) if key.isdigit() else key.replace("~", "/") for key in path.split("/")]
+        *way, last = keys
         place: Any = pod
         for key in way:
             place = place[key] if isinstance(place, list) else place.setdefault(key, {})
