@@ -46,7 +46,7 @@ def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
     given = [
         f"image.operator.tag={tag}",
         f"image.runtime.tag={tag}",
-        "fragments.triggerMs=2000",
+        *(["fragments.triggerMs=2000"] if tree == REPOSITORY else []),  # an earlier chart does not know it
         f"tolerations[0].key={CONTROL_PLANE}",
         "tolerations[0].operator=Exists",
         *settings,
