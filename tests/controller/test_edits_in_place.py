@@ -50,6 +50,24 @@ def test_a_longer_list_of_nodes_moves_nothing_by_itself() -> None:
     assert "n2" not in cluster.running().values(), "it is free to go anywhere now"
 
 
+def test_what_has_moved_by_another_list_is_counted_when_others_are_planned() -> None:
+    """Beside it the new query has more room on n2, without it on n3."""
+    town, cluster = Town({"default/q": asked(replace(FILTER, operators=(within("n1"),)))}), FakeCluster()
+    town.nodes = (Node("n1", cpu=0.12), Node("n2", cpu=0.2), Node("n3", cpu=0.3))
+    it = loop(town, cluster)
+    settle(it)
+    town.queries["default/q"] = asked(replace(FILTER, operators=(within("n3"),)))
+    settle(it)
+    other = query("r")
+    town.queries["default/r"] = asked(replace(other, operators=other.operators[:1]))
+    settle(it)
+    assert cluster.running() == {"q-f": "n3", "r-f": "n2"}
+
+
+def within(*nodes: str) -> Operator:
+    return replace(FILTER.operators[0], nodes=nodes)
+
+
 def test_where_nothing_else_fits_it_stays_and_that_is_said_once() -> None:
     town, cluster = Town({"default/q": asked(query("q", nodes=("n1",)))}), FakeCluster()
     town.leaving = frozenset({"n2"})

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 from weir_placement.model.cluster import Cluster
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
+from weir_placement.model.problem import Query
 
 from weir_operator.controller.record import Record
 from weir_operator.controller.world import Asked
@@ -31,6 +33,13 @@ def as_asked(record: Record, asked: Asked, cluster: Cluster) -> QueryPlan | None
         return plan
     sink = plan.sink if plan.sink in known else _nearest(plan, known, cluster)
     return replace(plan, query=replace(query, deliver_to=wanted), sink=sink)
+
+
+def as_it_is(query: Query) -> Query:
+    """A query that runs, for planning others beside it: it is pinned, and no list of nodes or limit that it
+    does not keep may refuse it, with which its load would be forgotten."""
+    operators = tuple(replace(op, nodes=()) if op.nodes else op for op in query.operators)
+    return replace(query, operators=operators, max_latency=inf, fixed_order=True)
 
 
 def kept_from(record: Record, asked: Asked, cluster: Cluster) -> dict[str, frozenset[str]]:

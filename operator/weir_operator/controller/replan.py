@@ -17,7 +17,7 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.strategies import select
 
-from weir_operator.controller.asked import as_asked
+from weir_operator.controller.asked import as_asked, as_it_is
 from weir_operator.controller.change import leave
 from weir_operator.controller.decision import Event
 from weir_operator.controller.drift import drift
@@ -95,9 +95,11 @@ class Round:
         problem = replace(
             self.problem_with_force(measured=False), budgets=self.room.left_for(fresh) if self.room else ()
         )
-        kept = {n: r.plan for n, r in self.records.items() if r.plan and n in asked and n not in fresh}
+        present = {n: r for n, r in self.records.items() if n in asked and n not in fresh}
+        cluster = self.group.problem.cluster
+        kept = {n: p for n, r in present.items() if (p := as_asked(r, asked[n], cluster))}
         pinned = {f"{n}/{op}": node for n, plan in kept.items() for op, node in plan.nodes.items()}
-        queries = [replace(plan.query, fixed_order=True) for plan in kept.values()]
+        queries = [as_it_is(plan.query) for plan in kept.values()]
         queries += [asked[n].query for n in fresh]
         policy = self.group.policy
         result = select(policy.strategy.name, policy.objective).load()(
