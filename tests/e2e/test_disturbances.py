@@ -216,7 +216,7 @@ def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(na
     (query,) = get("wsq", "by-carrier", "-n", namespace)
     sql, was = query["spec"]["sql"], of_query(namespace, "by-carrier")
     patch(namespace, "by-carrier", {"sql": sql.replace("GROUP BY", "WHERE d.month < 20 GROUP BY")})
-    wait_until(120, "other fragments", lambda: not set(of_query(namespace, "by-carrier")) & set(was))
+    wait_until(200, "other fragments", lambda: not set(of_query(namespace, "by-carrier")) & set(was))
     patch(namespace, "by-carrier", {"sql": sql})
     wait_until(150, "back again", lambda: ready_reason(namespace, "by-carrier") == "Running", every=1)
 
