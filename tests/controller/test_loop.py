@@ -207,6 +207,18 @@ def test_a_lost_node_is_left_and_the_new_process_waits_for_the_lease_to_expire()
     assert node not in cluster.running().values()
 
 
+def test_a_node_that_does_not_answer_for_a_moment_gets_no_second_process() -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = loop(town, cluster)
+    settle(it)
+    before = set(cluster.processes)
+    cluster.dead_nodes = frozenset({next(iter(cluster.running().values()))})  # its grace is not over
+    for _ in range(5):
+        it.once()
+    assert set(cluster.processes) == before
+    assert condition(cluster, "q", "Ready") == "False"
+
+
 def test_a_crashed_process_is_started_again_in_its_place() -> None:
     cluster = FakeCluster()
     it = loop(one_query(), cluster)

@@ -68,7 +68,8 @@ def next_step(
         # All is written: there is nothing left to move.
         spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
         return Step(past + spare, "finished", owner)
-    if owner and _fits(owner, wanted) and owner.state not in ("stopped", "lost") and not owner.terminating:
+    if owner and _fits(owner, wanted) and owner.state != "stopped" and not owner.terminating:
+        # also on a node that does not answer, while the plan leaves it there: a second one would only wait
         return _settled(wanted, owner, later, handover, past, layout)
     candidates = [p for p in later if _fits(p, wanted) and p.state not in ("stopped", "lost")]
     candidate = max(candidates, key=lambda p: p.epoch, default=None)
