@@ -156,6 +156,7 @@ def test_what_executors_used_is_summed_and_stays_after_their_end(
     assert folder is not None
     assert cpu.executor_folder(spec_with(0)) is None
     assert cpu.reported(folder) == 0.0
+    monkeypatch.setattr(os, "getppid", os.getpid)  # as if a worker had asked: above us there may be nobody
     cpu.report(folder)
     (own,) = folder.iterdir()
     used = cpu.reported(folder)
