@@ -78,8 +78,8 @@ def arguments(told: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--contenders", type=_several(PLACES), default=list(ORDER), help=",".join(ORDER))
     parser.add_argument("--seconds", type=float, default=120.0, help="that a rate is held")
     parser.add_argument("--bits", type=int, default=20_000_000, help="[bits/s] width of each link")
-    parser.add_argument("--payload", type=int, default=4000, help="[bytes] of each row that no query reads")
-    parser.add_argument("--trigger", type=int, default=2000, help="[ms] shortest time between two batches")
+    parser.add_argument("--payload", type=int, default=20_000, help="[bytes] of each row that no query reads")
+    parser.add_argument("--trigger", type=int, default=4000, help="[ms] shortest time between two batches")
     parser.add_argument("--minutes", type=float, default=90.0, help="after which no contender is begun")
     parser.add_argument("--again", action="store_true", help="measure what is known already, too")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "benchmarks")
@@ -142,7 +142,7 @@ def prepare(setting: Setting, trigger: int) -> None:
     for module in (feed, plain):
         path = Path(str(module.__file__))
         shutil.copy(path, setting.folder / "links" / path.name)
-    put(setting, cluster.brokers())
+    put(setting, [*map(cluster.ballast, ZONES), *cluster.brokers()])
     names = [f"pod/kafka-{zone}" for zone in ZONES]
     kubectl("wait", "-n", setting.namespace, "--for=condition=Ready", *names, "--timeout=180s", timeout=200)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,9 +40,10 @@ def pod(
     memory: int,
     env: Mapping[str, str] | None = None,
     mounted: str = "data",
+    cpu: int = 50,
 ) -> Manifest:
     """A restricted pod in a zone, or wherever it comes to lie. `memory` [MiB]; `mounted`: the namespace's
-    volume (data) or a folder of its own (empty)."""
+    volume (data) or a folder of its own (empty); `cpu` [millicores]."""
     fields = {"POD_IP": "status.podIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
     values: list[dict[str, Any]] = [
         {"name": key, "valueFrom": {"fieldRef": {"fieldPath": path}}} for key, path in fields.items()
@@ -61,7 +63,7 @@ def pod(
                 "args": list(args),
                 "env": values,
                 "resources": {
-                    "requests": {"cpu": "50m", "memory": f"{memory}Mi"},
+                    "requests": {"cpu": f"{cpu}m", "memory": f"{memory}Mi"},
                     "limits": {"memory": f"{memory}Mi"},
                 },
                 "securityContext": CONTAINER,
@@ -109,6 +111,13 @@ def brokers() -> list[Manifest]:
         found.append({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": service})
         found.append(made)
     return found
+
+
+def ballast(zone: str) -> Manifest:
+    """Each worker says that it has all of this machine's cores: two thirds of them are the other workers'."""
+    cores = os.cpu_count() or 1
+    others = 1000 * cores * (len(ZONES) - 1) // len(ZONES)
+    return pod(f"ballast-{zone}", IMAGE, zone, ["sleep", "infinity"], 16, mounted="empty", cpu=others)
 
 
 def feeder(zone: str) -> Manifest:

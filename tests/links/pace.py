@@ -21,11 +21,11 @@ AHEAD = 0.5
 """[s] a new rate is written so long before it holds: every feeder has seen it by then."""
 SETTLE = 12.0
 """[s] after a change of the rate that do not count."""
-PROBE = 24.0
+PROBE = 40.0
 """[s] that a probe takes; what got through in its second half counts."""
 TOO_MUCH = 0.15
 """[s/s] A lag that grows so fast in a probe says that the contender gets no more through."""
-DRAINED = 8.0
+DRAINED = 12.0
 """[s] A lag below this is as good as none: batches take their time."""
 EARLY = 45.0
 """[s] after which a lag that clearly grows needs no more proof."""

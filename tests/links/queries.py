@@ -16,7 +16,7 @@ NAME = "links"
 """Of policy and topology."""
 LATENCY = "5ms"
 """Between zones, as planners see it. The kernel here adds none."""
-RATE = 100
+RATE = 20
 """[rows/s] nominal, of each stream; weather has a tenth. A headroom is a factor on it."""
 
 MEMORY = "3Gi"
