@@ -138,8 +138,8 @@ Written by `{command}`. A kind cluster on one machine, one worker in each of the
 {c.bits / 1e6:g} Mbit/s (`tc`, htb, one class a destination, each direction by itself); the control plane is
 not limited, no latency is added. Departures, weather and AB enter in newyork, arrivals, BC and CD in west;
 all results are delivered to a topic in {DELIVERY}. Kafka has one broker a zone and keeps each stream in its
-own, without compression; feeders run beside the brokers that they feed. The workers share the machine's cores,
-so a pod that only asks for them tells planners that each has a third. Checkpoints are on a folder that all
+own, without compression; feeders run beside the brokers that they feed. Workers share the machine's cores, so
+a pod that only asks for them tells planners that each has a third. Checkpoints are on a folder that all
 nodes share and use no link.
 
 Each row carries a payload of {c.payload} bytes of random text that no query reads, as telemetry does. Its
