@@ -19,7 +19,7 @@ LOOK = 2.5
 """[s] between two readings."""
 AHEAD = 0.5
 """[s] a new rate is written so long before it holds: every feeder has seen it by then."""
-SETTLE = 12.0
+SETTLE = 24.0
 """[s] after a change of the rate that do not count."""
 PROBE = 40.0
 """[s] that a probe takes; what got through in its second half counts."""
@@ -130,7 +130,7 @@ class Course:
 
         def clear(samples: list[Sample]) -> bool:
             gone = samples[-1].at - samples[0].at
-            return gone > EARLY and slope(samples) > 4 * FLAT and samples[-1].lag > samples[0].lag + 4
+            return gone > EARLY and slope(samples) > 4 * FLAT and samples[-1].lag > samples[0].lag + DRAINED
 
         samples = self.watch(seconds, clear)
         gone, after = time.time() - begin, self.bytes()
