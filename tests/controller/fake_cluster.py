@@ -66,6 +66,13 @@ class FakeCluster:
             budget_since={p.fragment: self.drained[p.node] for p in processes if p.node in self.drained},
         )
 
+    def put_elsewhere(self) -> tuple[Process, str]:
+        """Something ignores a pin without a word: the process as it was, and the node where it is now."""
+        key, process = next(iter(self.processes.items()))
+        other = next(n for n in ("n1", "n2", "n3") if n != process.node)
+        self.processes[key] = replace(process, node=other)
+        return process, other
+
     def _placement(self, query: str, written: WritePlacement) -> dict[str, Any]:
         namespace, name = query.split("/")
         return {

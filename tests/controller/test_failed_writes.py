@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -119,10 +119,7 @@ def test_what_stays_wrong_is_told_once() -> None:
     cluster = FakeCluster()
     it = loop(town(), cluster)
     settle(it)
-    key = next(iter(cluster.processes))
-    process = cluster.processes[key]
-    other = next(n for n in ("n1", "n2", "n3") if n != process.node)
-    cluster.processes[key] = replace(process, node=other)
+    cluster.put_elsewhere()
     for _ in range(20):
         it.once()
     told = [event for event in cluster.events if event.reason == "OffItsPin"]

@@ -234,18 +234,15 @@ def test_a_query_is_not_ready_while_a_process_is_elsewhere_than_planned() -> Non
     cluster = FakeCluster()
     it = loop(one_query(), cluster)
     settle(it)
-    key = next(iter(cluster.processes))
-    process = cluster.processes[key]
-    other = next(n for n in ("n1", "n2", "n3") if n != process.node)
-    cluster.processes[key] = replace(process, node=other)
+    process, other = cluster.put_elsewhere()
     settle(it)
     (event,) = [e for e in cluster.events if e.reason == "OffItsPin"]
     assert event.warning
-    assert event.message == f"{key[0]} runs on {other}, not on {process.node}"
+    assert event.message == f"{process.fragment} runs on {other}, not on {process.node}"
     assert condition(cluster, "q", "Ready") == "False"
     ready = next(c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready")
     assert (ready["reason"], ready["message"]) == ("FragmentsNotReady", event.message)
-    cluster.processes[key] = process
+    cluster.processes[process.fragment, process.epoch] = process
     settle(it)
     assert condition(cluster, "q", "Ready") == "True"
 

@@ -9,9 +9,10 @@ import pytest
 from weir_operator.controller.snapshot import Lease, Requests
 from weir_operator.kube import names
 from weir_operator.kube.lease import Silence, read_lease
-from weir_operator.kube.nodes import UNREACHABLE, drained_since, lost_since
+from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import requests_of, sum_by_node
+from weir_operator.manifests.cluster import UNREACHABLE
 from weir_placement.model.fragment import Change
 
 AT = "2026-01-01T00:00:00Z"

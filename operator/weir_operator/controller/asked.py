@@ -25,8 +25,7 @@ def as_asked(record: Record, asked: Asked, cluster: Cluster) -> QueryPlan | None
     plan = record.plan
     if plan is None or record.source != asked.source:
         return plan
-    operators = tuple(replace(op, nodes=()) if op.nodes else op for op in plan.query.operators)
-    query = replace(plan.query, operators=operators, max_latency=asked.query.max_latency)
+    query = replace(_unbound(plan.query), max_latency=asked.query.max_latency)
     plan, wanted = replace(plan, query=query), asked.query.deliver_to
     known = [node for node in wanted if node in cluster.index]
     if wanted and not known:
@@ -38,8 +37,13 @@ def as_asked(record: Record, asked: Asked, cluster: Cluster) -> QueryPlan | None
 def as_it_is(query: Query) -> Query:
     """A query that runs, for planning others beside it: it is pinned, and no list of nodes or limit that it
     does not keep may refuse it, with which its load would be forgotten."""
+    return replace(_unbound(query), max_latency=inf, fixed_order=True)
+
+
+def _unbound(query: Query) -> Query:
+    """The query with operators that may run on any node."""
     operators = tuple(replace(op, nodes=()) if op.nodes else op for op in query.operators)
-    return replace(query, operators=operators, max_latency=inf, fixed_order=True)
+    return replace(query, operators=operators)
 
 
 def kept_from(record: Record, asked: Asked, cluster: Cluster) -> dict[str, frozenset[str]]:

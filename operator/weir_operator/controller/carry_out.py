@@ -50,10 +50,11 @@ def step_all(work: Work) -> None:
             leaving: tuple[FragmentSpec, ...] = ()
             if not asked.suspended and name not in work.held:
                 leaving = leaving_specs(work, group, work.records[name])
+            going = {old.name for old in leaving}
             for spec in (*specs_of(work, name), *leaving):
                 spec = replace(spec, zone=_zone(group, spec.node))
                 build = _build(spec, group, work.settings.image, asked.pods)
-                if spec.name in (old.name for old in leaving):
+                if spec.name in going:
                     build = _present_build(work, spec.name) or build
                 wanted[spec.name] = Wanted(spec, build, name, group.name)
     under_way = 0

@@ -199,10 +199,12 @@ def _beside_others(work: Work, group: Group) -> Problem:
     used: dict[str, Used] = defaultdict(Used)
     speed = {node.name: node.speed for node in group.problem.cluster.nodes}
     for other in work.world.groups:
+        if other.name == group.name:
+            continue
         problem, cluster = other.problem, other.problem.cluster
         running = (as_asked(work.records[n], a, cluster) for n, a in other.queries.items() if not a.suspended)
         plans = [plan for plan in running if plan is not None]
-        if other.name == group.name or not plans:
+        if not plans:
             continue
         problem = replace(problem, cluster=with_gone(problem.cluster, plans))
         found = evaluate(problem, Plan(tuple(entered(problem, plan) for plan in plans)))

@@ -8,7 +8,7 @@ from typing import Any
 from weir_operator.api.node import Taint
 from weir_operator.api.query import Toleration
 from weir_operator.controller.times import seconds
-from weir_operator.manifests.cluster import UNREACHABLE, tolerates
+from weir_operator.manifests.cluster import keeps_away
 
 CORDONED = "node.kubernetes.io/unschedulable"
 
@@ -54,13 +54,8 @@ def drained_since(
     times = [
         seconds(taint.get("timeAdded")) or first_seen
         for taint in spec.get("taints") or ()
-        if (cordoned and taint["key"] == CORDONED) or _keeps_away(taint, tolerated)
+        if (cordoned and taint["key"] == CORDONED) or keeps_away(Taint.model_construct(**taint), tolerated)
     ]
     if cordoned:
         times = times or [first_seen]
     return min(times) if times else None
-
-
-def _keeps_away(taint: Mapping[str, Any], tolerated: Iterable[Toleration]) -> bool:
-    firm = taint["effect"] in ("NoSchedule", "NoExecute") and taint["key"] not in UNREACHABLE
-    return firm and not tolerates(tolerated, Taint.model_construct(**taint))

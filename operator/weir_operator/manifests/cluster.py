@@ -65,8 +65,13 @@ def shut_out(node: Node, tolerations: Iterable[Toleration]) -> bool:
     """Whether the node's taints tell pods with these tolerations to be elsewhere. Those of a node that does
     not answer do not: it may be back before its processes count as lost."""
     tolerated = list(tolerations)
-    firm = (t for t in node.spec.taints if t.effect != "PreferNoSchedule" and t.key not in UNREACHABLE)
-    return any(not tolerates(tolerated, t) for t in firm)
+    return any(keeps_away(taint, tolerated) for taint in node.spec.taints)
+
+
+def keeps_away(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether it tells pods with these tolerations to be elsewhere; not if its node only does not answer."""
+    firm = taint.effect != "PreferNoSchedule" and taint.key not in UNREACHABLE
+    return firm and not tolerates(tolerations, taint)
 
 
 def model_node(
