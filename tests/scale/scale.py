@@ -68,7 +68,8 @@ def simulated() -> Iterator[Api]:
 
 
 class Drivers(threading.Thread):
-    """Takes the lease of every driver whose pod is ready, and ends pods that sweep."""
+    """Takes the lease of every driver whose pod is ready, and ends pods that sweep. It looks seldom when
+    nothing is new: real drivers list no pods, and what a list costs would be taken for the operator's."""
 
     def __init__(self, api: Api) -> None:
         super().__init__(daemon=True)
@@ -79,17 +80,18 @@ class Drivers(threading.Thread):
         with ThreadPoolExecutor(8) as pool:
             while True:
                 pods = list(self._api.list("Pod", selector=names.DRIVERS))
-                list(pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"]))
+                taken = list(pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"]))
                 for sweep in self._api.list("Pod", selector=f"{names.ROLE}=sweep"):
                     meta, done = sweep["metadata"], {"status": {"phase": "Succeeded"}}
                     self._api.merge("Pod", meta["namespace"], meta["name"], done, "status")
-                time.sleep(1.0)
+                time.sleep(1.0 if any(taken) else 10.0)
 
-    def _take(self, pod: Manifest) -> None:
+    def _take(self, pod: Manifest) -> bool:
+        """Whether its lease was still to be taken."""
         labels = pod["metadata"]["labels"]
         key = (labels[names.FRAGMENT], int(labels[names.EPOCH]))
         if key in self._taken:
-            return
+            return False
         spec = {
             "holderIdentity": pod["metadata"]["name"],
             "leaseTransitions": key[1],
@@ -99,6 +101,7 @@ class Drivers(threading.Thread):
         }
         self._api.merge("Lease", pod["metadata"]["namespace"], key[0], {"spec": spec})
         self._taken.add(key)
+        return True
 
 
 class Operator:

@@ -117,12 +117,15 @@ def plan(work: Work) -> None:
     readings = measured_by_fragment(work.snapshot.previous_metrics, work.snapshot.metrics)
     room = stand(work)
     work.held |= room.held
-    for group in work.world.groups:
+    groups = work.world.groups
+    taken = {group.name: _taken(work, group) for group in groups} if len(groups) > 1 else {}
+    for group in groups:
         mine = {n: work.records[n] for n in group.queries}
         force = list(_in_force(work, group))
         found = _measurements(force, readings)
         rates = measured_rates({n: r.plan for n, r in mine.items() if r.plan}, found)
-        seen = replace(group, problem=_beside_others(work, group))
+        others = [used for name, used in taken.items() if name != group.name]
+        seen = replace(group, problem=_beside_others(group, others))
         if group.measured_links:
             mine = {name: _with_links(work, group, force, record) for name, record in mine.items()}
             known = remembered({**work.records, **mine}.values())
@@ -135,6 +138,8 @@ def plan(work: Work) -> None:
         )
         round_.run()
         work.records.update(round_.records)
+        if taken:
+            taken[group.name] = _taken(work, group)
         work.events += round_.events
         work.refused.update(round_.refused)
         work.refused |= {name: why for name, why in work.held.items() if name in mine}
@@ -194,25 +199,26 @@ def _unplaced(work: Work, force: Force) -> dict[str, str]:
     return result
 
 
-def _beside_others(work: Work, group: Group) -> Problem:
+def _taken(work: Work, group: Group) -> Mapping[str, Used]:
+    """By node, what a group's plans in force use; CPU in reference cores."""
+    problem, cluster = group.problem, group.problem.cluster
+    running = (as_asked(work.records[n], a, cluster) for n, a in group.queries.items() if not a.suspended)
+    plans = [plan for plan in running if plan is not None]
+    if not plans:
+        return {}
+    problem = replace(problem, cluster=with_gone(problem.cluster, plans))
+    found = evaluate(problem, Plan(tuple(entered(problem, plan) for plan in plans)))
+    return {
+        node: Used(load.cpu(1.0) / REFERENCE_CORE, load.memory(1.0), load.egress(1.0), load.ingress(1.0))
+        for node, load in found.loads.items()
+    }
+
+
+def _beside_others(group: Group, others: Sequence[Mapping[str, Used]]) -> Problem:
     """The group's problem with capacities less what other groups' plans in force use."""
-    used: dict[str, Used] = defaultdict(Used)
     speed = {node.name: node.speed for node in group.problem.cluster.nodes}
-    for other in work.world.groups:
-        if other.name == group.name:
-            continue
-        problem, cluster = other.problem, other.problem.cluster
-        running = (as_asked(work.records[n], a, cluster) for n, a in other.queries.items() if not a.suspended)
-        plans = [plan for plan in running if plan is not None]
-        if not plans:
-            continue
-        problem = replace(problem, cluster=with_gone(problem.cluster, plans))
-        found = evaluate(problem, Plan(tuple(entered(problem, plan) for plan in plans)))
-        for node, load in found.loads.items():
-            used[node] += Used(
-                load.cpu(1.0) / (REFERENCE_CORE * speed.get(node, 1.0)),
-                load.memory(1.0),
-                load.egress(1.0),
-                load.ingress(1.0),
-            )
+    used: dict[str, Used] = defaultdict(Used)
+    for taken in others:
+        for node, load in taken.items():
+            used[node] += replace(load, cpu=load.cpu / speed.get(node, 1.0))
     return less(group.problem, used)

@@ -24,7 +24,7 @@ from weir_operator.controller.world import Asked, Fault, Group, World
 from weir_operator.manifests.cluster import Used, shut_out
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read
-from weir_operator.manifests.objects import Objects, from_raw
+from weir_operator.manifests.objects import Objects, Reader
 from weir_operator.manifests.problem import Round, build
 from weir_operator.manifests.site import ANYWHERE, Site
 
@@ -49,6 +49,7 @@ class Understand:
     overheads: Overheads = field(default_factory=Overheads)
     executors: bool = False
     site: Site = ANYWHERE
+    read: Reader = field(default_factory=Reader)
 
     def __call__(self, snapshot: Snapshot, settings: Settings) -> World:
         """The world of one snapshot; objects with errors become faults of the queries that need them."""
@@ -57,7 +58,7 @@ class Understand:
         sources = {
             name_of(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"
         }
-        objects, findings = from_raw(manifests)
+        objects, findings = self.read(manifests)
         used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
         built = build(objects, used=used, read=self.matrices(objects), held=snapshot.held, site=self.site)
         faults = _faults([*findings, *built.findings], raw)
@@ -145,7 +146,8 @@ def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
 
 def pods_of(spec: StreamQuerySpec) -> str:
     """What a query says of its pods alone, as text; empty when it says nothing."""
-    raw = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    own = {"env", "labels", "tolerations", "resources"}
+    raw = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=own)
     said = {name: raw[name] for name in ("env", "labels", "tolerations") if raw.get(name)}
     requests = raw.get("resources") or {}
     said |= {name: requests[name] for name in ("cpu", "memory") if name in requests}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -20,6 +20,9 @@ from weir_operator.api.topology import NetworkTopology
 from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.parse import key_of, parse
 from weir_operator.manifests.read import Document
+
+Parsed = tuple[Object | None, list[Finding]]
+"""What `parse` answers."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,32 @@ def from_documents(
     return objects, findings
 
 
-def from_raw(manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
+class Reader:
+    """Reads the same objects again and again; one that has not changed since the last time is not parsed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Parsed] = {}  # by uid and resourceVersion
+
+    def __call__(self, manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
+        """As `from_raw`. The objects are handed out again: nobody may write into them."""
+        known: dict[tuple[str, str], Parsed] = {}
+
+        def parsed(raw: Mapping[str, Any]) -> Parsed:
+            metadata = raw["metadata"]
+            version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
+            if not all(version):
+                return parse(raw)
+            known[version] = self._known.get(version) or parse(raw)
+            return known[version]
+
+        found = from_raw(manifests, parsed)
+        self._known = known
+        return found
+
+
+def from_raw(
+    manifests: Iterable[Mapping[str, Any]], parse: Callable[[Mapping[str, Any]], Parsed] = parse
+) -> tuple[Objects, list[Finding]]:
     """Objects as the API server gives them; those with errors are left out and told."""
     objects, findings = Objects(), []
     for raw in manifests:

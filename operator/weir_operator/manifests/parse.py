@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -81,19 +82,35 @@ def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
 
 
 def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
-    """(field path, message) of every rule that `raw` breaks, in all models within `kind`."""
-    kind = bare(kind)
+    """(field path, message) of every rule that `raw` breaks, in all models within `kind`, a bare one."""
     if get_origin(kind) is list and isinstance(raw, list):
+        item_kind = bare(get_args(kind)[0])
         for i, item in enumerate(raw):
-            yield from _broken_rules(get_args(kind)[0], item, f"{path}[{i}]")
-    elif isinstance(kind, type) and issubclass(kind, Model) and isinstance(raw, Mapping):
+            yield from _broken_rules(item_kind, item, f"{path}[{i}]")
+    elif _is_model(kind) and isinstance(raw, Mapping):
         for rule in kind.rules:
             if not rule.holds(raw):
                 yield ".".join(filter(None, (path, rule.field))), rule.message
-        for name, field in kind.model_fields.items():
-            alias = field.alias or name
+        for alias, inner in _ruled_fields(kind):
             if raw.get(alias) is not None:
-                yield from _broken_rules(field.annotation, raw[alias], f"{path}.{alias}".lstrip("."))
+                yield from _broken_rules(inner, raw[alias], f"{path}.{alias}".lstrip("."))
+
+
+@cache
+def _ruled_fields(model: type[Model]) -> tuple[tuple[str, Any], ...]:
+    """(name in a manifest, bare type) of the fields in which some rule may be broken."""
+    fields = ((field.alias or name, bare(field.annotation)) for name, field in model.model_fields.items())
+    return tuple((alias, kind) for alias, kind in fields if _has_rules(kind))
+
+
+def _has_rules(kind: Any) -> bool:
+    if get_origin(kind) is list:
+        return _has_rules(bare(get_args(kind)[0]))
+    return _is_model(kind) and bool(kind.rules or _ruled_fields(kind))
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Model)
 
 
 def _finding(key: Key, model: type[Model], detail: Mapping[str, Any]) -> Finding:
