@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, WORKERS, apply, get, kubectl, run
+from tests.e2e.kubectl import CACHE, CLUSTER, ENVIRONMENT, REPOSITORY, apply, get, kubectl, run
 
 RELEASE = "weir"
 OPERATOR_NAMESPACE = "weir-system"
@@ -58,15 +58,6 @@ def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
         f"--set-string=nodeSelector.{CONTROL_PLANE.replace('.', chr(92) + '.')}=",
         timeout=200,
     )
-
-
-def load_as(image: str, tag: str) -> None:
-    """The image of this tree once more, under another tag, on every worker."""
-    for node in WORKERS:
-        command = (
-            f"ctr -n k8s.io images tag --force docker.io/library/{image}:dev docker.io/library/{image}:{tag}"
-        )
-        run("docker", "exec", node, *command.split())
 
 
 @pytest.fixture(scope="session")

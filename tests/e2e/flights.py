@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +80,8 @@ def topics(namespace: str, names: Iterable[str]) -> dict[str, list[Message]]:
     """Every message that each topic has now, in order; none when there is no such topic yet."""
     found: dict[str, list[Message]] = {name: [] for name in names}
     reader = ("exec", "-i", "-n", namespace, "reader", "--", "/opt/venv/bin/python", "-", *found)
-    for line in kubectl(*reader, stdin=READ_TOPICS.read_text(), timeout=180).splitlines():
+    packed = base64.b64decode(kubectl(*reader, stdin=READ_TOPICS.read_text(), timeout=180))
+    for line in zlib.decompress(packed).decode().splitlines():
         name, headers, value = json.loads(line)
         found[name].append(Message(headers, json.loads(value)))
     return found

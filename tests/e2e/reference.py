@@ -146,7 +146,7 @@ def wait_delivered(namespace: str, want: dict[str, Counter[tuple[Any, ...]]], se
         return not any(found.missing for found in last.values())
 
     try:
-        wait_until(seconds, "every row delivered", complete, every=2)
+        wait_until(seconds, "every row delivered", complete, every=5)
     except AssertionError as error:
         raise AssertionError(f"{error}: {last}") from None
 

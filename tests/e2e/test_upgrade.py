@@ -1,15 +1,18 @@
-"""helm upgrade from an earlier commit's chart and images, under the queries that run with them."""
+"""helm upgrade from an earlier commit's chart and images, under the queries that run with them: a new runtime
+image rolls fragment by fragment, an unchanged one restarts nothing."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 
 import pytest
+from weir_operator.controller.settings import Settings
 
 from tests.e2e import flights
 from tests.e2e.conftest import OPERATOR_NAMESPACE, fresh_namespace, install, namespace_of, uninstall
-from tests.e2e.kubectl import CACHE, REPOSITORY, apply, wait_until
+from tests.e2e.kubectl import CACHE, REPOSITORY, apply, condition, get, kubectl, wait_until
 from tests.e2e.reference import judge
 
 EARLIER = "743b58ab138ef5cdb417e25748b6edbc5ec72537"
@@ -37,11 +40,33 @@ def earlier(release: None) -> None:
 
 def test_queries_of_an_earlier_commit_are_upgraded(earlier: None, request: pytest.FixtureRequest) -> None:
     with fresh_namespace(request.session) as namespace:
-        flights.start(namespace, hours=120, speed=0.5)
+        flights.start(namespace, hours=150, speed=0.3)
         assert flights.images(namespace) == {"weir-runtime:earlier"}
+        before = flights.uids(namespace)
 
         install()
-        wait_until(600, "the new image", lambda: flights.images(namespace) == {"weir-runtime:dev"})
+        wait_until(600, "every driver runs the new image", lambda: rolled(namespace, "weir-runtime:dev"))
         flights.wait_ready(namespace, 120)
+        now = flights.uids(namespace)
+        assert not set(now) & set(before)
         assert not flights.off_their_pin(namespace)
+        assert not flights.events(namespace, "FragmentFailed")
+
+        install("podLabels.round=two")  # other operator pods, the same runtime
+        kubectl("rollout", "status", "deployment/weir", "-n", OPERATOR_NAMESPACE, "--timeout=120s")
+        flights.wait_ready(namespace, 60)
         judge(namespace, 400)
+        assert flights.uids(namespace) == now
+
+
+def rolled(namespace: str, image: str) -> bool:
+    """Whether every driver runs the image; until then one fragment after the other moves, and no query stops
+    being Ready."""
+    pods = flights.drivers(namespace)
+    lives = Counter(pod["metadata"]["labels"]["weir.dev/fragment"] for pod in pods)
+    twice = [fragment for fragment, count in lives.items() if count > 1]
+    assert len(twice) <= Settings.concurrent_moves, f"at a time: {twice}"
+    for query in get("wsq", "-n", namespace):
+        ready = condition(query, "Ready")
+        assert ready.get("status") == "True", f"{query['metadata']['name']}: {ready}"
+    return {pod["spec"]["containers"][0]["image"] for pod in pods} == {image}
