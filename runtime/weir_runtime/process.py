@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from weir_placement.model.fragment import FragmentSpec
 
+from weir_runtime import secrets
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.exchange import exchange_writer
@@ -75,6 +77,7 @@ class Fragment:
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
         signal.signal(signal.SIGTERM, lambda *_: self.terminate.set())
+        secrets.watch(self._rotated, self.terminate)
         self._port = serve(self.status, self.metrics.registry, self.spec.port)
         self.status.say(port=self._port)
         try:
@@ -134,6 +137,11 @@ class Fragment:
         watch(spec.inputs, self.metrics.link_seconds, self.terminate)
         reports = Reports(inputs, Progress(query), checkpoint, self.metrics)
         return self._watch(query, reports, exchange)
+
+    def _rotated(self) -> None:
+        """Ends as if it were told to: what starts it again gives it the new values, also as variables."""
+        print("a secret was rotated: starting again with it", file=sys.stderr)
+        self.terminate.set()
 
     def _await(self, condition: Any) -> None:
         while not condition():

@@ -59,7 +59,15 @@ def manifests(namespace: str) -> list[Manifest]:
     found = flights.manifests(namespace, HOURS, SPEED)
     (policy,) = [m for m in found if m["kind"] == "PlacementPolicy"]
     policy["spec"]["drift"] |= {"minHeadroom": 1.0, "minGain": 0}
-    return found
+    (user,) = [m for m in found if m["metadata"]["name"] == "made-up-time"]
+    user["spec"]["env"] = [{"name": "TOKEN", "secretRef": {"name": "token", "key": "value"}}]
+    return [*found, secret(namespace, "first")]
+
+
+def secret(namespace: str, value: str) -> Manifest:
+    """The Secret that one of the queries has a variable from."""
+    metadata = {"name": "token", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"value": value}}
 
 
 @pytest.fixture
@@ -218,6 +226,9 @@ def test_a_worker_without_its_way_to_the_api_server_stops_by_itself(namespace: s
 
 def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(namespace: str) -> None:
     others = {name: uid for name, uid in flights.uids(namespace).items() if not name.startswith("by-carrier")}
+    lives = restarts(namespace)
+    apply([secret(namespace, "second")])  # meanwhile its users, and nobody else, begin again with it
+    users = {name for name in others if name.startswith("made-up-time")}
 
     (query,) = get("wsq", "by-carrier", "-n", namespace)
     sql, was = query["spec"]["sql"], of_query(namespace, "by-carrier")
@@ -233,8 +244,25 @@ def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(na
     patch(namespace, "by-carrier", {"suspend": None})
     wait_until(150, "resumed", lambda: ready_reason(namespace, "by-carrier") == "Running", every=1)
 
+    wait_until(180, "its users have begun again", lambda: begun_again(namespace, lives) >= users)
+    assert begun_again(namespace, lives) == users
+    for pod in users:
+        token = ("exec", "-n", namespace, pod, "--", "bash", "-c", "echo $TOKEN")
+        assert kubectl(*token).strip() == "second"
+    flights.wait_ready(namespace, 120)
     judge_so_far(namespace, 300)
     assert others.items() <= flights.uids(namespace).items()  # the same pods as at the beginning
+
+
+def restarts(namespace: str) -> dict[str, int]:
+    """Of each driver's container, by its pod's name."""
+    pods = flights.drivers(namespace)
+    return {p["metadata"]["name"]: p["status"]["containerStatuses"][0]["restartCount"] for p in pods}
+
+
+def begun_again(namespace: str, lives: dict[str, int]) -> set[str]:
+    """The drivers of before whose containers were started again since."""
+    return {pod for pod, count in restarts(namespace).items() if pod in lives and count > lives[pod]}
 
 
 def test_queries_run_on_without_the_chart(namespace: str) -> None:

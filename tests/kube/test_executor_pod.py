@@ -62,6 +62,8 @@ def test_a_variable_from_a_secret_is_the_drivers_alone() -> None:
     (container,) = build_driver_pod_spec(driver, TEMPLATE)["spec"]["containers"]
     secret = {"secretKeyRef": {"name": "login", "key": "k"}}
     assert {"name": "KEY", "valueFrom": secret} in container["env"]
+    mounted = [m["mountPath"] for m in container["volumeMounts"]]
+    assert "/etc/weir/secrets/login" in mounted  # so that the driver sees when it is rotated
     assert {"name": "TZ", "value": "UTC"} in container["env"]
     (container,) = build_executor_template(driver, TEMPLATE)["spec"]["containers"]
     assert [entry["name"] for entry in container["env"]] == ["HOME", "TZ"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,7 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
         tolerations=tuple(wishes.get("tolerations") or ()),
         env=tuple(map(_variable, wishes.get("env") or ())),
         labels=wishes.get("labels") or {},
-        secrets=secrets_of(action),
+        secrets=tuple(sorted({*secrets_of(action), *_named(wishes.get("env") or ())})),
     )
 
 
@@ -56,6 +56,14 @@ def _variable(entry: Mapping[str, Any]) -> dict[str, Any]:
         "name": entry["name"],
         "valueFrom": {"secretKeyRef": {"name": secret["name"], "key": secret["key"]}},
     }
+
+
+def _named(env: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Secrets that variables come from. They are mounted too: a variable stays as it was when the process
+    began, and only by a file does it see that it wants to begin again."""
+    for entry in env:
+        if entry.get("secretRef"):
+            yield str(entry["secretRef"]["name"])
 
 
 def secrets_of(action: Start) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from kafka.errors import KafkaError
 from numpy.typing import NDArray
 from weir_placement.model.fragment import FragmentError
 
+from weir_runtime import secrets
 from weir_runtime.logs.file_log import batch_rows, write_batch
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
@@ -31,7 +32,6 @@ CHUNK = 8 * 2**20
 """[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
 than in it, and a backlog of wide rows would not fit."""
 
-SECRETS = Path("/etc/weir/secrets")
 PATIENCE = 60.0
 """[s] A topic that is not there yet is waited for this long."""
 
@@ -61,12 +61,12 @@ def client_settings(options: dict[str, Any]) -> dict[str, Any]:
         settings["sasl_plain_username"] = _secret(security["secretRef"], "username")
         settings["sasl_plain_password"] = _secret(security["secretRef"], "password")
     if security.get("caSecretRef"):
-        settings["ssl_cafile"] = str(SECRETS / security["caSecretRef"] / "ca.crt")
+        settings["ssl_cafile"] = str(secrets.FOLDER / security["caSecretRef"] / "ca.crt")
     return settings
 
 
 def _secret(name: str, key: str) -> str:
-    path = SECRETS / name / key
+    path = secrets.FOLDER / name / key
     if not path.exists():
         raise FragmentError(f"kafka.security.secretRef: no key {key} in the secret {name}")
     return path.read_text().rstrip("\n")
