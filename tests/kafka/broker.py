@@ -13,6 +13,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 from weir_runtime.session import java
 
+from tests.kafka import login
+
 ROOT = Path(__file__).parents[2]
 CLUSTER_ID = "weir-test-0000000000000"
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto")
@@ -27,12 +29,18 @@ class Broker:
     folder: Path
     port: int
     controller: int
+    secure: int  # its port for those who log in over TLS
     process: subprocess.Popen[bytes]
 
     @property
     def address(self) -> str:
         """Of a client's bootstrapServers."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def authority(self) -> Path:
+        """The certificate by which clients know it."""
+        return self.folder / "ca.crt"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -60,17 +68,19 @@ def free_port() -> int:
 def start_broker(folder: Path, node: int = 1, rack: str = "z1", after: Broker | None = None) -> Broker:
     """Returns when it serves, and when the first one, `after` which it is started, knows it."""
     folder.mkdir(parents=True)
-    port, own = free_port(), after.controller if after else free_port()
+    login.authority(folder)
+    port, secure, own = free_port(), free_port(), after.controller if after else free_port()
     first = after is None
+    reached = f"PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure}"
     lines = {
         "process.roles": "broker,controller" if first else "broker",
         "node.id": str(node),
         "broker.rack": rack,
         "controller.quorum.voters": f"1@127.0.0.1:{own}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://127.0.0.1:{own}" if first else ""),
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": reached + (f",CONTROLLER://127.0.0.1:{own}" if first else ""),
+        "advertised.listeners": reached,
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
         "log.dirs": str(folder / "data"),
         "offsets.topic.replication.factor": "1",
         "offsets.topic.num.partitions": "1",
@@ -78,16 +88,17 @@ def start_broker(folder: Path, node: int = 1, rack: str = "z1", after: Broker | 
         "log.cleaner.enable": "false",
         "log.segment.bytes": str(2**20),
         "log.index.size.max.bytes": str(2**16),
+        **login.listener(folder),
     }
     properties = folder / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     command = [java(), "-Xmx192m", *OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     command += ["-cp", f"{jars()}/*"]
-    told = ["format", "--cluster-id", CLUSTER_ID, "--config", str(properties)]
+    told = ["format", "--cluster-id", CLUSTER_ID, "--config", str(properties), *login.scram()]
     log = (folder / "log").open("wb")
     subprocess.run([*command, "kafka.tools.StorageTool", *told], check=True, stdout=log, stderr=log)
     process = subprocess.Popen([*command, "kafka.Kafka", str(properties)], stdout=log, stderr=log)
-    broker = Broker(node, rack, folder, port, own, process)
+    broker = Broker(node, rack, folder, port, own, secure, process)
     for known_to in filter(None, (broker, after)):
         _await(broker, known_to.address)
     return broker
