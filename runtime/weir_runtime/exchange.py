@@ -1,4 +1,5 @@
-"""Exchanges between fragments: a folder of files, or a Kafka topic where the spec names brokers."""
+"""Exchanges between fragments: a folder of files, objects where the spec has a store's URI, or a Kafka topic
+where it names brokers."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from weir_placement.model.fragment import FragmentSpec, Input
+from weir_placement.model.fragment import STORE, FragmentSpec, Input
 
 from weir_runtime.logs.exchange_log import ExchangeLog
 from weir_runtime.logs.log import Log
@@ -16,7 +17,7 @@ from weir_runtime.names import PRODUCER, read_json
 from weir_runtime.publish import ExchangeWriter, FolderWriter
 
 LOOK = 0.5
-"""[s] between two questions to brokers for a topic that has not described itself."""
+"""[s] between two questions to brokers or a store for a flow that has not described itself."""
 
 
 class Exchange(Protocol):
@@ -49,6 +50,37 @@ class FolderExchange:
     def log(self, schema: pa.Schema, consumer: str, start: int) -> Log:
         """The numbered files."""
         return ExchangeLog(self._folder, schema, consumer, start)
+
+
+class StoreExchange:
+    """Objects; their client is imported where one is used."""
+
+    def __init__(self, uri: str, options: Mapping[str, Any]) -> None:
+        from weir_runtime.store import Store
+
+        self._store = Store(uri, options)
+
+    def description(self) -> Mapping[str, Any] | None:
+        """Of `stream.json`; takes its time when it is not there."""
+        found = self._store.read_json("stream.json")
+        if found is None:
+            time.sleep(LOOK)
+        return found
+
+    def producer(self) -> Mapping[str, Any] | None:
+        """Of `producer.json`; None too when the store does not answer."""
+        from weir_runtime.store import StoreError
+
+        try:
+            return self._store.quick().read_json(PRODUCER)
+        except StoreError:
+            return None
+
+    def log(self, schema: pa.Schema, consumer: str, start: int) -> Log:
+        """The numbered objects."""
+        from weir_runtime.logs.store_log import StoreLog
+
+        return StoreLog(self._store, schema, consumer, start)
 
 
 class TopicExchange:
@@ -87,12 +119,19 @@ class TopicExchange:
 
 def exchange_of(item: Input) -> Exchange:
     """What an input of kind `exchange` reads."""
+    if item.exchange.startswith(STORE):
+        return StoreExchange(item.exchange, item.options)
     return TopicExchange(item.exchange, item.options) if item.options else FolderExchange(item.exchange)
 
 
 def exchange_writer(spec: FragmentSpec) -> ExchangeWriter:
     """Where a fragment whose output is an exchange publishes."""
     output = spec.output
+    if output.uri.startswith(STORE):
+        from weir_runtime.store import Store
+        from weir_runtime.store_writer import StoreWriter
+
+        return StoreWriter(Store(output.uri, output.options), spec.epoch, output.consumers, output.keep)
     if not output.options:
         return FolderWriter(output.uri, spec.epoch, output.consumers, output.keep)
     from weir_runtime.topic import Topic

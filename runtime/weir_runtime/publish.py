@@ -101,12 +101,7 @@ class FolderWriter(ExchangeWriter):
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes written."""
-        times = table.column(TIME).cast(pa.int64())
-        bounds = pc.min_max(times)
-        metadata = {"epoch": self._epoch, "rows": table.num_rows, "clock": clock}
-        if table.num_rows:
-            metadata |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
-        schema = table.schema.remove_metadata().with_metadata({k: str(v) for k, v in metadata.items()})
+        schema = table.schema.with_metadata(described(table, self._epoch, clock))
         final = self._batch(number)
         temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
         reach("before-temporary")
@@ -135,18 +130,30 @@ class FolderWriter(ExchangeWriter):
         if first >= slowest:
             return 0
         horizon = int(batch_metadata(self._batch(slowest - 1))["clock"]) - self._keep
-        while self._oldest < slowest and (self._keep == 0 or self._newest(self._oldest) < horizon):
-            self._batch(self._oldest).unlink(missing_ok=True)
+        while self._oldest < slowest:
+            path = self._batch(self._oldest)
+            if self._keep and newest(batch_metadata(path)) >= horizon:
+                break
+            path.unlink(missing_ok=True)
             self._oldest += 1
         return self._oldest - first
 
     def _batch(self, number: int) -> Path:
         return self._folder / batch_name(number, "arrow")
 
-    def _newest(self, number: int) -> int:
-        """[us] The latest event time that a batch speaks of."""
-        metadata = batch_metadata(self._batch(number))
-        return max(int(metadata["clock"]), int(metadata.get("max", 0)))
+
+def described(table: pa.Table, epoch: int, clock: int) -> dict[str, str]:
+    """What a published batch says of itself: `epoch`, `rows`, `clock`, and with rows `min`, `max` [us]."""
+    told = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
+    if table.num_rows:
+        bounds = pc.min_max(table.column(TIME).cast(pa.int64()))
+        told |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
+    return {key: str(value) for key, value in told.items()}
+
+
+def newest(told: Mapping[str, str]) -> int:
+    """[us] The latest event time that a batch speaks of, by what it says of itself."""
+    return max(int(told["clock"]), int(told.get("max", 0)))
 
 
 class FilesSink:

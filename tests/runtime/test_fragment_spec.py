@@ -54,6 +54,16 @@ def test_json_round_trip_is_exact() -> None:
     assert FragmentSpec.from_json(SPEC.to_json()) == SPEC
 
 
+def test_a_flow_on_an_object_store_has_a_bucket_and_a_path() -> None:
+    flow = Input("f1", "exchange", exchange="s3://bucket/flows/default/f1", options={"region": "eu-west-1"})
+    spec = replace(SPEC, inputs=(SOURCE, flow), output=Output("exchange", "s3://bucket/flows/default/f2"))
+    assert FragmentSpec.from_json(spec.to_json()) == spec
+    for wrong in ("s3://", "s3://bucket", "s3://bucket/", "s3:///f1", "s3://bucket//f1"):
+        bad = replace(spec, inputs=(SOURCE, replace(flow, exchange=wrong)))
+        with pytest.raises(FragmentError, match=r"fragment.inputs\[1\].exchange: .*write s3://bucket/path"):
+            FragmentSpec.from_json(bad.to_json())
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

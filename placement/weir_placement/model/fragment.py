@@ -26,6 +26,10 @@ FOREVER = 253_402_214_400_000_000
 """[us] 9999-12-31: the clock of a stream that has ended."""
 
 
+STORE = "s3://"
+"""How the URI of a flow on an object store begins."""
+
+
 class FragmentError(ValueError):
     """A fragment that cannot be run as written; the message names the field and what would be right."""
 
@@ -52,9 +56,10 @@ class Input:
         event_time: a source's event-time column, as the stream names it.
         delay: a source's watermark delay [us]: a row is late when it is older than the running
             maximum of its partition by more than this.
-        exchange: folder of an exchange, or the topic's name.
-        options: of an exchange that is a Kafka topic: bootstrapServers, security as in api.md. Empty: a
-            folder.
+        exchange: folder of an exchange, or its URI on an object store (`s3://bucket/path`), or its topic's
+            name.
+        options: of an exchange that is a Kafka topic: bootstrapServers, security as in api.md. On an object
+            store: endpoint, region, secretRef, caSecretRef. Of a folder: none.
         start: first batch to read when there is no checkpoint yet.
         after: event time [us] up to which a source's rows are not needed: reading begins at the first
             batch with a later one. 0: at `start`.
@@ -87,9 +92,10 @@ class Output:
 
     Attributes:
         kind: `exchange` for other fragments, else a sink.
-        uri: the folder of an exchange or of a files sink, or the name of an exchange's topic.
+        uri: the folder of an exchange or of a files sink, or an exchange's URI on an object store, or the
+            name of its topic.
         options: of a kafka sink: bootstrapServers, topic, security as in api.md. Of an exchange that is a
-            Kafka topic: bootstrapServers, replication, security.
+            Kafka topic: bootstrapServers, replication, security; on an object store: as an input's.
         columns: what a sink writes, in order; empty: every column under its own name.
         consumers: names of the fragments that read an exchange; a batch is deleted when all of
             them are past it. Empty: nothing is deleted.
@@ -216,18 +222,22 @@ class FragmentSpec:
         for i, item in enumerate(self.inputs):
             if item.kind == "exchange" and not item.exchange:
                 raise FragmentError(
-                    f"fragment.inputs[{i}].exchange: missing; give the exchange's folder or topic"
+                    f"fragment.inputs[{i}].exchange: missing; give the exchange's folder, URI or topic"
                 )
             if item.kind == "exchange":
-                _check_brokers(item.options, f"fragment.inputs[{i}]")
+                _check_flow(item.exchange, item.options, f"fragment.inputs[{i}]", "exchange")
             if item.kind == "source":
                 _check_source(item, f"fragment.inputs[{i}]")
         if self.output.kind == "exchange":
-            _check_brokers(self.output.options, "fragment.output")
+            _check_flow(self.output.uri, self.output.options, "fragment.output", "uri")
 
 
-def _check_brokers(options: Mapping[str, Any], path: str) -> None:
-    if options and not options.get("bootstrapServers"):
+def _check_flow(where: str, options: Mapping[str, Any], path: str, field: str) -> None:
+    if where.startswith(STORE):
+        parts = where.removeprefix(STORE).split("/")
+        if len(parts) < 2 or not all(parts):
+            raise FragmentError(f"{path}.{field}: {where!r}; write {STORE}bucket/path")
+    elif options and not options.get("bootstrapServers"):
         raise FragmentError(f"{path}.options.bootstrapServers: missing; give host:port of the brokers")
 
 

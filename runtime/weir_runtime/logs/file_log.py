@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -166,14 +167,20 @@ class FileLog(Log):
 
 
 def waiting(folder: Path, suffix: str, first: int) -> int:
-    """How many of the dense files from `first` on exist: O(log n) looks."""
+    """How many of the dense files from `first` on exist."""
+    return dense(lambda i: (folder / batch_name(first + i, suffix)).exists())
+
+
+def dense(there: Callable[[int], bool], most: float = inf) -> int:
+    """How many of the things 0, 1, 2, ... are there, at most `most`, where none is missing between two:
+    O(log n) looks, and the last that found something found the last of them."""
     step = 1
-    while (folder / batch_name(first + step - 1, suffix)).exists():
+    while step <= most and there(step - 1):
         step *= 2
-    low, high = step // 2, step - 1  # `low` files surely exist, `high + 1` surely do not
+    low, high = step // 2, int(min(step - 1, most))  # `low` things surely exist, `high + 1` surely do not
     while low < high:
         middle = (low + high + 1) // 2
-        if (folder / batch_name(first + middle - 1, suffix)).exists():
+        if there(middle - 1):
             low = middle
         else:
             high = middle - 1

@@ -1,0 +1,103 @@
+"""The reading side of an exchange on an object store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from weir_runtime.logs.file_log import dense
+from weir_runtime.logs.log import Advance, Log, Place
+from weir_runtime.names import END, batch_name
+from weir_runtime.store import GenericError, Store, StoreError
+
+TELL = 1.0
+"""[s] between two puts of a reader's position."""
+
+AHEAD = 4
+"""Batches that are fetched at the same time: a store answers many at once, and each after a while."""
+
+SOME = 1000
+"""Batches that a backlog is counted up to."""
+
+
+class StoreLog(Log):
+    """`place` is {"next": number of the next batch}: never a listing.
+
+    Args:
+        store: the exchange.
+        schema: of its batches.
+        consumer: the reading fragment, whose position is made known for deletion.
+        start: first batch to read.
+        every: as `TELL`.
+    """
+
+    def __init__(
+        self, store: Store, schema: pa.Schema, consumer: str, start: int = 0, every: float = TELL
+    ) -> None:
+        self._store = store
+        self._consumer = consumer
+        self._start = start
+        self._every = every
+        self._tell_at = 0.0  # [s, monotonic]
+        self.schema = schema
+
+    def start(self) -> Place:
+        """The first batch to read."""
+        return {"next": self._start}
+
+    def advance(self, place: Place, clock: int, most: int) -> Advance:
+        """The clock is the last batch's. A store that does not answer is nothing new."""
+        store, about = self._store.quick(), dict[str, str]()
+
+        def there(i: int) -> bool:
+            nonlocal about
+            found = store.about(batch_name(place["next"] + i, "arrow"))
+            about = found or about
+            return found is not None
+
+        try:
+            count = dense(there, most)
+            if count:
+                return Advance({"next": place["next"] + count}, int(about["clock"]), False)
+            end = store.read_json(END)  # asked for only when nothing is new
+        except GenericError:
+            return Advance(place, clock, False)
+        return Advance(place, clock, end is not None and end["batches"] <= place["next"])
+
+    def backlog(self, place: Place) -> int:
+        """Batches that wait."""
+        store = self._store.quick()
+        try:
+            return dense(lambda i: store.about(batch_name(place["next"] + i, "arrow")) is not None, SOME)
+        except StoreError:
+            return 0
+
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """Rows of the batches. Raises ValueError when one is gone."""
+        numbers = range(start["next"], end["next"])
+        with ThreadPoolExecutor(AHEAD) as pool:
+            for at in range(0, len(numbers), AHEAD):
+                some = numbers[at : at + AHEAD]
+                bodies = pool.map(self._store.read, (batch_name(n, "arrow") for n in some))
+                for number, body in zip(some, bodies, strict=True):
+                    if body is None:
+                        raise ValueError(f"{self._store.uri}: batch {number} is gone")
+                    reader = pa.ipc.open_file(pa.py_buffer(body))
+                    for i in range(reader.num_record_batches):
+                        yield reader.get_batch(i).select(self.schema.names)
+
+    def committed(self, place: Place) -> None:
+        """Puts the position, now and then. Advice to the producer alone: the checkpoint has the truth, so a
+        store that does not answer is told the next time."""
+        if time.monotonic() < self._tell_at:
+            return
+        try:
+            self._store.quick().put(f"consumers/{self._consumer}.json", json.dumps(place))
+            self._tell_at = time.monotonic() + self._every
+        except StoreError:
+            return

@@ -1,0 +1,205 @@
+"""Objects below one URI of an S3 API: what a flow needs of it. Every name is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    GenericError,
+    NotSupportedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from obstore.exceptions import BaseError as StoreError
+from obstore.store import S3Store
+from weir_placement.model.fragment import STORE, FragmentError
+
+SECRETS = Path("/etc/weir/secrets")
+
+PATIENT = (timedelta(seconds=30), timedelta(seconds=60))
+"""Longest request, and how long it is tried again, where nothing can go on without."""
+QUICK = (timedelta(seconds=2), timedelta(0))
+"""The same where the thread has other things to do, as to renew a lease, and asks again by itself."""
+
+SECRET_LIFE = timedelta(minutes=10)
+"""Keys are read again from the mounted Secret after at most this."""
+
+TRIES = 3
+"""To create a name that is said to be taken, and is not there."""
+
+RIVALS = 4
+"""Writers of one name in a probe."""
+
+WRONG = (FileNotFoundError, NotSupportedError, PermissionDeniedError, UnauthenticatedError)
+"""What asking again does not mend: no such bucket, no rights in it."""
+NOT_IMPLEMENTED = "501"
+"""In the text of what a store answers that knows no conditional put."""
+
+_clients: dict[str, S3Store] = {}
+_lock = Lock()
+
+
+class Store:
+    """Objects of one flow, or of one policy. Can be sent to other processes; keys are never in it.
+
+    Args:
+        uri: `s3://bucket/path`.
+        options: endpoint, region, secretRef, caSecretRef as in api.md; each may be left out. Without
+            secretRef the process's surroundings say who it is: variables `AWS_*`, its service account, its
+            machine.
+        quick: fails soon, where others try again.
+    """
+
+    def __init__(self, uri: str, options: Mapping[str, Any], quick: bool = False) -> None:
+        self.uri = uri.rstrip("/")
+        self.options = dict(options)
+        self._quick = quick
+        self._bucket, _, path = self.uri.removeprefix(STORE).partition("/")
+        self._path = f"{path}/" if path else ""
+
+    def quick(self) -> Store:
+        """The same, for a thread that must not wait."""
+        return Store(self.uri, self.options, quick=True)
+
+    def create(self, name: str, body: bytes, about: Mapping[str, str] | None = None) -> bool:
+        """Puts an object unless the name is taken; whether it did. `about`: small values beside the body.
+
+        Of several at the same time one succeeds. A store may refuse one because another was under way, which
+        then failed: so a name that is taken must be there.
+        """
+        for _ in range(TRIES):
+            try:
+                obstore.put(
+                    self._client(),
+                    self._path + name,
+                    body,
+                    attributes=dict(about or {}),
+                    mode="create",
+                    use_multipart=False,
+                )
+                return True
+            except AlreadyExistsError:
+                if self.about(name) is not None:
+                    return False
+        raise GenericError(f"{self.uri}/{name}: said to exist, but it does not")
+
+    def put(self, name: str, text: str) -> None:
+        """Puts an object in the place of one that may be there."""
+        obstore.put(self._client(), self._path + name, text.encode(), use_multipart=False)
+
+    def about(self, name: str) -> dict[str, str] | None:
+        """What was said beside the body; None when there is no such object."""
+        try:
+            found = obstore.get(self._client(), self._path + name, options={"head": True})
+        except FileNotFoundError:
+            return None
+        return {str(key).lower(): str(value) for key, value in found.attributes.items()}
+
+    def read(self, name: str) -> obstore.Bytes | None:
+        """The body; None when there is no such object."""
+        try:
+            return obstore.get(self._client(), self._path + name).bytes()
+        except FileNotFoundError:
+            return None
+
+    def read_json(self, name: str) -> Any | None:
+        """The value in the body; None when there is no such object."""
+        body = self.read(name)
+        return None if body is None else json.loads(bytes(body))
+
+    def names(self, folder: str = "") -> Iterator[str]:
+        """Names below a folder (`a/b`), in their order; asked for a thousand at a time."""
+        prefix = self._path + folder
+        for some in obstore.list(self._client(), prefix=prefix or None):
+            for item in some:
+                yield item["path"].removeprefix(self._path)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Objects that are not there are no error."""
+        if names:
+            obstore.delete(self._client(), [self._path + name for name in names])
+
+    def probe(self) -> None:
+        """Raises FragmentError unless the store refuses to write a name that is taken: of several writers at
+        the same time, all but one; and for a bucket or keys that are not right. Raises StoreError when it
+        does not answer."""
+        name = f"probe-{uuid.uuid4().hex}"  # sorts behind batches
+        try:
+            with ThreadPoolExecutor(RIVALS) as pool:
+                made = list(pool.map(lambda i: self.create(name, str(i).encode()), range(RIVALS)))
+            made.append(self.create(name, b"again"))
+        except (StoreError, FileNotFoundError) as error:
+            if not isinstance(error, WRONG) and NOT_IMPLEMENTED not in str(error):
+                raise
+            raise FragmentError(f"exchange.files.uri: {self.uri}: {_first_line(error)}") from error
+        if sum(made) != 1:
+            raise FragmentError(
+                f"exchange.files.uri: {self.uri}: the store overwrites what `If-None-Match: *` forbids "
+                f"({sum(made)} of {len(made)} writers of one name succeeded), so a batch could be lost; use "
+                "a store with conditional writes, or flows as files on a claim or in Kafka"
+            )
+        self.delete([name])
+
+    def _client(self) -> S3Store:
+        key = json.dumps([self._bucket, self.options, self._quick], sort_keys=True)
+        with _lock:
+            if key not in _clients:
+                _clients[key] = _connect(self._bucket, self.options, QUICK if self._quick else PATIENT)
+            return _clients[key]
+
+
+def _connect(bucket: str, options: Mapping[str, Any], waits: tuple[timedelta, timedelta]) -> S3Store:
+    request, again = waits
+    endpoint, secret, authority = (options.get(key) for key in ("endpoint", "secretRef", "caSecretRef"))
+    client: dict[str, Any] = {"timeout": request, "connect_timeout": min(request, timedelta(seconds=5))}
+    if endpoint and endpoint.startswith("http://"):
+        client["allow_http"] = True
+    if authority:
+        client["root_certificate"] = _secret(authority, "ca.crt", "caSecretRef")
+    told: dict[str, Any] = {"endpoint": endpoint, "region": options.get("region")}
+    if secret:
+        told["credential_provider"] = _Keys(secret)
+    return S3Store(
+        bucket,
+        client_options=client,  # type: ignore[arg-type]  # a TypedDict
+        retry_config={"max_retries": 10 if again else 0, "retry_timeout": again},
+        **{key: value for key, value in told.items() if value},
+    )
+
+
+class _Keys:
+    """Reads the mounted Secret, again and again: a rotated one is used without a restart."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+        self()
+
+    def __call__(self) -> Any:
+        token = SECRETS / self._secret / "AWS_SESSION_TOKEN"
+        return {
+            "access_key_id": _secret(self._secret, "AWS_ACCESS_KEY_ID", "secretRef"),
+            "secret_access_key": _secret(self._secret, "AWS_SECRET_ACCESS_KEY", "secretRef"),
+            "token": token.read_text().strip() if token.exists() else None,
+            "expires_at": datetime.now(UTC) + SECRET_LIFE,
+        }
+
+
+def _secret(name: str, key: str, field: str) -> str:
+    path = SECRETS / name / key
+    if not path.exists():
+        raise FragmentError(f"exchange.files.s3.{field}: no key {key} in the secret {name}")
+    return path.read_text().strip()
+
+
+def _first_line(error: Exception) -> str:
+    """Errors of the library go on with how it was asked."""
+    return str(error).strip().split("\n", 1)[0]

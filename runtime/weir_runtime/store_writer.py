@@ -1,0 +1,129 @@
+"""The writing side of an exchange on an object store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from weir_runtime.faults import reach
+from weir_runtime.names import END, PRODUCER, batch_name
+from weir_runtime.publish import ExchangeWriter, Fence, described, newest
+from weir_runtime.store import Store, StoreError
+
+LOOK = 2.0
+"""[s] between two looks at the readers' positions: each look is a request for every reader."""
+
+MOST = 64
+"""Batches deleted at one look: those of an earlier process are asked for their times one by one, and the same
+thread renews the lease."""
+
+
+class StoreWriter(ExchangeWriter):
+    """Batches become objects under their numbers, by a put that fails where the name is taken.
+
+    What a batch says of itself rides beside its body too, so that readers learn it without the rows.
+
+    Args:
+        store: the exchange.
+        epoch: rides in every batch.
+        consumers, keep: as of `FolderWriter`.
+        every: as `LOOK`.
+    """
+
+    def __init__(
+        self, store: Store, epoch: int, consumers: tuple[str, ...] = (), keep: int = 0, every: float = LOOK
+    ) -> None:
+        self._store = store
+        self._soon = store.quick()
+        self._epoch = epoch
+        self._consumers = consumers
+        self._keep = keep
+        self._every = every
+        self._look_at = 0.0  # [s, monotonic]
+        self._oldest: int | None = None  # the first batch that is still there
+        self._told: dict[int, dict[str, str]] = {}  # of batches of this life that are still there
+
+    def ended(self) -> bool:
+        """By its object END."""
+        return self._store.about(END) is not None
+
+    def describe(self, description: dict[str, object]) -> None:
+        """Puts `stream.json`. Raises FragmentError for a store that would overwrite a batch."""
+        self._soon.probe()
+        self._store.put("stream.json", json.dumps(description, indent=1))
+
+    def announce(self, where: Mapping[str, object]) -> None:
+        """Puts `producer.json`."""
+        self._store.put(PRODUCER, json.dumps(where))
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """The bytes written."""
+        about = described(table, self._epoch, clock)
+        reach("before-temporary")
+        body = serialised(table, about)
+        reach("after-temporary")
+        reach("before-publish")
+        fence()
+        self._store.create(batch_name(number, "arrow"), body, about)
+        reach("after-publish")
+        if self._consumers:
+            self._told[number] = about
+        return len(body)
+
+    def end(self, batches: int, fence: Fence) -> None:
+        """Puts END."""
+        fence()
+        self._store.put(END, json.dumps({"batches": batches}))
+
+    def delete_consumed(self) -> int:
+        """Deletes, oldest first, what every consumer has committed and no replay needs; how many batches. A
+        store that does not answer is asked again."""
+        if not self._consumers or time.monotonic() < self._look_at:
+            return 0
+        self._look_at = time.monotonic() + self._every
+        try:
+            return self._delete_consumed()
+        except StoreError:
+            return 0
+
+    def _delete_consumed(self) -> int:
+        positions = [self._soon.read_json(f"consumers/{name}.json") for name in self._consumers]
+        if any(position is None for position in positions):
+            return 0
+        slowest = min(position["next"] for position in positions if position is not None)
+        if self._oldest is None:
+            first = next(self._soon.names(), "")  # numbers sort before all other names
+            self._oldest = int(first[:10]) if first[:10].isdigit() else 0
+        number, beyond = self._oldest, min(slowest, self._oldest + MOST)
+        if number >= beyond:
+            return 0
+        horizon = int(self._about(slowest - 1).get("clock", 0)) - self._keep
+        while number < beyond and (self._keep == 0 or self._is_below(number, horizon)):
+            number += 1
+        gone = range(self._oldest, number)
+        self._soon.delete([batch_name(n, "arrow") for n in gone])
+        for n in gone:
+            self._told.pop(n, None)
+        self._oldest = number
+        return len(gone)
+
+    def _is_below(self, number: int, horizon: int) -> bool:
+        """Also one that is gone: of several deleted at once, any may be left."""
+        about = self._about(number)
+        return not about or newest(about) < horizon
+
+    def _about(self, number: int) -> dict[str, str]:
+        return self._told.get(number) or self._soon.about(batch_name(number, "arrow")) or {}
+
+
+def serialised(table: pa.Table, about: Mapping[str, str]) -> bytes:
+    """The rows as a compressed Arrow file, and with them what it says of itself."""
+    table = table.replace_schema_metadata(dict(about))
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_file(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table)
+    return bytes(out.getvalue())

@@ -1,0 +1,211 @@
+"""What holds of a flow on every object store: in memory (`make test`) and on a server (`make test-store`)."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+from weir_runtime.compiler import TIME
+from weir_runtime.exchange import StoreExchange
+from weir_runtime.logs.log import Place
+from weir_runtime.logs.store_log import StoreLog
+from weir_runtime.publish import Fenced
+from weir_runtime.store import Store
+from weir_runtime.store_writer import StoreWriter
+
+SCHEMA = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
+DESCRIPTION: dict[str, object] = {"version": 1, "columns": ["v"]}
+START: Place = {"next": 0}
+
+
+def batch(*values: int) -> pa.Table:
+    """A row for each value, whose event time is that [us]."""
+    return pa.table(
+        [pa.array(values, pa.int64()), pa.array(values, pa.timestamp("us", "UTC"))], schema=SCHEMA
+    )
+
+
+def free() -> None:
+    """A lease that is held."""
+
+
+def fenced() -> None:
+    """A lease that is another's."""
+    raise Fenced("over")
+
+
+class Died(Exception):
+    """Where a process was killed."""
+
+
+def dies() -> None:
+    """When all is ready to be published."""
+    raise Died
+
+
+def writer(store: Store, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> StoreWriter:
+    """Of a process that has started."""
+    made = StoreWriter(store, epoch, consumers, keep, every=0)
+    made.describe(DESCRIPTION)
+    return made
+
+
+def log(store: Store, consumer: str = "r") -> StoreLog:
+    """That tells each position."""
+    return StoreLog(store, SCHEMA, consumer, every=0)
+
+
+def values(reader: StoreLog, start: Place, end: Place) -> list[int]:
+    """Of the column `v`."""
+    return [v for part in reader.read(start, end) for v in part.column(0).to_pylist()]
+
+
+def whole(store: Store, start: Place = START) -> list[int]:
+    """All that a reader takes from `start` on."""
+    reader = log(store)
+    return values(reader, start, reader.advance(start, 0, 1000).place)
+
+
+class StoreCases:
+    """`store` is an empty place for one flow."""
+
+    def test_batches_are_read_as_they_were_written_and_empty_ones_carry_the_clock(self, store: Store) -> None:
+        out, reader = writer(store), log(store)
+        assert out.write(batch(5, 3), 0, 1, free) > 0
+        out.write(batch(), 1, 4, free)
+        out.write(batch(9), 2, 6, free)
+        one = reader.advance(START, 0, 1)
+        assert (one.place, one.clock, one.ended) == ({"next": 1}, 1, False)
+        assert values(reader, START, one.place) == [5, 3]
+        two = reader.advance(one.place, one.clock, 1)
+        assert (two.place, two.clock) == ({"next": 2}, 4)
+        assert values(reader, one.place, two.place) == []
+        assert reader.backlog(two.place) == 1
+        three = reader.advance(two.place, two.clock, 64)
+        assert (three.place, three.clock, three.ended) == ({"next": 3}, 6, False)
+        assert reader.advance(three.place, three.clock, 64) == three, "nothing new"
+        out.end(3, free)
+        four = reader.advance(three.place, three.clock, 64)
+        assert (four.place, four.clock, four.ended) == ({"next": 3}, 6, True)
+        assert values(pickle.loads(pickle.dumps(reader)), START, four.place) == [5, 3, 9], "a worker's copy"
+        assert StoreWriter(store, 2).ended()
+
+    def test_a_backlog_is_taken_a_part_at_a_time(self, store: Store) -> None:
+        out, reader = writer(store), log(store)
+        for number in range(11):
+            out.write(batch(number + 1), number, number, free)
+        assert reader.backlog(START) == 11
+        first = reader.advance(START, 0, 7)
+        assert (first.place, first.clock) == ({"next": 7}, 6)
+        rest = reader.advance(first.place, first.clock, 7)
+        assert (rest.place, rest.clock) == ({"next": 11}, 10)
+        assert values(reader, START, rest.place) == list(range(1, 12))
+
+    def test_a_name_that_is_taken_is_never_written_again(self, store: Store) -> None:
+        old, new = writer(store, 1), writer(store, 2)
+        old.write(batch(1), 0, 7, free)
+        new.write(batch(100), 0, 70, free)  # as a replay does; other rows here, to tell them apart
+        new.write(batch(2), 1, 8, free)
+        old.write(batch(200), 1, 80, free)  # it asked for its lease before it was frozen
+        reader = log(store)
+        assert reader.advance(START, 0, 64).clock == 8
+        assert whole(store) == [1, 2]
+        told = store.about("0000000000.arrow")
+        assert told is not None
+        assert {key: told[key] for key in ("epoch", "rows", "clock", "min", "max")} == {
+            "epoch": "1",
+            "rows": "1",
+            "clock": "7",
+            "min": "1",
+            "max": "1",
+        }
+
+    def test_an_epoch_that_is_over_publishes_nothing(self, store: Store) -> None:
+        out = writer(store)
+        with pytest.raises(Fenced):
+            out.write(batch(1), 0, 0, fenced)
+        with pytest.raises(Fenced):
+            out.end(0, fenced)
+        reader = log(store)
+        assert reader.advance(START, 0, 64).place == START
+        assert not reader.advance(START, 0, 64).ended
+
+    def test_a_writer_that_died_begins_again(self, store: Store) -> None:
+        with pytest.raises(Died):
+            writer(store).write(batch(1, 2), 0, 0, dies)
+        assert log(store).advance(START, 0, 64).place == START, "nothing was published"
+        writer(store).write(batch(1, 2), 0, 0, free)  # and dies before Spark's commit
+        again = writer(store)
+        again.write(batch(1, 2), 0, 0, free)
+        again.write(batch(3), 1, 0, free)
+        assert whole(store) == [1, 2, 3]
+
+    def test_readers_hold_back_deletion(self, store: Store) -> None:
+        out = writer(store, consumers=("r1", "r2"))
+        for number in range(6):
+            out.write(batch(number + 1), number, number, free)
+        assert out.delete_consumed() == 0, "no reader has said anything yet"
+        log(store, "r1").committed({"next": 4})
+        assert out.delete_consumed() == 0, "the other reader has not"
+        log(store, "r2").committed({"next": 5})
+        assert out.delete_consumed() == 4
+        assert whole(store, {"next": 4}) == [5, 6]
+        with pytest.raises(ValueError, match="batch 3 is gone"):
+            values(log(store), {"next": 3}, {"next": 6})
+        log(store, "r1").committed({"next": 6})
+        again = writer(store, 2, ("r1", "r2"))
+        assert again.delete_consumed() == 1, "one that comes later finds the oldest"
+        assert again.delete_consumed() == 0
+        again.write(batch(7), 6, 6, free)
+        assert whole(store, {"next": 5}) == [6, 7]
+
+    def test_without_readers_nothing_is_deleted(self, store: Store) -> None:
+        out = writer(store)
+        out.write(batch(1), 0, 0, free)
+        log(store).committed({"next": 1})
+        assert out.delete_consumed() == 0
+        assert whole(store) == [1]
+
+    def test_a_replay_keeps_what_it_needs_in_every_life_of_the_producer(self, store: Store) -> None:
+        out = writer(store, consumers=("r",), keep=3)
+        for number in range(10):
+            out.write(batch(number + 1), number, number, free)
+        log(store).committed({"next": 8})
+        assert out.delete_consumed() == 3, "the clock is 7, so rows from 4 on stay"
+        again = writer(store, 2, ("r",), keep=3)
+        log(store).committed({"next": 10})
+        assert again.delete_consumed() == 2
+        assert whole(store, {"next": 5}) == [6, 7, 8, 9, 10]
+
+    def test_a_deletion_that_was_cut_short_goes_on(self, store: Store) -> None:
+        out = writer(store, consumers=("r",), keep=1)
+        for number in range(6):
+            out.write(batch(number + 1), number, number, free)
+        store.delete(["0000000001.arrow", "0000000002.arrow"])  # of 0 to 3, the producer died meanwhile
+        log(store).committed({"next": 6})
+        assert writer(store, 2, ("r",), keep=1).delete_consumed() == 3
+        assert next(store.names()) == "0000000003.arrow"
+
+    def test_it_says_what_it_is_and_where_its_producer_is_now(self, store: Store) -> None:
+        exchange = StoreExchange(store.uri, store.options)
+        assert exchange.description() is None
+        assert exchange.producer() is None
+        assert not StoreWriter(store, 1).ended()
+        writer(store, 1).announce({"host": "a", "port": 1})
+        writer(store, 2).announce({"host": "b", "port": 2})
+        assert exchange.description() == DESCRIPTION
+        assert exchange.producer() == {"host": "b", "port": 2}
+        assert whole(store) == []
+
+    def test_a_probe_leaves_nothing(self, store: Store) -> None:
+        store.probe()
+        assert list(store.names()) == []
+
+    def test_names_are_below_the_flow_alone(self, store: Store) -> None:
+        longer = Store(f"{store.uri}x", store.options)
+        store.put("stream.json", "{}")
+        longer.put("stream.json", "{}")
+        store.put("consumers/r.json", "{}")
+        assert list(store.names()) == ["consumers/r.json", "stream.json"]
+        assert list(store.names("consumers")) == ["consumers/r.json"]

@@ -1,0 +1,120 @@
+"""A flow on an object store in memory; a store that must be refused; keys."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from obstore.store import MemoryStore
+from weir_placement.model.fragment import FragmentError
+from weir_runtime import store as under_test
+from weir_runtime.store import Store, StoreError
+
+from tests.runtime.store_cases import START, StoreCases, log
+
+KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key"}
+_numbers = itertools.count()
+
+
+class TestInMemory(StoreCases):
+    """The library's own store, which knows the same conditions."""
+
+    @pytest.fixture
+    def store(self, monkeypatch: pytest.MonkeyPatch) -> Store:
+        memory = MemoryStore()
+        monkeypatch.setattr(under_test, "_connect", lambda *_: memory)
+        return Store(f"s3://memory{next(_numbers)}/flows/default/f", {})
+
+
+class Careless(BaseHTTPRequestHandler):
+    """Takes every object, whatever the condition."""
+
+    protocol_version = "HTTP/1.1"
+    status = 200
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+class Unable(Careless):
+    """Knows no condition, and says so."""
+
+    status = 501
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(under_test, "SECRETS", tmp_path)
+    folder = tmp_path / "login"
+    folder.mkdir()
+    for name, value in KEYS.items():
+        (folder / name).write_text(f"{value}\n")
+    return folder
+
+
+def at(endpoint: str) -> Store:
+    return Store("s3://bucket/flows/default/f", {"endpoint": endpoint, "secretRef": "login"}, quick=True)
+
+
+def test_a_store_that_overwrites_is_refused(secrets: Path) -> None:
+    with serving(Careless) as endpoint, pytest.raises(FragmentError) as refused:
+        at(endpoint).probe()
+    told = "exchange.files.uri: s3://bucket/flows/default/f: the store overwrites"
+    assert str(refused.value).startswith(told)
+    assert "use a store with conditional writes" in str(refused.value)
+
+
+def test_a_store_that_knows_no_condition_is_refused(secrets: Path) -> None:
+    with serving(Unable) as endpoint, pytest.raises(FragmentError, match=r"exchange.files.uri: .*501"):
+        at(endpoint).probe()
+
+
+def test_a_store_that_is_away_is_nothing_new(secrets: Path) -> None:
+    with serving(Careless) as endpoint:
+        store = at(endpoint)
+    advance = log(store).advance({"next": 3}, 7, 64)
+    assert (advance.place, advance.clock, advance.ended) == ({"next": 3}, 7, False)
+    assert log(store).backlog(START) == 0
+    log(store).committed(START)
+    with pytest.raises(StoreError):
+        store.probe()
+
+
+def test_keys_are_of_the_secret_alone(secrets: Path) -> None:
+    store = at("http://127.0.0.1:1")
+    keys = under_test._Keys("login")
+    told = keys()
+    assert (told["access_key_id"], told["secret_access_key"], told["token"]) == ("id", "key", None)
+    (secrets / "AWS_ACCESS_KEY_ID").write_text("rotated")
+    (secrets / "AWS_SESSION_TOKEN").write_text("token\n")
+    told = keys()
+    assert (told["access_key_id"], told["token"]) == ("rotated", "token")
+    assert b"rotated" not in pickle.dumps(store)
+
+
+def test_a_secret_without_a_key_is_named(secrets: Path) -> None:
+    (secrets / "AWS_SECRET_ACCESS_KEY").unlink()
+    with pytest.raises(FragmentError, match=r"s3.secretRef: no key AWS_SECRET_ACCESS_KEY in the secret"):
+        at("http://127.0.0.1:1").put("stream.json", "{}")
