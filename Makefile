@@ -33,3 +33,4 @@ clean: ## everything that was made here
 -include hack/e2e.mk
 -include tests/soak/soak.mk
 -include tests/kafka/kafka.mk
+-include tests/store/store.mk

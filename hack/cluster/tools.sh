@@ -48,4 +48,6 @@ ensure_kwok() {
   go_tool kwokctl sigs.k8s.io/kwok/cmd/kwokctl "$KWOK"
 }
 
+ensure_versitygw() { go_tool versitygw github.com/versity/versitygw/cmd/versitygw "$VERSITYGW"; }
+
 ensure_promtool() { debian_packages promtool prometheus; }
