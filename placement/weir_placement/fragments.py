@@ -77,8 +77,9 @@ class Ends:
         keep: event time [us] that flows between fragments keep behind their slowest reader.
         since: event time [us] after which the rows are this plan's; sources are read from as far back as
             that needs (`horizon`). 0: from the beginning.
-        exchange: of flows that are Kafka topics: bootstrapServers, topicPrefix, replication, security. Empty:
-            flows are folders.
+        exchange: of flows that are Kafka topics: bootstrapServers, topicPrefix, replication, security. Of
+            flows on an object store: uri (`s3://bucket/prefix`), endpoint, region, secretRef, caSecretRef.
+            Empty: flows are folders.
     """
 
     sources: Mapping[str, Mapping[str, Any]]
@@ -90,11 +91,13 @@ class Ends:
     exchange: Mapping[str, Any] = field(default_factory=dict)
 
     def flow(self, layout: Layout, namespace: str, name: str) -> tuple[str, dict[str, Any]]:
-        """Where the output of a fragment lies that others read: its folder and {}, or its topic and how to
-        reach that."""
+        """Where the output of a fragment lies that others read: its folder and {}, or its topic or URI and
+        how to reach that."""
         if not self.exchange:
             return layout.folder("exchange", namespace, name), {}
-        reached = {k: v for k, v in self.exchange.items() if k != "topicPrefix"}
+        reached = {k: v for k, v in self.exchange.items() if k not in ("topicPrefix", "uri")}
+        if "uri" in self.exchange:
+            return f"{self.exchange['uri']}/{namespace}/{name}", reached
         return f"{self.exchange['topicPrefix']}{namespace}.{name}", reached
 
 

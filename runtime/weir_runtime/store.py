@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -123,6 +123,11 @@ class Store:
             for item in some:
                 yield item["path"].removeprefix(self._path)
 
+    def folders(self) -> list[str]:
+        """Names of what is right below, and has objects below it."""
+        found = obstore.list_with_delimiter(self._client(), prefix=self._path or None)["common_prefixes"]
+        return sorted(path.rstrip("/").removeprefix(self._path) for path in found)
+
     def delete(self, names: Sequence[str]) -> None:
         """Objects that are not there are no error."""
         if names:
@@ -155,6 +160,17 @@ class Store:
             if key not in _clients:
                 _clients[key] = _connect(self._bucket, self.options, QUICK if self._quick else PATIENT)
             return _clients[key]
+
+
+def remove(flows: Mapping[str, Any], namespace: str, wanted: Callable[[str], bool]) -> list[str]:
+    """Deletes the flows of the fragments of a namespace that `wanted` picks; their URIs. `flows`: uri, and
+    the options of a `Store`. Raises StoreError, FragmentError."""
+    options = {key: value for key, value in flows.items() if key != "uri"}
+    below = Store(f"{flows['uri']}/{namespace}", options)
+    gone = [name for name in below.quick().folders() if wanted(name)]
+    for name in gone:
+        below.delete([f"{name}/{rest}" for rest in Store(f"{below.uri}/{name}", options).names()])
+    return [f"{below.uri}/{name}" for name in gone]
 
 
 def _connect(bucket: str, options: Mapping[str, Any], waits: tuple[timedelta, timedelta]) -> S3Store:

@@ -87,7 +87,11 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
         ("StreamQuery", {"files": {"uri": "S3A://b/out"}}, "spec.sink.files.uri: uri must be a path"),
         ("StreamQuery", {"files": {"uri": "out", "claim": "c"}}, "spec.sink.files.claim: claim does nothing"),
         ("StreamQuery", {"files": {"uri": "out", "format": "csv"}}, 'spec.sink.files.format: "csv" is not'),
-        ("PlacementPolicy", {"files": {"uri": "s3://b"}}, "spec.exchange.files.uri: uri does nothing yet"),
+        ("PlacementPolicy", {"files": {"uri": "out"}}, "spec.exchange.files.uri: uri must be s3://BUCKET"),
+        ("PlacementPolicy", {"files": {"uri": "s3://"}}, "spec.exchange.files.uri: uri must be s3://BUCKET"),
+        ("PlacementPolicy", {"files": {"uri": "s3://b/"}}, "spec.exchange.files.uri: uri must be s3://BUCKET"),
+        ("PlacementPolicy", {"files": {"uri": "s3://b/../c"}}, "spec.exchange.files.uri: uri must be s3://"),
+        ("PlacementPolicy", {"files": {"s3": {}}}, "spec.exchange.files.s3: s3 says how to reach the store"),
         ("PlacementPolicy", {"checkpoints": {"uri": "x"}}, "spec.exchange.checkpoints: checkpoints does"),
         ("InputProfile", {"window": "7d"}, "spec.learn: learn does nothing yet"),
     ],
@@ -104,10 +108,30 @@ def test_what_would_change_nothing_is_refused(kind, spec, told):
     assert found.startswith(told)
 
 
-def test_a_claim_for_flows_and_paths_of_files_may_be_named():
-    policy = {"exchange": {"files": {"claim": "fast"}}}
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"claim": "fast"},
+        {"uri": "s3://weir"},
+        {"uri": "s3://weir/prod/a_b=c", "claim": "fast"},
+        {"uri": "s3://weir/prod", "s3": {}},
+        {
+            "uri": "s3://weir/prod",
+            "s3": {"endpoint": "https://s3:9000", "secretRef": "login"},
+        },
+    ],
+)
+def test_a_claim_or_an_object_store_for_flows_may_be_named(files):
     raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "p"}}
-    assert messages({**raw, "spec": policy}) == []
+    assert messages({**raw, "spec": {"exchange": {"files": files}}}) == []
+
+
+def test_keys_are_never_part_of_a_policy():
+    s3 = {"endpoint": "s3.example.com", "accessKeyId": "AKIA"}
+    raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "p"}}
+    found = messages({**raw, "spec": {"exchange": {"files": {"uri": "s3://weir/prod", "s3": s3}}}})
+    fields = ("spec.exchange.files.s3.endpoint", "spec.exchange.files.s3.accessKeyId")
+    assert [message.split(":")[0] for message in found] == list(fields)
     for uri in ("out", "out/x-1.d", "/data/out"):
         assert messages(query(sql="x", sink={"files": {"uri": uri}})) == []
 

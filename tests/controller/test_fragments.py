@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weir_operator.kube.fragment import secrets_in
 from weir_placement.fragments import Ends, cut, groups_of
 from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.operators import Item, Operator, Window
@@ -62,6 +63,18 @@ def test_a_stream_that_leaves_its_node_is_a_topic_where_the_policy_says_kafka() 
     assert (source.exchange, source.options) == (output.uri, {"bootstrapServers": "k:9092"})
     for spec in specs.values():
         replace(spec, epoch=1, lease="l", state="s").check()
+
+
+def test_a_stream_that_leaves_its_node_lies_below_the_namespace_of_a_store_and_pods_have_its_keys() -> None:
+    reached = {"region": "eu", "secretRef": "login", "caSecretRef": "ca"}
+    specs = cut_it(plan("n1", "n2", "n2"), replace(ENDS, exchange={"uri": "s3://weir/prod", **reached}))
+    output, name = specs["f"].output, specs["f"].name
+    assert (output.kind, output.uri) == ("exchange", f"s3://weir/prod/default/{name}")
+    source = next(i for i in specs["p"].inputs if i.name == "f")
+    assert (source.exchange, source.options) == (output.uri, output.options) == (output.uri, reached)
+    for spec in specs.values():
+        replace(spec, epoch=1, lease="l", state="s").check()
+        assert secrets_in(*(i.options for i in spec.inputs), spec.output.options) == ("ca", "login")
 
 
 def test_a_move_keeps_name_checkpoint_and_folder() -> None:

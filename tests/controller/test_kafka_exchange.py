@@ -8,7 +8,7 @@ from typing import Any
 from weir_operator.controller.decision import Start
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.world import Asked
-from weir_operator.local.cluster import kafka_of
+from weir_operator.local.cluster import flows_of
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 from weir_placement.model.cluster import Node
@@ -19,11 +19,12 @@ FLIGHTS = Path(__file__).parents[2] / "examples" / "flights"
 BROKERS = "{bootstrapServers: 'k:9092'}"
 
 
-def flights(folder: Path, exchange: str) -> Asked:
-    """A query of the example under a policy with this `exchange.kafka`; "" for none."""
+def flights(folder: Path, exchange: str, kind: str = "kafka") -> Asked:
+    """A query of the example under a policy with this `exchange.kafka`, or of another kind; "" for none."""
     folder.mkdir()
     policy = (FLIGHTS / "policy.yaml").read_text()
-    (folder / "policy.yaml").write_text(policy + (f"  exchange: {{kafka: {exchange}}}\n" if exchange else ""))
+    told = f"  exchange: {{{kind}: {exchange}}}\n" if exchange else ""
+    (folder / "policy.yaml").write_text(policy + told)
     paths = tuple(str(FLIGHTS / f"{name}.yaml") for name in ("streams", "queries", "cluster"))
     given = Options((*paths, str(folder / "policy.yaml")), folder, FLIGHTS, Knobs())
     machine = Machine(given, lambda findings: None)
@@ -77,6 +78,6 @@ def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() ->
 
 def test_what_a_query_leaves_is_looked_for_at_the_brokers_of_policies_alone() -> None:
     policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"kafka": {"bootstrapServers": "k:1"}}}}
-    assert kafka_of(policy) == {"bootstrapServers": "k:1", "topicPrefix": "weir.", "replication": 1}
-    assert kafka_of({"kind": "PlacementPolicy", "spec": {"exchange": {"retention": "5m"}}}) == {}
-    assert kafka_of({"kind": "Stream", "spec": {"source": {"kafka": {"bootstrapServers": "k:1"}}}}) == {}
+    assert flows_of(policy) == {"bootstrapServers": "k:1", "topicPrefix": "weir.", "replication": 1}
+    assert flows_of({"kind": "PlacementPolicy", "spec": {"exchange": {"retention": "5m"}}}) == {}
+    assert flows_of({"kind": "Stream", "spec": {"source": {"kafka": {"bootstrapServers": "k:1"}}}}) == {}

@@ -152,3 +152,38 @@ def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> No
             secret = {"secretName": "s", "defaultMode": 0o440, "optional": True}
             assert manifest["spec"]["volumes"][1]["secret"] == secret
     assert set(api.kept()) == {"a", "b"}
+
+
+def test_flows_on_a_store_go_with_their_fragments_under_the_account_that_it_knows() -> None:
+    api = Claims()
+    found = sweeper(api)
+    login = {"uri": "s3://weir/prod", "s3": {"endpoint": "http://s3:9000", "secretRef": "login"}}
+    policies = [
+        {"spec": {"exchange": {"files": login}, "allowedNamespaces": ["a"]}},
+        {
+            "spec": {
+                "exchange": {"files": {"uri": "s3://other"}},
+                "allowedNamespaces": ["b"],
+                "podTemplate": {"serviceAccountName": "known"},
+            }
+        },
+        {"spec": {"exchange": {"files": {"claim": "fast"}}, "podTemplate": {"serviceAccountName": "no"}}},
+    ]
+    found.observe({"a": F1, "b": F1}, NOBODY, [], policies)
+    found.observe({}, NOBODY, [], [{"spec": {}}])
+    told = {
+        m["metadata"]["namespace"]: {
+            e["name"]: json.loads(e["value"]) for e in m["spec"]["containers"][0]["env"]
+        }
+        for m in api.made
+    }
+    reached = {"uri": "s3://weir/prod", "endpoint": "http://s3:9000", "secretRef": "login"}
+    assert told == {"a": {"WEIR_STORES": [reached]}, "b": {"WEIR_STORES": [{"uri": "s3://other"}]}}
+    accounts = {m["metadata"]["namespace"]: m["spec"].get("serviceAccountName") for m in api.made}
+    assert accounts == {"a": None, "b": "known"}
+    mounted = {
+        m["metadata"]["namespace"]: [v["mountPath"] for v in m["spec"]["containers"][0]["volumeMounts"]]
+        for m in api.made
+    }
+    assert mounted == {"a": ["/var/lib/weir", "/etc/weir/secrets/login"], "b": ["/var/lib/weir"]}
+    assert not any(m["spec"]["automountServiceAccountToken"] for m in api.made)

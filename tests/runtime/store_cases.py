@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from weir_operator.controller.decision import Forget
+from weir_operator.local.cluster import LocalCluster
+from weir_placement.fragments import Layout
 from weir_runtime.compiler import TIME
 from weir_runtime.exchange import StoreExchange
 from weir_runtime.logs.log import Place
@@ -13,6 +18,7 @@ from weir_runtime.logs.store_log import StoreLog
 from weir_runtime.publish import Fenced
 from weir_runtime.store import Store
 from weir_runtime.store_writer import StoreWriter
+from weir_runtime.sweep import sweep_store
 
 SCHEMA = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
 DESCRIPTION: dict[str, object] = {"version": 1, "columns": ["v"]}
@@ -201,6 +207,33 @@ class StoreCases:
     def test_a_probe_leaves_nothing(self, store: Store) -> None:
         store.probe()
         assert list(store.names()) == []
+
+    def test_flows_of_fragments_that_are_gone_are_removed(self, store: Store) -> None:
+        flows = {"uri": store.uri, **store.options}
+        for place in ("a/f1", "a/f2", "b/f1", "ab/f1"):
+            out = writer(Store(f"{store.uri}/{place}", store.options))
+            for number in range(3):
+                out.write(batch(1), number, 0, free)
+            log(Store(f"{store.uri}/{place}", store.options)).committed({"next": 1})
+        told = sweep_store(flows, "a", frozenset({"f2"}))
+        assert told == [f"removed {store.uri}/a/f1"]
+        assert {name.rsplit("/", 1)[0] for name in store.names() if "consumers" not in name} == {
+            "a/f2",
+            "ab/f1",
+            "b/f1",
+        }
+        assert sweep_store(flows, "a", frozenset({"f2"})) == []
+        policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"files": self.files(store)}}}
+        cluster = LocalCluster(Path("/nonexistent"), Layout("/nonexistent"), lambda: [policy])
+        cluster.apply(Forget("f", "b/q"))
+        assert list(store.names("b")) != []
+        cluster.apply(Forget("f1", "b/q"))
+        assert list(store.names("b")) == []
+
+    @staticmethod
+    def files(store: Store) -> dict[str, Any]:
+        """As a policy has it."""
+        return {"uri": store.uri, "s3": store.options}
 
     def test_names_are_below_the_flow_alone(self, store: Store) -> None:
         longer = Store(f"{store.uri}x", store.options)

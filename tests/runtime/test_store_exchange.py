@@ -16,6 +16,7 @@ from obstore.store import MemoryStore
 from weir_placement.model.fragment import FragmentError
 from weir_runtime import store as under_test
 from weir_runtime.store import Store, StoreError
+from weir_runtime.sweep import sweep_store
 
 from tests.runtime.store_cases import START, StoreCases, log
 
@@ -100,6 +101,8 @@ def test_a_store_that_is_away_is_nothing_new(secrets: Path) -> None:
     log(store).committed(START)
     with pytest.raises(StoreError):
         store.probe()
+    (told,) = sweep_store({"uri": "s3://bucket/flows", **store.options}, "default", frozenset())
+    assert told.startswith("flows s3://bucket/flows/default/* stay: ")
 
 
 def test_keys_are_of_the_secret_alone(secrets: Path) -> None:

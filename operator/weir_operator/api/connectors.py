@@ -37,6 +37,26 @@ class KafkaSecurity(Model):
     ca_secret_ref: Name | None = Field(None, description="Secret with the key ca.crt.")
 
 
+class S3(Model):
+    """How to reach an object store that speaks S3. Secrets are of each query's namespace."""
+
+    endpoint: Annotated[str, Field(max_length=1024, pattern=r"^https?://[^/\s]+/?$")] | None = Field(
+        None, description="As https://s3.example.com; that of AWS for the region without it."
+    )
+    region: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9-]+$")] | None = Field(
+        None, description="Region of the bucket; us-east-1 without it."
+    )
+    secret_ref: Name | None = Field(
+        None,
+        description="Secret with the keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN "
+        "where there is one; without it processes log in by their service account or by variables of these "
+        "names.",
+    )
+    ca_secret_ref: Name | None = Field(
+        None, description="Secret with the key ca.crt: an authority beside those of the image."
+    )
+
+
 class Kafka(Model):
     """A topic."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -14,13 +15,16 @@ from weir_operator.api.base import (
     Metadata,
     Model,
     Name,
+    Rule,
     Status,
     Text,
     at_most_one,
     not_yet,
 )
-from weir_operator.api.connectors import KafkaSecurity
+from weir_operator.api.connectors import S3, KafkaSecurity
 from weir_operator.api.values import Duration, Quantity
+
+_OBJECTS = re.compile(r"^s3://[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9_=.-]*)*$")
 
 
 class Strategy(Model):
@@ -85,15 +89,34 @@ class KafkaExchange(Model):
 
 
 class FilesExchange(Model):
-    """Flows as files on a claim."""
+    """Flows as files on a claim, or on an object store."""
 
-    rules = (not_yet("uri", "flows lie in a folder of their own on the claim"),)
+    rules = (
+        Rule(
+            cel=f"!has(self.uri) || self.uri.matches('{_OBJECTS.pattern}')",
+            message="uri must be s3://BUCKET or s3://BUCKET/PREFIX, as s3://weir/prod",
+            holds=lambda raw: raw.get("uri") is None or bool(_OBJECTS.match(str(raw["uri"]))),
+            field="uri",
+        ),
+        Rule(
+            cel="!has(self.s3) || has(self.uri)",
+            message="s3 says how to reach the store that uri names: give uri, as s3://weir/prod",
+            holds=lambda raw: raw.get("s3") is None or raw.get("uri") is not None,
+            field="s3",
+        ),
+    )
     claim: Name | None = Field(
         None,
         description="ReadWriteMany claim in each query's namespace, for flows, checkpoints and the files of "
         "sources and sinks; weir-exchange without it, or what the operator was installed with.",
     )
-    uri: Text | None = Field(None, description="Not yet: where else flows lie, as an object store.")
+    uri: Text | None = Field(
+        None,
+        description="s3://BUCKET/PREFIX: flows are objects below PREFIX/NAMESPACE, which must be this "
+        "cluster's alone, on a store that honours conditional writes; another place changes running queries "
+        "as other operators do.",
+    )
+    s3: S3 | None = Field(None, description="How to reach the object store; AWS without it.")
 
 
 class Exchange(Model):
@@ -101,9 +124,11 @@ class Exchange(Model):
 
     rules = (
         at_most_one("files", "kafka"),
-        not_yet("checkpoints", "they lie on the claim, beside the flows as files"),
+        not_yet("checkpoints", "they lie on the claim, as Spark keeps them in a file system"),
     )
-    files: FilesExchange | None = Field(None, description="Flows as files; the default.")
+    files: FilesExchange | None = Field(
+        None, description="Flows as files on the claim, the default, or on an object store."
+    )
     kafka: KafkaExchange | None = Field(
         None,
         description="Flows as Kafka topics, led in the producer's zone where `broker.rack` names it; other "
@@ -111,6 +136,14 @@ class Exchange(Model):
     )
     checkpoints: AnyObject | None = Field(None, description="Not yet: where else checkpoints lie.")
     retention: Duration = Field(600.0, description="How long a batch stays that every reader has read.")
+
+    def told(self) -> dict[str, Any]:
+        """How flows that are no folders are told to fragments: of topics what `kafka` says, of objects `uri`
+        and what `s3` says. Empty: folders."""
+        if self.files and self.files.uri:
+            reached = self.files.s3.model_dump(by_alias=True, exclude_none=True) if self.files.s3 else {}
+            return {"uri": self.files.uri, **reached}
+        return self.kafka.model_dump(by_alias=True, exclude_none=True, mode="json") if self.kafka else {}
 
 
 class Reserve(Model):

@@ -13,7 +13,6 @@ from weir_placement.model.fragment import Output, OutputColumn
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
-from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query import StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.record import name_of
@@ -29,6 +28,9 @@ from weir_operator.manifests.problem import Round, build
 from weir_operator.manifests.site import ANYWHERE, Site
 
 Calibrated = Callable[[Query], Query]
+
+_WHERE = ("bootstrapServers", "topicPrefix", "uri", "endpoint")
+"""Of how flows are reached: what says where they lie."""
 
 
 @dataclass
@@ -117,7 +119,7 @@ class Understand:
                 uid,
                 replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
                 round(found.policy.spec.exchange.retention * 1e6),
-                exchange=exchange_of(found.policy.spec),
+                exchange=found.policy.spec.exchange.told(),
             )
             queries[name] = Asked(
                 query,
@@ -152,12 +154,6 @@ def pods_of(spec: StreamQuerySpec) -> str:
     requests = raw.get("resources") or {}
     said |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
     return json.dumps(said, sort_keys=True) if said else ""
-
-
-def exchange_of(policy: PlacementPolicySpec) -> Mapping[str, Any]:
-    """How flows that are Kafka topics are told to fragments; empty: they are files."""
-    kafka = policy.exchange.kafka
-    return kafka.model_dump(by_alias=True, exclude_none=True, mode="json") if kafka else {}
 
 
 def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
@@ -197,7 +193,7 @@ def _source_hash(query: Query, ends: Ends, found: Round) -> str:
     if ends.knobs.executors:
         told.append(ends.knobs.executors)
     if ends.exchange:  # flows that lie elsewhere begin anew, as a change of operators does
-        told.append([ends.exchange["bootstrapServers"], ends.exchange["topicPrefix"]])
+        told.append([ends.exchange[key] for key in _WHERE if key in ends.exchange])
     text = json.dumps(told, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

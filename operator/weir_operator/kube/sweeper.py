@@ -6,6 +6,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from weir_operator.api.policy import KafkaExchange
@@ -26,7 +27,7 @@ from weir_operator.kube.template import template_of
 
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"
-TOPICS = "WEIR_TOPICS"  # environment variable of weir_runtime.sweep
+TOPICS, STORES = "WEIR_TOPICS", "WEIR_STORES"  # environment variables of weir_runtime.sweep
 PREFIX = {"topicPrefix": KafkaExchange.model_fields["topic_prefix"].default}
 PENDING_SECONDS = 60.0  # a sweep that cannot begin must not keep fragments from starting
 
@@ -34,15 +35,21 @@ AGAIN_SECONDS = 60.0  # after a namespace has refused a sweep
 
 
 def build_sweep_pod_spec(
-    namespace: str, keep: frozenset[str], template: Template, brokers: Sequence[Mapping[str, Any]] = ()
+    namespace: str,
+    keep: frozenset[str],
+    template: Template,
+    brokers: Sequence[Mapping[str, Any]] = (),
+    stores: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A Pod that removes every folder of the namespace's volume, and every topic of the namespace at
-    `brokers`, but those of the fragments in `keep`.
+    """A Pod that removes every folder of the namespace's volume, every topic of the namespace at `brokers`
+    and every flow of it on `stores`, but those of the fragments in `keep`.
 
     It has no rights at the API server, and ends by itself. A secret that is not in the namespace does not
-    hold it up: nothing there could have used it.
+    hold it up: nothing there could have used it. The template's account is for stores that know it.
     """
-    secrets = secrets_in(*brokers)
+    secrets = secrets_in(*brokers, *stores)
+    told = {TOPICS: brokers, STORES: stores}
+    account = {"serviceAccountName": template.service_account} if template.service_account else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -54,6 +61,7 @@ def build_sweep_pod_spec(
         "spec": {
             "restartPolicy": "OnFailure",
             "activeDeadlineSeconds": 300,
+            **account,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "imagePullSecrets": [{"name": name} for name in template.pull_secrets],
@@ -69,7 +77,7 @@ def build_sweep_pod_spec(
                         "limits": {"memory": "256Mi"},
                     },
                     "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
-                    "env": [{"name": TOPICS, "value": json.dumps(brokers)}] if brokers else [],
+                    "env": [{"name": n, "value": json.dumps(where)} for n, where in told.items() if where],
                     "volumeMounts": [
                         {"name": "data", "mountPath": DATA_PATH},
                         *(
@@ -106,6 +114,12 @@ def fragments_by_namespace(
     return {namespace: frozenset(fragments) for namespace, fragments in found.items()}
 
 
+def _store_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a policy has flows on an object store; else empty."""
+    files = (spec.get("exchange") or {}).get("files") or {}
+    return {"uri": files["uri"], **(files.get("s3") or {})} if files.get("uri") else {}
+
+
 class Sweeper:
     """Remembers which fragments each namespace had; what it forgets in a restart, its first round finds.
 
@@ -119,7 +133,7 @@ class Sweeper:
         self._settings = settings
         self._known: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
-        self._policies: dict[tuple[str, str], Mapping[str, Any]] = {}  # that ever had flows in Kafka
+        self._policies: dict[tuple[str, ...], Mapping[str, Any]] = {}  # that ever had flows elsewhere
         self._again: dict[str, float] = {}  # namespaces that refused something: not before this time
         self.busy: frozenset[str] = frozenset()
 
@@ -131,11 +145,13 @@ class Sweeper:
         policies: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         """Once a round: fragments by namespace, namespaces in which a driver is ending, sweep pods, and the
-        PlacementPolicies. Topics are looked for also where a policy had them before it was edited."""
+        PlacementPolicies. Flows are looked for also where a policy had them before it was edited."""
         for policy in policies:
             spec = policy.get("spec") or {}
             if brokers := (spec.get("exchange") or {}).get("kafka"):
                 self._policies[brokers["bootstrapServers"], brokers.get("topicPrefix", "")] = spec
+            elif flows := _store_of(spec):
+                self._policies[flows["uri"], flows.get("endpoint", "")] = spec
         if self._known is None:
             self._due |= self._namespaces_with_files() - present.keys()
             self._known = {}
@@ -176,17 +192,23 @@ class Sweeper:
 
     def _sweep(self, namespace: str, keep: frozenset[str]) -> None:
         try:
-            template = template_of(None, self._settings)
-            self._api.create(build_sweep_pod_spec(namespace, keep, template, self._brokers(namespace)))
+            self._api.create(self._pod(namespace, keep))
         except ApiError as error:
             if not isinstance(error, Ending) and error.status != 404:
                 raise
         self._due.discard(namespace)
 
-    def _brokers(self, namespace: str) -> list[Mapping[str, Any]]:
+    def _pod(self, namespace: str, keep: frozenset[str]) -> dict[str, Any]:
+        """It runs under an account only where a store may know drivers by theirs."""
         specs = self._policies.values()
         allowed = [s for s in specs if namespace in (s.get("allowedNamespaces") or (namespace,))]
-        return [PREFIX | spec["exchange"]["kafka"] for spec in allowed]
+        brokers = [PREFIX | found for s in allowed if (found := s["exchange"].get("kafka"))]
+        stores = [(s, found) for s in allowed if (found := _store_of(s))]
+        accounts = ((s.get("podTemplate") or {}).get("serviceAccountName") for s, _ in stores)
+        template = replace(
+            template_of(None, self._settings), service_account=next(filter(None, accounts), None)
+        )
+        return build_sweep_pod_spec(namespace, keep, template, brokers, [found for _, found in stores])
 
     def _stuck(self, pod: Mapping[str, Any]) -> bool:
         age = self._clock() - seconds(pod["metadata"]["creationTimestamp"])

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from weir_placement.fragments import Layout
+from weir_placement.model.fragment import FragmentError
 from weir_runtime.lease import FileLease
 from weir_runtime.sweep import FOLDERS
 
-from weir_operator.api.policy import KafkaExchange
+from weir_operator.api.policy import Exchange
 from weir_operator.controller.decision import (
     Action,
     Ask,
@@ -32,12 +33,29 @@ from weir_operator.local.processes import Processes
 from weir_operator.local.store import Store
 
 
-def kafka_of(manifest: Manifest) -> Mapping[str, Any]:
-    """How flows are told to lie in Kafka, of a PlacementPolicy that says so; else empty."""
+def flows_of(manifest: Manifest) -> Mapping[str, Any]:
+    """Where flows lie by a PlacementPolicy that has them in Kafka or on an object store; else empty."""
     exchange = (manifest.get("spec") or {}).get("exchange") or {}
-    if manifest["kind"] != "PlacementPolicy" or not exchange.get("kafka"):
-        return {}
-    return KafkaExchange.model_validate(exchange["kafka"]).model_dump(by_alias=True, exclude_none=True)
+    return Exchange.model_validate(exchange).told() if manifest["kind"] == "PlacementPolicy" else {}
+
+
+def _forget_topic(brokers: Mapping[str, Any], namespace: str, fragment: str) -> None:
+    from weir_runtime.topic import KafkaError, remove  # heavy, and most have none
+
+    prefix = f"{brokers['topicPrefix']}{namespace}."
+    try:
+        remove(brokers, prefix, lambda name: name == fragment)
+    except KafkaError as error:
+        raise OSError(f"topic {prefix}{fragment}: {error}") from error
+
+
+def _forget_objects(flows: Mapping[str, Any], namespace: str, fragment: str) -> None:
+    from weir_runtime.store import StoreError, remove
+
+    try:
+        remove(flows, namespace, lambda name: name == fragment)
+    except (StoreError, FragmentError) as error:
+        raise OSError(f"flow {flows['uri']}/{namespace}/{fragment}: {error}") from error
 
 
 class LocalCluster:
@@ -114,7 +132,7 @@ class LocalCluster:
     def _forget(self, action: Forget) -> None:
         """Checkpoint, flow, side log, state; the lease last, because it says that there is something left."""
         root = Path(self._layout.root)
-        self._forget_topic(action)
+        self._forget_flows(action)
         for what in FOLDERS:
             for path in root.glob(f"{what}/*/{action.fragment}"):
                 shutil.rmtree(path, ignore_errors=True)
@@ -123,16 +141,11 @@ class LocalCluster:
         for path in root.glob(f"leases/*/{action.fragment}.json*"):
             path.unlink(missing_ok=True)
 
-    def _forget_topic(self, action: Forget) -> None:
-        """Raises OSError when brokers of a policy do not answer."""
-        for brokers in filter(None, map(kafka_of, self._objects())):
-            prefix = f"{brokers['topicPrefix']}{action.query.split('/')[0]}."
-            from weir_runtime.topic import KafkaError, remove  # heavy, and most have none
-
-            try:
-                remove(brokers, prefix, lambda name: name == action.fragment)
-            except KafkaError as error:
-                raise OSError(f"topic {prefix}{action.fragment}: {error}") from error
+    def _forget_flows(self, action: Forget) -> None:
+        """Raises OSError when brokers or a store of a policy do not answer."""
+        for flows in filter(None, map(flows_of, self._objects())):
+            forget = _forget_objects if "uri" in flows else _forget_topic
+            forget(flows, action.query.split("/")[0], action.fragment)
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """See Store."""
