@@ -28,6 +28,8 @@ _SEMANTIC = (
 )  # fmt: skip
 _NAME_LENGTH = 52  # a pod is `<fragment>-e<epoch>`, and at most 63 letters long
 
+_SINK_LATER = ("after",)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -183,6 +185,12 @@ def semantics(op: Operator) -> dict[str, Any]:
     return {name: getattr(op, name) for name in _SEMANTIC}
 
 
+def identity(sink: Output) -> dict[str, Any]:
+    """What fragments are named by of a sink. Fields that came after the first version count only when they say
+    something: else an upgrade would give every fragment another name, and replace them all."""
+    return {name: value for name, value in vars(sink).items() if name not in _SINK_LATER or value}
+
+
 def horizon(query: Query) -> int:
     """H [us]: a row of the output with event time t depends on rows of the sources later than t - H alone.
 
@@ -249,7 +257,7 @@ def _name(
             )
         else:
             inputs.append([outside, names[outside]])
-    delivered = ends.sink if last == plan.query.operators[-1].id else None
+    delivered = identity(ends.sink) if last == plan.query.operators[-1].id else None
     canonical = json.dumps(
         [ends.incarnation, [semantics(op) for op in members], inputs, delivered],
         default=vars,
