@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -14,12 +17,11 @@ from typing import Any
 import obstore
 from obstore.exceptions import (
     AlreadyExistsError,
-    GenericError,
+    BaseError,
     NotSupportedError,
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from obstore.exceptions import BaseError as StoreError
 from obstore.store import S3Store
 from weir_placement.model.fragment import STORE, FragmentError
 
@@ -39,13 +41,23 @@ TRIES = 3
 RIVALS = 4
 """Writers of one name in a probe."""
 
+NOT_IMPLEMENTED = "501 Not Implemented"
+"""In what a store answers that knows no conditional put."""
+
+CODE = re.compile("<Code>([A-Za-z]+)</Code>")
+
 WRONG = (FileNotFoundError, NotSupportedError, PermissionDeniedError, UnauthenticatedError)
-"""What asking again does not mend: no such bucket, no rights in it."""
-NOT_IMPLEMENTED = "501"
-"""In the text of what a store answers that knows no conditional put."""
 
 _clients: dict[str, S3Store] = {}
 _lock = Lock()
+
+
+class StoreError(RuntimeError):
+    """What was not done, and why; the store may do it when it is asked again."""
+
+
+class Denied(StoreError):
+    """What it will not do: no such bucket, no rights in it, or it cannot."""
 
 
 class Store:
@@ -76,40 +88,34 @@ class Store:
         Of several at the same time one succeeds. A store may refuse one because another was under way, which
         then failed: so a name that is taken must be there.
         """
+        put = partial(obstore.put, attributes=dict(about or {}), mode="create", use_multipart=False)
         for _ in range(TRIES):
             try:
-                obstore.put(
-                    self._client(),
-                    self._path + name,
-                    body,
-                    attributes=dict(about or {}),
-                    mode="create",
-                    use_multipart=False,
-                )
+                with self._asking():
+                    put(self._client(), self._path + name, body)
                 return True
             except AlreadyExistsError:
                 if self.about(name) is not None:
                     return False
-        raise GenericError(f"{self.uri}/{name}: said to exist, but it does not")
+        raise StoreError(f"{self.uri}/{name}: said to exist, but it does not")
 
     def put(self, name: str, text: str) -> None:
         """Puts an object in the place of one that may be there."""
-        obstore.put(self._client(), self._path + name, text.encode(), use_multipart=False)
+        with self._asking():
+            obstore.put(self._client(), self._path + name, text.encode(), use_multipart=False)
 
     def about(self, name: str) -> dict[str, str] | None:
         """What was said beside the body; None when there is no such object."""
-        try:
+        with self._asking(), suppress(FileNotFoundError):
             found = obstore.get(self._client(), self._path + name, options={"head": True})
-        except FileNotFoundError:
-            return None
-        return {str(key).lower(): str(value) for key, value in found.attributes.items()}
+            return {str(key).lower(): str(value) for key, value in found.attributes.items()}
+        return None
 
     def read(self, name: str) -> obstore.Bytes | None:
         """The body; None when there is no such object."""
-        try:
+        with self._asking(), suppress(FileNotFoundError):
             return obstore.get(self._client(), self._path + name).bytes()
-        except FileNotFoundError:
-            return None
+        return None
 
     def read_json(self, name: str) -> Any | None:
         """The value in the body; None when there is no such object."""
@@ -119,18 +125,22 @@ class Store:
     def names(self, folder: str = "") -> Iterator[str]:
         """Names below a folder (`a/b`), in their order; asked for a thousand at a time."""
         prefix = self._path + folder
-        for some in obstore.list(self._client(), prefix=prefix or None):
-            for item in some:
-                yield item["path"].removeprefix(self._path)
+        with self._asking():
+            for some in obstore.list(self._client(), prefix=prefix or None):
+                for item in some:
+                    yield item["path"].removeprefix(self._path)
 
     def folders(self) -> list[str]:
         """Names of what is right below, and has objects below it."""
-        found = obstore.list_with_delimiter(self._client(), prefix=self._path or None)["common_prefixes"]
+        with self._asking():
+            found = obstore.list_with_delimiter(self._client(), prefix=self._path or None)["common_prefixes"]
         return sorted(path.rstrip("/").removeprefix(self._path) for path in found)
 
     def delete(self, names: Sequence[str]) -> None:
         """Objects that are not there are no error."""
-        if names:
+        if not names:
+            return
+        with self._asking():
             obstore.delete(self._client(), [self._path + name for name in names])
 
     def probe(self) -> None:
@@ -142,10 +152,8 @@ class Store:
             with ThreadPoolExecutor(RIVALS) as pool:
                 made = list(pool.map(lambda i: self.create(name, str(i).encode()), range(RIVALS)))
             made.append(self.create(name, b"again"))
-        except (StoreError, FileNotFoundError) as error:
-            if not isinstance(error, WRONG) and NOT_IMPLEMENTED not in str(error):
-                raise
-            raise FragmentError(f"exchange.files.uri: {self.uri}: {_first_line(error)}") from error
+        except Denied as error:
+            raise FragmentError(f"exchange.files.uri: {error}") from error
         if sum(made) != 1:
             raise FragmentError(
                 f"exchange.files.uri: {self.uri}: the store overwrites what `If-None-Match: *` forbids "
@@ -153,6 +161,20 @@ class Store:
                 "a store with conditional writes, or flows as files on a claim or in Kafka"
             )
         self.delete([name])
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """The library's errors as ours: theirs go on, after their first line, with how it was asked."""
+        try:
+            yield
+        except AlreadyExistsError:
+            raise
+        except (BaseError, FileNotFoundError) as error:
+            told, _, answer = str(error).partition("\n")
+            code = CODE.search(answer)
+            told = told.split(": <?xml")[0] + (f", {code[1]}" if code else "")
+            never = isinstance(error, WRONG) or NOT_IMPLEMENTED in told
+            raise (Denied if never else StoreError)(f"{self.uri}: {told}") from error
 
     def _client(self) -> S3Store:
         key = json.dumps([self._bucket, self.options, self._quick], sort_keys=True)
@@ -214,8 +236,3 @@ def _secret(name: str, key: str, field: str) -> str:
     if not path.exists():
         raise FragmentError(f"exchange.files.s3.{field}: no key {key} in the secret {name}")
     return path.read_text().strip()
-
-
-def _first_line(error: Exception) -> str:
-    """Errors of the library go on with how it was asked."""
-    return str(error).strip().split("\n", 1)[0]

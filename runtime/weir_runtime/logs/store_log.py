@@ -13,7 +13,7 @@ import pyarrow.ipc
 from weir_runtime.logs.file_log import dense
 from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name
-from weir_runtime.store import GenericError, Store, StoreError
+from weir_runtime.store import Denied, Store, StoreError
 
 TELL = 1.0
 """[s] between two puts of a reader's position."""
@@ -65,7 +65,9 @@ class StoreLog(Log):
             if count:
                 return Advance({"next": place["next"] + count}, int(about["clock"]), False)
             end = store.read_json(END)  # asked for only when nothing is new
-        except GenericError:
+        except Denied:
+            raise
+        except StoreError:
             return Advance(place, clock, False)
         return Advance(place, clock, end is not None and end["batches"] <= place["next"])
 
