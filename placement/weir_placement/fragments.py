@@ -186,8 +186,8 @@ def semantics(op: Operator) -> dict[str, Any]:
 
 
 def identity(sink: Output) -> dict[str, Any]:
-    """What fragments are named by of a sink. Fields that came after the first version count only when they say
-    something: else an upgrade would give every fragment another name, and replace them all."""
+    """What fragments are named by of a sink. Fields that came after the first version count only when they
+    say something: else an upgrade would give every fragment another name, and replace them all."""
     return {name: value for name, value in vars(sink).items() if name not in _SINK_LATER or value}
 
 

@@ -115,6 +115,6 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
 
 
 def _told(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without `after`, which came after the first version, while it says nothing: a new runtime goes on from the
-    checkpoints of one that did not know it."""
+    """Without `after`, which came after the first version, while it says nothing: a new runtime goes on from
+    the checkpoints of one that did not know it."""
     return {name: value for name, value in fields.items() if name != "after" or value}
