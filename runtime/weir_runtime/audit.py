@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
 from sqlglot import expressions as sql
-from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
+from weir_placement.model.fragment import STORE, FragmentError, FragmentSpec, Input, Output
 from weir_placement.model.operators import Operator
 
 from weir_runtime.logs.file_log import FileLog
@@ -224,9 +224,18 @@ def audit(spec: FragmentSpec) -> Verdict:
     if spec.output.columns:
         names = [(c.column, c.name) for c in spec.output.columns]
         expected = pa.table([expected.column(old) for old, _ in names], names=[new for _, new in names])
-    files = sorted(Path(spec.output.uri).glob("[!._]*.parquet"))
-    tables = [pq.ParquetFile(path).read() for path in files]
+    tables = [pq.ParquetFile(file).read() for file in sink_files(spec.output)]
     return compare(expected, pa.concat_tables(tables) if tables else expected.slice(0, 0))
+
+
+def sink_files(output: Output) -> list[Any]:
+    """A files sink's, as pyarrow reads them: paths, or bodies of objects."""
+    if not output.uri.startswith(STORE):
+        return sorted(Path(output.uri).glob("[!._]*.parquet"))
+    from weir_runtime.store import Store
+
+    store = Store(output.uri, output.options.get("s3") or {})
+    return [pa.BufferReader(store.read(name)) for name in store.names() if name.endswith(".parquet")]
 
 
 def _read_source(item: Input) -> Source:

@@ -74,6 +74,7 @@ def source_log(item: Input, sidelog: str) -> Log:
             sidelog,
             item.start,
             item.after,
+            options.get("s3"),
         )
     if kind == "rate":
         rate = float(_need(options, "rowsPerSecond", path))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
-from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_placement.model.fragment import STORE, FragmentError, FragmentSpec
 
 from weir_runtime.compiler import ID
 from weir_runtime.publish import Fence, FilesSink, user_rows
@@ -77,7 +77,8 @@ class KafkaSink:
 
 
 def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sink:
-    """The sink of a stream with these columns. Raises FragmentError for a column that is not there."""
+    """The sink of a stream with these columns. Raises FragmentError for a column that is not
+    there, or for a store that cannot be written exactly once."""
     output = spec.output
     chosen = [(c.column, c.name) for c in output.columns] or [(name, name) for name in columns]
     for i, (name, _) in enumerate(chosen):
@@ -85,6 +86,11 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sin
             raise FragmentError(
                 f"fragment.output.columns[{i}]: no column {name!r}; there are {', '.join(columns)}"
             )
+    if output.kind == "files" and output.uri.startswith(STORE):
+        from weir_runtime.store import Store
+        from weir_runtime.store_writer import StoreSink
+
+        return StoreSink(Store(output.uri, output.options.get("s3") or {}), plan_hash, chosen)
     if output.kind == "files":
         return FilesSink(output.uri, plan_hash, spec.epoch, chosen)
     if output.kind == "kafka":

@@ -1,4 +1,4 @@
-"""Objects below one URI of an S3 API: what a flow needs of it. Every name is written whole or not at all."""
+"""Objects below one URI of an S3 API: what logs need of it. Every name is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Denied(StoreError):
 
 
 class Store:
-    """Objects of one flow, or of one policy. Can be sent to other processes; keys are never in it.
+    """Objects of one flow, source, sink or policy. Can be sent to other processes; keys are never in it.
 
     Args:
         uri: `s3://bucket/path`.
@@ -143,22 +143,22 @@ class Store:
         with self._asking():
             obstore.delete(self._client(), [self._path + name for name in names])
 
-    def probe(self) -> None:
+    def probe(self, field: str = "exchange.files.uri") -> None:
         """Raises FragmentError unless the store refuses to write a name that is taken: of several writers at
         the same time, all but one; and for a bucket or keys that are not right. Raises StoreError when it
         does not answer."""
-        name = f"probe-{uuid.uuid4().hex}"  # sorts behind batches
+        name = f"_probe-{uuid.uuid4().hex}"  # sorts behind batches; readers of a sink look past it
         try:
             with ThreadPoolExecutor(RIVALS) as pool:
                 made = list(pool.map(lambda i: self.create(name, str(i).encode()), range(RIVALS)))
             made.append(self.create(name, b"again"))
         except Denied as error:
-            raise FragmentError(f"exchange.files.uri: {error}") from error
+            raise FragmentError(f"{field}: {error}") from error
         if sum(made) != 1:
             raise FragmentError(
-                f"exchange.files.uri: {self.uri}: the store overwrites what `If-None-Match: *` forbids "
+                f"{field}: {self.uri}: the store overwrites what `If-None-Match: *` forbids "
                 f"({sum(made)} of {len(made)} writers of one name succeeded), so a batch could be lost; use "
-                "a store with conditional writes, or flows as files on a claim or in Kafka"
+                "a store with conditional writes, or files on a claim, or Kafka"
             )
         self.delete([name])
 

@@ -80,9 +80,9 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
 @pytest.mark.parametrize(
     ("kind", "spec", "told"),
     [
-        ("Stream", {"files": {"uri": "s3://b/in"}}, "spec.source.files.uri: uri must be a path"),
+        ("Stream", {"files": {"uri": "s3://b"}}, "spec.source.files.uri: uri must be a path, as in/clicks"),
         ("Stream", {"files": {"uri": "file:/in"}}, "spec.source.files.uri: uri must be a path"),
-        ("Stream", {"files": {"uri": "in", "s3": {}}}, "spec.source.files.s3: s3 does nothing yet"),
+        ("Stream", {"files": {"uri": "in", "s3": {}}}, "spec.source.files.s3: s3 says how to reach"),
         ("Stream", {"files": {"uri": "in", "claim": "c"}}, "spec.source.files.claim: claim does nothing yet"),
         ("StreamQuery", {"files": {"uri": "S3A://b/out"}}, "spec.sink.files.uri: uri must be a path"),
         ("StreamQuery", {"files": {"uri": "out", "claim": "c"}}, "spec.sink.files.claim: claim does nothing"),
@@ -124,6 +124,18 @@ def test_what_would_change_nothing_is_refused(kind, spec, told):
 def test_a_claim_or_an_object_store_for_flows_may_be_named(files):
     raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "p"}}
     assert messages({**raw, "spec": {"exchange": {"files": files}}}) == []
+
+
+@pytest.mark.parametrize("s3", [None, {}, {"endpoint": "https://s3:9000", "secretRef": "login"}])
+def test_rows_may_come_from_objects_and_go_to_them(s3):
+    files = {"uri": "s3://lake/in/clicks", **({} if s3 is None else {"s3": s3})}
+    kinds = {
+        "Stream": {"schema": "ts TIMESTAMP", "eventTime": {"column": "ts"}, "source": {"files": files}},
+        "StreamQuery": {"sql": "SELECT a.x FROM a", "sink": {"files": files}},
+    }
+    for kind, spec in kinds.items():
+        raw = {"apiVersion": "weir.dev/v1alpha1", "kind": kind, "metadata": {"name": "o"}, "spec": spec}
+        assert messages(raw) == []
 
 
 def test_keys_are_never_part_of_a_policy():

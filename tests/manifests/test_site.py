@@ -7,6 +7,7 @@ from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.understand import Understand
 from weir_operator.controller.world import World
+from weir_operator.kube.fragment import secrets_in
 from weir_operator.manifests.site import ANYWHERE, HERE, Site
 from weir_placement.fragments import Layout
 
@@ -68,6 +69,42 @@ def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: 
     assert found.wrong["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
     assert "stream a has errors itself" in found.faults["default/q"].message
     assert world(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
+
+
+def objects(secret: str = "") -> dict[str, Any]:
+    return {"uri": "s3://lake/in", **({"s3": {"secretRef": secret}} if secret else {})}
+
+
+def test_objects_stay_where_they_are_and_their_keys_are_told() -> None:
+    raw = [*NODES, stream("a", source={"files": objects("login")}), query("s3://lake/out")]
+    raw[-1]["spec"]["sink"]["files"]["s3"] = {"secretRef": "login"}
+    ends = Understand(site=CLUSTER)(Snapshot(0.0, tuple(raw)), Settings(Layout("/d"))).groups[0].queries
+    told = ends["default/q"].ends
+    assert told.sources["a"] == {"files": objects("login")}
+    assert told.sink.uri == "s3://lake/out"
+    assert told.sink.options == {"format": "parquet", "s3": {"secretRef": "login"}}
+    assert secrets_in(told.sources["a"], told.sink.options) == ("login",), "which the pods mount"
+
+
+def test_keys_of_an_object_store_are_a_secret_in_a_cluster_and_variables_on_this_machine() -> None:
+    def found(secret: str, site: Site) -> list[str]:
+        raw = [*NODES, stream("a", source={"files": objects(secret)}), query()]
+        return [f.message for f in built(*raw, site=site).findings if f.object and f.object.kind == "Stream"]
+
+    assert found("", CLUSTER) == [
+        "spec.source.files.s3.secretRef: pods have no keys of an object store; "
+        "name a secret of their namespace"
+    ]
+    assert found("login", HERE) == [
+        "spec.source.files.s3.secretRef: `weir run` reads no secret; leave it out, and set "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    ]
+    assert found("login", CLUSTER) == found("", HERE) == found("", ANYWHERE) == found("login", ANYWHERE) == []
+
+
+def test_objects_of_another_namespace_are_read_with_the_readers_own_keys() -> None:
+    shared = stream("a", "shop", source={"files": objects("login")}, sharedWith=["default"])
+    assert built(*NODES, shared, query(sql="SELECT a.x FROM shop.a a"), site=CLUSTER).findings == ()
 
 
 def test_a_variable_from_a_secret_is_refused_on_this_machine_alone() -> None:

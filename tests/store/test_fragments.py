@@ -8,16 +8,41 @@ from pathlib import Path
 
 from weir_placement.model.fragment import Input, Output
 from weir_placement.model.operators import Operator
+from weir_runtime.audit import audit
 from weir_runtime.faults import VARIABLE
 from weir_runtime.lease import FileLease
 from weir_runtime.store import Store
 
 from tests.runtime.queries import verdict
-from tests.runtime.replayer import COLUMNS, COUNT, Replayer
-from tests.runtime.support import files_output, fragment, launch, sink_rows, source, state, wait_for
+from tests.runtime.replayer import COLUMNS, COUNT, Replayer, rows
+from tests.runtime.support import (
+    files_output,
+    fragment,
+    launch,
+    sink_rows,
+    source,
+    state,
+    wait_for,
+    write_log,
+)
 
 FILTER = Operator("f", "filter", ("a",), predicate="a.v > 3", columns=("a.v",))
 COUNTED = replace(COUNT, inputs=("f",))
+
+
+def test_rows_from_objects_to_objects_are_right_through_kills(store: Store, tmp_path: Path) -> None:
+    there, out = Store(f"{store.uri}/in", store.options), f"{store.uri}/out"
+    for path in sorted(write_log(tmp_path / "a", [rows(number) for number in range(30)]).iterdir()):
+        assert there.create(path.name, path.read_bytes())
+    item = replace(source("a", tmp_path), source={"files": {"uri": there.uri, "s3": store.options}})
+    sink = replace(files_output(tmp_path, *COLUMNS), uri=out, options={"s3": store.options})
+    spec = fragment(tmp_path, "f", [item], [COUNT], sink, max_batches=4)
+    for point in ("before-publish:2", "after-publish:2"):
+        assert launch(spec, **{VARIABLE: point}).wait(300) == -signal.SIGKILL
+    assert launch(spec).wait(300) == 0
+    found = audit(spec)
+    assert found.good, f"{found} {found.examples}"
+    assert found.rows > 100
 
 
 def test_a_flow_over_a_store_is_right_to_the_row_through_kills_and_a_move(
@@ -37,7 +62,7 @@ def test_a_flow_over_a_store_is_right_to_the_row_through_kills_and_a_move(
     for point in (
         "after-temporary:2",
         "after-publish:2",
-    ):  # a batch that is not there, one that is there twice
+    ):  # not there yet, and there already
         assert launch(old, **{VARIABLE: point}).wait(300) == -signal.SIGKILL
     first = launch(old)
     wait_for(lambda: len(sink_rows(tmp_path / "out")) > 0, "rows through both fragments", 300)

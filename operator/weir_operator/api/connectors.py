@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import AnyObject, Model, Name, Rule, exactly_one, not_yet
+from weir_operator.api.base import Model, Name, Rule, exactly_one, not_yet
 from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
 _SCHEME = re.compile("^[A-Za-z][A-Za-z0-9+.-]*:")
+_OBJECTS = re.compile(r"^s3://[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9_=.-]*)+$")
 
 
 class KafkaSecurity(Model):
@@ -79,7 +80,7 @@ class KafkaSource(Kafka):
 
 
 class Files(Model):
-    """A folder of files."""
+    """A folder of files, or objects below a path."""
 
     rules = (
         Rule(
@@ -89,21 +90,27 @@ class Files(Model):
             field="uri",
         ),
         Rule(
-            cel=f"!self.uri.matches('{_SCHEME.pattern}')",
-            message="uri must be a path, as in/clicks: object stores (s3://) and other schemes are not yet "
-            "reached",
-            holds=lambda raw: not _SCHEME.match(str(raw.get("uri", ""))),
+            cel=f"!self.uri.matches('{_SCHEME.pattern}') || self.uri.matches('{_OBJECTS.pattern}')",
+            message="uri must be a path, as in/clicks, or s3://BUCKET/PATH: other schemes are not reached",
+            holds=lambda raw: (
+                not _SCHEME.match(str(raw.get("uri", ""))) or bool(_OBJECTS.match(str(raw["uri"])))
+            ),
             field="uri",
         ),
         not_yet("claim", "relative uris lie on the claim of the policy's exchange"),
-        not_yet("s3", "object stores are not yet reached"),
+        Rule(
+            cel="!has(self.s3) || self.uri.startsWith('s3://')",
+            message="s3 says how to reach the store that uri names: give uri as s3://BUCKET/PATH, or no s3",
+            holds=lambda raw: raw.get("s3") is None or str(raw.get("uri", "")).startswith("s3://"),
+            field="s3",
+        ),
     )
     uri: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
-        description="A path under the namespace's root on the exchange's claim; with `weir run` under the "
-        "folder where it was started."
+        description="A path under the namespace's root on the exchange's claim, with `weir run` under the "
+        "folder where it was started; or s3://BUCKET/PATH on an object store."
     )
     claim: Name | None = Field(None, description="Not yet: another claim that holds the folder.")
-    s3: AnyObject | None = Field(None, description="Not yet: how to reach an object store.")
+    s3: S3 | None = Field(None, description="How to reach the object store.")
 
 
 class FilesSource(Files):

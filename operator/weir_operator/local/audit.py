@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
-from weir_placement.model.fragment import Output
+from weir_placement.model.fragment import STORE, Output
 from weir_placement.model.streams import Stream
 from weir_runtime.audit import Source, Verdict, batch, compare
 
@@ -24,8 +24,9 @@ def audit(asked: Asked, streams: Mapping[str, Stream]) -> Verdict:
     """
     expected = expected_rows(asked, streams)
     sink = asked.ends.sink
-    if sink.kind != "files":
-        raise ValueError(f"{asked.query.name}: only a files sink can be audited, not {sink.kind}")
+    if sink.kind != "files" or sink.uri.startswith(STORE):
+        where = f"{sink.kind} {sink.uri}".strip()
+        raise ValueError(f"{asked.query.name}: only a files sink can be audited here, not {where}")
     if sink.columns:
         expected = expected.select([column.column for column in sink.columns])
     return compare(expected, sink_rows(sink, expected.slice(0, 0)))
@@ -50,7 +51,7 @@ def sink_rows(sink: Output, nothing: pa.Table) -> pa.Table:
 def read_log(source: Mapping[str, Any]) -> pa.Table:
     """All rows of a source's folder of numbered files, in the order of the log."""
     files = source.get("files")
-    if files is None:
+    if files is None or files["uri"].startswith(STORE):
         raise ValueError(f"only files can be read again for an audit, not {', '.join(source)}")
     form = files.get("format", "parquet")
     paths = sorted(Path(files["uri"]).glob(f"[0-9]*.{form}"))

@@ -56,8 +56,7 @@ class Input:
         event_time: a source's event-time column, as the stream names it.
         delay: a source's watermark delay [us]: a row is late when it is older than the running
             maximum of its partition by more than this.
-        exchange: folder of an exchange, or its URI on an object store (`s3://bucket/path`), or its topic's
-            name.
+        exchange: folder of an exchange, or its URI on an object store (`s3://bucket/path`), or its topic.
         options: of an exchange that is a Kafka topic: bootstrapServers, security as in api.md. On an object
             store: endpoint, region, secretRef, caSecretRef. Of a folder: none.
         start: first batch to read when there is no checkpoint yet.
@@ -92,10 +91,9 @@ class Output:
 
     Attributes:
         kind: `exchange` for other fragments, else a sink.
-        uri: the folder of an exchange or of a files sink, or an exchange's URI on an object store, or the
-            name of its topic.
-        options: of a kafka sink: bootstrapServers, topic, security as in api.md. Of an exchange that is a
-            Kafka topic: bootstrapServers, replication, security; on an object store: as an input's.
+        uri: folder of an exchange or a files sink, or its URI on an object store; or an exchange's topic.
+        options: of a kafka sink: bootstrapServers, topic, security as in api.md; of a files sink: format, s3.
+            Of an exchange that is a topic: bootstrapServers, replication, security; on a store: as inputs'.
         columns: what a sink writes, in order; empty: every column under its own name.
         consumers: names of the fragments that read an exchange; a batch is deleted when all of
             them are past it. Empty: nothing is deleted.
@@ -230,15 +228,20 @@ class FragmentSpec:
                 _check_source(item, f"fragment.inputs[{i}]")
         if self.output.kind == "exchange":
             _check_flow(self.output.uri, self.output.options, "fragment.output", "uri")
+        elif self.output.kind == "files":
+            _check_objects(self.output.uri, "fragment.output.uri")
 
 
 def _check_flow(where: str, options: Mapping[str, Any], path: str, field: str) -> None:
-    if where.startswith(STORE):
-        parts = where.removeprefix(STORE).split("/")
-        if len(parts) < 2 or not all(parts):
-            raise FragmentError(f"{path}.{field}: {where!r}; write {STORE}bucket/path")
-    elif options and not options.get("bootstrapServers"):
+    _check_objects(where, f"{path}.{field}")
+    if not where.startswith(STORE) and options and not options.get("bootstrapServers"):
         raise FragmentError(f"{path}.options.bootstrapServers: missing; give host:port of the brokers")
+
+
+def _check_objects(uri: str, path: str) -> None:
+    parts = uri.removeprefix(STORE).split("/")
+    if uri.startswith(STORE) and (len(parts) < 2 or not all(parts)):
+        raise FragmentError(f"{path}: {uri!r}; write {STORE}bucket/path")
 
 
 def _check_source(item: Input, path: str) -> None:

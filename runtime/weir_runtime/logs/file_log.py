@@ -1,12 +1,13 @@
-"""A source's log as a folder of dense, numbered files that a replayer or a user writes."""
+"""A source's log as dense, numbered files that a user writes, in a folder or on an object store."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import FOREVER
 
+from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
 from weir_runtime.names import END, batch_name
@@ -28,7 +30,7 @@ class FileLog(Log):
     """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]}.
 
     Args:
-        folder: where the files are.
+        folder: where the files are: a path, or a URI on an object store.
         form: parquet, arrow, json (lines) or csv.
         schema: the stream's columns, under the names in the files.
         event_time: one of them, of type timestamp.
@@ -36,6 +38,7 @@ class FileLog(Log):
         sidelog: folder for late rows; "" for none.
         start: number of the first file to read.
         after: event time [us]: files before the first one with a later row are not read.
+        options: how to reach the object store.
     """
 
     def __init__(
@@ -48,8 +51,9 @@ class FileLog(Log):
         sidelog: str,
         start: int = 0,
         after: int = 0,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._folder = Path(folder)
+        self._folder = folder_at(folder, options or {})
         self._form = form
         self._rows = schema
         self._event_time = event_time
@@ -65,7 +69,7 @@ class FileLog(Log):
         it, so that lateness is decided as by a reader of the whole log. O(files before it)."""
         number: int = self._start
         maximum: int | None = None
-        while self._after and self._path(number).exists():
+        while self._after and self._has(number):
             newest = self._maximum(number)
             if newest is not None and newest > self._after:
                 break
@@ -76,18 +80,18 @@ class FileLog(Log):
     def advance(self, place: Place, clock: int, most: int) -> Advance:
         """Reads the event times of new files, to know the running maximum behind them."""
         number, maximum = place["next"], place["max"]
-        while number < place["next"] + most and self._path(number).exists():
+        while number < place["next"] + most and self._has(number):
             newest = self._maximum(number)
             if newest is not None:
                 maximum = newest if maximum is None else max(maximum, newest)
             number += 1
-        ended = (self._folder / END).exists() and not self._path(number).exists()
+        ended = self._folder.has(END) and not self._has(number)
         clock = FOREVER if ended else clock_after(maximum, self._delay)
         return Advance({"next": number, "max": maximum}, clock, ended)
 
     def backlog(self, place: Place) -> int:
         """Files that wait."""
-        return waiting(self._folder, self._form, place["next"])
+        return self._waiting(place["next"])
 
     def late(self, start: Place | None, end: Place) -> int:
         """From the side log."""
@@ -115,44 +119,56 @@ class FileLog(Log):
 
     def whole(self) -> pa.Table:
         """Every row of the log, late ones too, in its order. Raises ValueError for a log without an end."""
-        if not (self._folder / END).exists():
-            raise ValueError(f"{self._folder}: no file {END}; the log may still grow")
-        count = waiting(self._folder, self._form, self._start)
+        if not self._folder.has(END):
+            raise ValueError(f"{self._folder.shown(END)}: no such file; the log may still grow")
+        count = self._waiting(self._start)
         tables = [self._table(number) for number in range(self._start, self._start + count)]
         return pa.concat_tables([self._rows.empty_table(), *tables])
 
-    def _path(self, number: int) -> Path:
-        return self._folder / batch_name(number, self._form)
+    def _name(self, number: int) -> str:
+        return batch_name(number, self._form)
+
+    def _has(self, number: int) -> bool:
+        return self._folder.has(self._name(number))
+
+    def _waiting(self, first: int) -> int:
+        return dense(lambda i: self._has(first + i))
 
     def _table(self, number: int, columns: list[str] | None = None) -> pa.Table:
-        path = self._path(number)
-        if self._form == "parquet":
-            table = pq.read_table(path, columns=columns, partitioning=None, use_threads=False)
-        elif self._form == "arrow":
-            with pa.memory_map(str(path)) as file:
-                table = pa.ipc.open_file(file).read_all()
-        elif self._form == "json":
-            options = pyarrow.json.ParseOptions(explicit_schema=_naive(self._rows))
-            table = pyarrow.json.read_json(path, parse_options=options) if path.stat().st_size else None
-        else:
-            convert = pyarrow.csv.ConvertOptions(column_types=_naive(self._rows), strings_can_be_null=True)
-            table = pyarrow.csv.read_csv(path, convert_options=convert)
-        if table is None:
-            return self._rows.empty_table()
         wanted = self._rows if columns is None else pa.schema([self._rows.field(c) for c in columns])
+        with self._folder.open(self._name(number)) as file:
+            table = self._parsed(file, wanted.names)
         missing = [name for name in wanted.names if name not in table.column_names]
         if missing:
             raise ValueError(
-                f"{path}: no column {', '.join(missing)}; it has {', '.join(table.column_names)}"
+                f"{self._folder.shown(self._name(number))}: no column {', '.join(missing)}; it has "
+                f"{', '.join(table.column_names)}"
             )
         return table.select(wanted.names).cast(wanted)
+
+    def _parsed(self, file: pa.NativeFile, columns: list[str]) -> pa.Table:
+        """At least these columns; all that there are when one is not among them."""
+        if self._form == "arrow":
+            return pa.ipc.open_file(file).read_all()
+        if self._form == "parquet":
+            with pq.ParquetFile(file) as parquet:
+                there = set(columns) <= set(parquet.schema_arrow.names)
+                return parquet.read(columns if there else None, use_threads=False)
+        if self._form == "csv":
+            convert = pyarrow.csv.ConvertOptions(column_types=_naive(self._rows), strings_can_be_null=True)
+            return pyarrow.csv.read_csv(file, convert_options=convert)
+        if file.size() == 0:
+            return self._rows.empty_table()
+        options = pyarrow.json.ParseOptions(explicit_schema=_naive(self._rows))
+        return pyarrow.json.read_json(file, parse_options=options)
 
     def _times(self, table: pa.Table, number: int) -> np.ndarray:
         column = table.column(self._event_time)
         if column.null_count:
-            raise ValueError(f"{self._path(number)}: {column.null_count} rows without {self._event_time}")
+            shown = self._folder.shown(self._name(number))
+            raise ValueError(f"{shown}: {column.null_count} rows without {self._event_time}")
         times = column.cast(pa.int64()).to_numpy()
-        check_times(times, str(self._path(number)))
+        check_times(times, self._folder.shown(self._name(number)))
         return times
 
     def _maximum(self, number: int) -> int | None:

@@ -1,0 +1,78 @@
+"""Where the files of a source's log are: in a folder, or on an object store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from weir_placement.model.fragment import STORE
+
+
+class Folder(Protocol):
+    """Files by their names: never a listing. Can be sent to other processes."""
+
+    def has(self, name: str) -> bool:
+        """Whether a file is known to be there."""
+
+    def open(self, name: str) -> pa.NativeFile:
+        """A file that is there, to be read from any place."""
+
+    def shown(self, name: str) -> str:
+        """For messages."""
+
+
+class LocalFolder:
+    """Of a file system."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+
+    def has(self, name: str) -> bool:
+        """Asks the file system."""
+        return (self._path / name).exists()
+
+    def open(self, name: str) -> pa.NativeFile:
+        """Arrow files are mapped into memory, not copied."""
+        return (pa.memory_map if name.endswith(".arrow") else pa.OSFile)(self.shown(name))
+
+    def shown(self, name: str) -> str:
+        """The path."""
+        return str(self._path / name)
+
+
+class StoreFolder:
+    """Below a URI of an object store, whose client is imported where one is used."""
+
+    def __init__(self, uri: str, options: Mapping[str, Any]) -> None:
+        from weir_runtime.store import Store
+
+        self._store = Store(uri, options)
+
+    def has(self, name: str) -> bool:
+        """A store that does not answer has nothing new."""
+        from weir_runtime.store import Denied, StoreError
+
+        try:
+            return self._store.quick().about(name) is not None
+        except Denied:
+            raise
+        except StoreError:
+            return False
+
+    def open(self, name: str) -> pa.NativeFile:
+        """The whole object."""
+        body = self._store.read(name)
+        if body is None:
+            raise FileNotFoundError(self.shown(name))
+        return pa.BufferReader(pa.py_buffer(body))
+
+    def shown(self, name: str) -> str:
+        """The URI."""
+        return f"{self._store.uri}/{name}"
+
+
+def folder_at(uri: str, options: Mapping[str, Any]) -> Folder:
+    """A path, or `s3://bucket/path` with the options of a `Store`."""
+    return StoreFolder(uri, options) if uri.startswith(STORE) else LocalFolder(uri)
