@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,9 @@ SECRET_LIFE = timedelta(minutes=10)
 TRIES = 3
 """To create a name that is said to be taken, and is not there."""
 
+SILENT = 60.0
+"""[s] after which a store that does not answer ends the process of who reads: its state says why."""
+
 RIVALS = 4
 """Writers of one name in a probe."""
 
@@ -58,6 +62,27 @@ class StoreError(RuntimeError):
 
 class Denied(StoreError):
     """What it will not do: no such bucket, no rights in it, or it cannot."""
+
+
+class Patience:
+    """Of a reader: a store that does not answer has nothing new, for a while; then somebody must be told."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None  # [s, monotonic] when it fell silent
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Passes over a StoreError, unless the store has been silent for longer than `SILENT`."""
+        try:
+            yield
+            self._since = None
+        except Denied:
+            raise
+        except StoreError:
+            now = time.monotonic()
+            self._since = now if self._since is None else self._since
+            if now - self._since > SILENT:
+                raise
 
 
 class Store:

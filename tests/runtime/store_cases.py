@@ -8,30 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.ipc
-import pyarrow.parquet as pq
 import pytest
 from weir_operator.controller.decision import Forget
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
-from weir_placement.model.fragment import Output
-from weir_runtime.audit import sink_files
 from weir_runtime.compiler import TIME
 from weir_runtime.exchange import StoreExchange
-from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Place
 from weir_runtime.logs.store_log import StoreLog
 from weir_runtime.publish import Fenced
 from weir_runtime.store import Store
-from weir_runtime.store_writer import StoreSink, StoreWriter
-from weir_runtime.sweep import sweep_store
+from weir_runtime.store_writer import StoreWriter
+from weir_runtime.sweep import STORES, main
 
 SCHEMA = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
 DESCRIPTION: dict[str, object] = {"version": 1, "columns": ["v"]}
 START: Place = {"next": 0}
-ROWS = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
-ORIGIN = 1_700_000_000_000_000
 
 
 def batch(*values: int) -> pa.Table:
@@ -80,19 +72,6 @@ def whole(store: Store, start: Place = START) -> list[int]:
     """All that a reader takes from `start` on."""
     reader = log(store)
     return values(reader, start, reader.advance(start, 0, 1000).place)
-
-
-def write(path: Path, table: pa.Table, form: str) -> None:
-    """One file of a source."""
-    if form == "parquet":
-        pq.write_table(table, path)
-    elif form == "arrow":
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
-            out.write_table(table)
-    elif form == "csv":
-        pyarrow.csv.write_csv(table.cast(pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us"))])), path)
-    else:
-        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in table.to_pylist()))
 
 
 class StoreCases:
@@ -230,68 +209,34 @@ class StoreCases:
         store.probe()
         assert list(store.names()) == []
 
-    def test_flows_of_fragments_that_are_gone_are_removed(self, store: Store) -> None:
-        flows = {"uri": store.uri, **store.options}
+    def test_flows_of_fragments_that_are_gone_are_removed(
+        self,
+        store: Store,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setenv(STORES, json.dumps([{"uri": store.uri, **store.options}]))
         for place in ("a/f1", "a/f2", "b/f1", "ab/f1"):
             out = writer(Store(f"{store.uri}/{place}", store.options))
             for number in range(3):
                 out.write(batch(1), number, 0, free)
             log(Store(f"{store.uri}/{place}", store.options)).committed({"next": 1})
-        told = sweep_store(flows, "a", frozenset({"f2"}))
-        assert told == [f"removed {store.uri}/a/f1"]
+        assert main([str(tmp_path), "a", "f2"]) == 0
+        assert capsys.readouterr().out == f"removed {store.uri}/a/f1\n"
         assert {name.rsplit("/", 1)[0] for name in store.names() if "consumers" not in name} == {
             "a/f2",
             "ab/f1",
             "b/f1",
         }
-        assert sweep_store(flows, "a", frozenset({"f2"})) == []
+        assert main([str(tmp_path), "a", "f2"]) == 0
+        assert capsys.readouterr().out == ""
         policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"files": self.files(store)}}}
         cluster = LocalCluster(Path("/nonexistent"), Layout("/nonexistent"), lambda: [policy])
         cluster.apply(Forget("f", "b/q"))
         assert list(store.names("b")) != []
         cluster.apply(Forget("f1", "b/q"))
         assert list(store.names("b")) == []
-
-    @pytest.mark.parametrize("form", ["parquet", "arrow", "json", "csv"])
-    def test_a_source_is_read_as_from_a_folder(self, store: Store, form: str, tmp_path: Path) -> None:
-        here = FileLog(str(tmp_path), form, ROWS, "ts", 1_000_000, str(tmp_path / "late"))
-        there = FileLog(
-            store.uri, form, ROWS, "ts", 1_000_000, str(tmp_path / "late2"), options=store.options
-        )
-        place = there.start()
-        assert there.advance(place, 0, 64).place == place
-        for number, at in enumerate(([1, 2], [5, 4, 3], [])):
-            table = pa.Table.from_pylist([{"v": s, "ts": ORIGIN + s * 1_000_000} for s in at], schema=ROWS)
-            path = tmp_path / f"{number:010d}.{form}"
-            write(path, table, form)
-            store.create(path.name, path.read_bytes())
-        assert there.backlog(place) == here.backlog(place) == 3
-        ahead = there.advance(place, 0, 2)
-        assert (ahead, ahead.place["next"]) == (here.advance(place, 0, 2), 2)
-        (tmp_path / "END").touch()
-        store.put("END", "")
-        last, same = (log.advance(ahead.place, ahead.clock, 64) for log in (there, here))
-        assert last == same
-        assert last.ended
-        ids = [[part.to_pylist() for part in log.read(place, last.place)] for log in (there, here)]
-        assert ids[0] == ids[1]
-        assert sum(map(len, ids[0])) == 4, "one of them was late"
-        assert there.late(None, last.place) == here.late(None, last.place) == 1
-        assert there.whole() == here.whole()
-
-    def test_a_sink_has_each_batch_once_and_an_audit_reads_it(self, store: Store) -> None:
-        sink = StoreSink(store, "p", [("v", "n")])
-        assert sink.write(batch(1, 2), 0, 0, free) > 0
-        assert sink.write(batch(), 1, 0, free) == 0
-        with pytest.raises(Fenced):
-            sink.write(batch(3), 2, 0, fenced)
-        StoreSink(store, "p", [("v", "n")]).write(batch(100), 0, 0, free)
-        sink.write(batch(4), 2, 0, free)
-        assert list(store.names()) == ["p-0000000000.parquet", "p-0000000002.parquet"]
-        found = [
-            pq.ParquetFile(f).read() for f in sink_files(Output("files", store.uri, {"s3": store.options}))
-        ]
-        assert pa.concat_tables(found).to_pydict() == {"n": [1, 2, 4]}
 
     @staticmethod
     def files(store: Store) -> dict[str, Any]:

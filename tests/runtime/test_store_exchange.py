@@ -15,16 +15,18 @@ import pytest
 from obstore.store import MemoryStore
 from weir_placement.model.fragment import FragmentError
 from weir_runtime import store as under_test
+from weir_runtime.logs.folder import StoreFolder
 from weir_runtime.store import Store, StoreError
 from weir_runtime.sweep import sweep_store
 
 from tests.runtime.store_cases import START, StoreCases, log
+from tests.runtime.store_file_cases import FileCases
 
 KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key"}
 _numbers = itertools.count()
 
 
-class TestInMemory(StoreCases):
+class TestInMemory(StoreCases, FileCases):
     """The library's own store, which knows the same conditions."""
 
     @pytest.fixture
@@ -92,17 +94,27 @@ def test_a_store_that_knows_no_condition_is_refused(secrets: Path) -> None:
         at(endpoint).probe()
 
 
-def test_a_store_that_is_away_is_nothing_new(secrets: Path) -> None:
+def test_a_store_that_is_away_is_nothing_new_for_a_while(
+    secrets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with serving(Careless) as endpoint:
         store = at(endpoint)
-    advance = log(store).advance({"next": 3}, 7, 64)
-    assert (advance.place, advance.clock, advance.ended) == ({"next": 3}, 7, False)
+    reader, files = log(store), StoreFolder(store.uri, store.options)
+    for _ in range(2):
+        advance = reader.advance({"next": 3}, 7, 64)
+        assert (advance.place, advance.clock, advance.ended) == ({"next": 3}, 7, False)
+        assert not files.has("END")
     assert log(store).backlog(START) == 0
     log(store).committed(START)
     with pytest.raises(StoreError):
         store.probe()
     (told,) = sweep_store({"uri": "s3://bucket/flows", **store.options}, "default", frozenset())
     assert told.startswith("flows s3://bucket/flows/default/* stay: ")
+    monkeypatch.setattr(under_test, "SILENT", -1.0)
+    with pytest.raises(StoreError, match="s3://bucket/flows/default/f: "):
+        reader.advance({"next": 3}, 7, 64)
+    with pytest.raises(StoreError):
+        files.has("END")
 
 
 def test_keys_are_of_the_secret_alone(secrets: Path) -> None:

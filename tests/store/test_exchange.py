@@ -13,10 +13,11 @@ from weir_runtime import store as under_test
 from weir_runtime.store import Store, StoreError
 
 from tests.runtime.store_cases import StoreCases, batch, free, log, whole, writer
+from tests.runtime.store_file_cases import FileCases
 from tests.store.server import BUCKET, KEYS, Server, start_server
 
 
-class TestOnAServer(StoreCases):
+class TestOnAServer(StoreCases, FileCases):
     """`store` is of conftest.py."""
 
 

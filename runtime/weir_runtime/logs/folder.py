@@ -46,20 +46,16 @@ class StoreFolder:
     """Below a URI of an object store, whose client is imported where one is used."""
 
     def __init__(self, uri: str, options: Mapping[str, Any]) -> None:
-        from weir_runtime.store import Store
+        from weir_runtime.store import Patience, Store
 
         self._store = Store(uri, options)
+        self._patience = Patience()
 
     def has(self, name: str) -> bool:
-        """A store that does not answer has nothing new."""
-        from weir_runtime.store import Denied, StoreError
-
-        try:
+        """A store that does not answer has nothing new, for a while."""
+        with self._patience.waiting():
             return self._store.quick().about(name) is not None
-        except Denied:
-            raise
-        except StoreError:
-            return False
+        return False
 
     def open(self, name: str) -> pa.NativeFile:
         """The whole object."""

@@ -13,7 +13,7 @@ import pyarrow.ipc
 from weir_runtime.logs.file_log import dense
 from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name
-from weir_runtime.store import Denied, Store, StoreError
+from weir_runtime.store import Patience, Store, StoreError
 
 TELL = 1.0
 """[s] between two puts of a reader's position."""
@@ -44,6 +44,7 @@ class StoreLog(Log):
         self._start = start
         self._every = every
         self._tell_at = 0.0  # [s, monotonic]
+        self._patience = Patience()
         self.schema = schema
 
     def start(self) -> Place:
@@ -51,7 +52,7 @@ class StoreLog(Log):
         return {"next": self._start}
 
     def advance(self, place: Place, clock: int, most: int) -> Advance:
-        """The clock is the last batch's. A store that does not answer is nothing new."""
+        """The clock is the last batch's. A store that does not answer is nothing new, for a while."""
         store, about = self._store.quick(), dict[str, str]()
 
         def there(i: int) -> bool:
@@ -60,16 +61,13 @@ class StoreLog(Log):
             about = found or about
             return found is not None
 
-        try:
+        with self._patience.waiting():
             count = dense(there, most)
             if count:
                 return Advance({"next": place["next"] + count}, int(about["clock"]), False)
             end = store.read_json(END)  # asked for only when nothing is new
-        except Denied:
-            raise
-        except StoreError:
-            return Advance(place, clock, False)
-        return Advance(place, clock, end is not None and end["batches"] <= place["next"])
+            return Advance(place, clock, end is not None and end["batches"] <= place["next"])
+        return Advance(place, clock, False)
 
     def backlog(self, place: Place) -> int:
         """Batches that wait."""

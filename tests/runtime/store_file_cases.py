@@ -1,0 +1,81 @@
+"""What holds of sources and sinks on every object store: in memory (`make test`) and on a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+from weir_placement.model.fragment import Output
+from weir_runtime.audit import sink_files
+from weir_runtime.logs.file_log import FileLog
+from weir_runtime.publish import Fenced
+from weir_runtime.store import Store
+from weir_runtime.store_writer import StoreSink
+
+from tests.runtime.store_cases import batch, fenced, free
+
+ROWS = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
+ORIGIN = 1_700_000_000_000_000
+
+
+def write(path: Path, table: pa.Table, form: str) -> None:
+    """One file of a source."""
+    if form == "parquet":
+        pq.write_table(table, path)
+    elif form == "arrow":
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+            out.write_table(table)
+    elif form == "csv":
+        pyarrow.csv.write_csv(table.cast(pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us"))])), path)
+    else:
+        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in table.to_pylist()))
+
+
+class FileCases:
+    """`store` is an empty place for one source or sink."""
+
+    @pytest.mark.parametrize("form", ["parquet", "arrow", "json", "csv"])
+    def test_a_source_is_read_as_from_a_folder(self, store: Store, form: str, tmp_path: Path) -> None:
+        here = FileLog(str(tmp_path), form, ROWS, "ts", 1_000_000, str(tmp_path / "late"))
+        there = FileLog(
+            store.uri, form, ROWS, "ts", 1_000_000, str(tmp_path / "late2"), options=store.options
+        )
+        place = there.start()
+        assert there.advance(place, 0, 64).place == place
+        for number, at in enumerate(([1, 2], [5, 4, 3], [])):
+            table = pa.Table.from_pylist([{"v": s, "ts": ORIGIN + s * 1_000_000} for s in at], schema=ROWS)
+            path = tmp_path / f"{number:010d}.{form}"
+            write(path, table, form)
+            store.create(path.name, path.read_bytes())
+        assert there.backlog(place) == here.backlog(place) == 3
+        ahead = there.advance(place, 0, 2)
+        assert (ahead, ahead.place["next"]) == (here.advance(place, 0, 2), 2)
+        (tmp_path / "END").touch()
+        store.put("END", "")
+        last, same = (log.advance(ahead.place, ahead.clock, 64) for log in (there, here))
+        assert last == same
+        assert last.ended
+        ids = [[part.to_pylist() for part in log.read(place, last.place)] for log in (there, here)]
+        assert ids[0] == ids[1]
+        assert sum(map(len, ids[0])) == 4, "one of them was late"
+        assert there.late(None, last.place) == here.late(None, last.place) == 1
+        assert there.whole() == here.whole()
+
+    def test_a_sink_has_each_batch_once_and_an_audit_reads_it(self, store: Store) -> None:
+        sink = StoreSink(store, "p", [("v", "n")])
+        assert sink.write(batch(1, 2), 0, 0, free) > 0
+        assert sink.write(batch(), 1, 0, free) == 0
+        with pytest.raises(Fenced):
+            sink.write(batch(3), 2, 0, fenced)
+        StoreSink(store, "p", [("v", "n")]).write(batch(100), 0, 0, free)
+        sink.write(batch(4), 2, 0, free)
+        assert list(store.names()) == ["p-0000000000.parquet", "p-0000000002.parquet"]
+        found = [
+            pq.ParquetFile(f).read() for f in sink_files(Output("files", store.uri, {"s3": store.options}))
+        ]
+        assert pa.concat_tables(found).to_pydict() == {"n": [1, 2, 4]}
