@@ -93,7 +93,10 @@ REFUSED = {
         changed(STREAM, "source", {"files": {"uri": "../x"}}),
         "spec.source.files",
     ),
-    "an object store": (changed(QUERY, "sink", {"files": {"uri": "s3://b/x"}}), "spec.sink.files"),
+    "a store that is not reached": (changed(QUERY, "sink", {"files": {"uri": "gs://b/x"}}), "spec.sink.files"),
+    "a bucket without a path": (changed(QUERY, "sink", {"files": {"uri": "s3://b"}}), "spec.sink.files"),
+    "flows that are no URI": (changed(POLICY, "exchange", {"files": {"uri": "out"}}), "spec.exchange.files"),
+    "keys without a store": (changed(POLICY, "exchange", {"files": {"s3": {}}}), "spec.exchange.files"),
     "checkpoints elsewhere": (
         changed(POLICY, "exchange", {"checkpoints": {"uri": "x"}}),
         "spec.exchange",
@@ -137,13 +140,17 @@ STALLED = {
         changed(QUERY, "sink", {"files": {"uri": "/tmp/x"}}),
         'spec.sink.files.uri: "/tmp/x" is not below',
     ),
+    "a store without keys": (
+        changed(QUERY, "sink", {"files": {"uri": "s3://b/x"}}),
+        "spec.sink.files.s3.secretRef: pods have no keys of an object store",
+    ),
     "a zone that no node is in": (
         changed(QUERY, "deliverTo", {"zone": "atlantis"}),
         "spec.deliverTo.zone: no node in zone atlantis",
     ),
 }
 MAY_COME = ("an unknown stream", "a zone that no node is in")  # what is named may be there in a minute
-OF_THE_CLUSTER = ("a folder that is not the namespace's",)  # elsewhere it is as good as any
+OF_THE_CLUSTER = ("a folder that is not the namespace's", "a store without keys")  # elsewhere it is as good as any
 
 
 @pytest.fixture(scope="module")
