@@ -93,7 +93,7 @@ REFUSED = {
         changed(STREAM, "source", {"files": {"uri": "../x"}}),
         "spec.source.files",
     ),
-    "a store that is not reached": (changed(QUERY, "sink", {"files": {"uri": "gs://b/x"}}), "spec.sink.files"),
+    "another kind of store": (changed(QUERY, "sink", {"files": {"uri": "gs://b/x"}}), "spec.sink.files"),
     "a bucket without a path": (changed(QUERY, "sink", {"files": {"uri": "s3://b"}}), "spec.sink.files"),
     "flows that are no URI": (changed(POLICY, "exchange", {"files": {"uri": "out"}}), "spec.exchange.files"),
     "keys without a store": (changed(POLICY, "exchange", {"files": {"s3": {}}}), "spec.exchange.files"),
@@ -150,7 +150,7 @@ STALLED = {
     ),
 }
 MAY_COME = ("an unknown stream", "a zone that no node is in")  # what is named may be there in a minute
-OF_THE_CLUSTER = ("a folder that is not the namespace's", "a store without keys")  # elsewhere it is as good as any
+OF_THE_CLUSTER = ("a folder that is not the namespace's", "a store without keys")  # elsewhere they are good
 
 
 @pytest.fixture(scope="module")
