@@ -17,8 +17,9 @@ def node(i: int) -> Manifest:
         "annotations": {"kwok.x-k8s.io/node": "fake"},
         "labels": {"type": "kwok", **zone},
     }
+    spec = {"podCIDR": f"127.{64 + i // 256}.{i % 256}.0/24"}  # a scrape of a simulated pod stays here
     status = {"allocatable": amounts, "capacity": amounts}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status}
 
 
 def foreign_pod(i: int, nodes: int) -> Manifest:
