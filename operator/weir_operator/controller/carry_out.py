@@ -26,13 +26,17 @@ def cut_all(work: Work) -> None:
                 work.specs[name] = specs
 
 
-def _build(spec: FragmentSpec, group: Group, image: str, pods: str) -> str:
+def _surroundings(group: Group, image: str) -> str:
+    """What all processes of a group run in."""
+    return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}"
+
+
+def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
     """Hash of what a process is told beside node, zone and epoch, and of what it runs in: another one means
     another process."""
     output = replace(spec.output, consumers=())
     told = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
-    template = group.policy.pod_template.model_dump_json(exclude_defaults=True)
-    text = f"{told.to_json()} {group.name} {template} {image}" + (f" {pods}" if pods else "")
+    text = f"{told.to_json()} {surroundings}" + (f" {pods}" if pods else "")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -46,6 +50,7 @@ def step_all(work: Work) -> None:
     """Fragments that moves are under way for go first, so that the limit holds for new ones."""
     wanted: dict[str, Wanted] = {}
     for group in work.world.groups:
+        surroundings = _surroundings(group, work.settings.image)
         for name, asked in group.queries.items():
             leaving: tuple[FragmentSpec, ...] = ()
             if not asked.suspended and name not in work.held:
@@ -53,7 +58,7 @@ def step_all(work: Work) -> None:
             going = {old.name for old in leaving}
             for spec in (*specs_of(work, name), *leaving):
                 spec = replace(spec, zone=_zone(group, spec.node))
-                build = _build(spec, group, work.settings.image, asked.pods)
+                build = _build(spec, surroundings, asked.pods)
                 if spec.name in going:
                     build = _present_build(work, spec.name) or build
                 wanted[spec.name] = Wanted(spec, build, name, group.name)

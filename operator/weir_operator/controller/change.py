@@ -65,9 +65,13 @@ def specs_in_force(work: Work, group: Group, asked: Asked, record: Record) -> tu
     if record.source != asked.source:
         nodes = record.plan.nodes
         return tuple(replace(spec, node=nodes[spec.operators[-1].id]) for spec in record.told)
-    generation = f"/{record.generation}" if record.generation else ""
-    ends = replace(asked.ends, incarnation=asked.ends.incarnation + generation, since=record.since)
-    return cut(record.plan, group.problem.streams, ends, work.settings.layout, record.boundaries)
+    cut_before, specs = work.cuts.get(record.query, (None, ()))
+    if cut_before is not record:
+        generation = f"/{record.generation}" if record.generation else ""
+        ends = replace(asked.ends, incarnation=asked.ends.incarnation + generation, since=record.since)
+        specs = cut(record.plan, group.problem.streams, ends, work.settings.layout, record.boundaries)
+        work.cuts[record.query] = record, specs
+    return specs
 
 
 def leaving_specs(work: Work, group: Group, record: Record) -> tuple[FragmentSpec, ...]:

@@ -25,6 +25,9 @@ class Work:
     records: dict[str, Record]
     processes: dict[str, list[Process]]
     specs: dict[str, tuple[FragmentSpec, ...]] = field(default_factory=dict)  # by query
+    cuts: dict[str, tuple[Record, tuple[FragmentSpec, ...]]] = field(
+        default_factory=dict
+    )  # by query: of which
     steps: dict[str, Step] = field(default_factory=dict)  # by fragment
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)

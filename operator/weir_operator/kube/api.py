@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import orjson
 import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
@@ -132,7 +133,7 @@ class Api:
         if response.status >= 400:
             raise _refusal(response.status, _message(answer) or f"{method} {path}: {response.reason}")
         try:
-            return json.loads(answer) if answer else None
+            return orjson.loads(answer) if answer else None
         except ValueError as error:
             raise NoAnswer(f"{method} {path}: the answer is not JSON: {error}") from None
 

@@ -17,6 +17,7 @@ from weir_operator.kube.handlers import registry
 from weir_operator.kube.health import Health
 from weir_operator.kube.leader import Leader
 from weir_operator.kube.loop import build_loop
+from weir_operator.kube.rehearsal import rehearse
 from weir_operator.kube.runner import Runner
 from weir_operator.kube.self_metrics import ClusterCollector
 from weir_operator.kube.server import serve
@@ -38,6 +39,7 @@ def run(settings: Settings, context: str | None = None) -> None:
     metrics = CollectorRegistry()
     leader = Leader(api, settings.namespace, settings.identity)
     loop = build_loop(cluster, settings, leader.leads)
+    rehearse(loop.settings)
     runner = Runner(loop, leader, health, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
     metrics.register(ClusterCollector(cluster, health, leader))
     admission = Admission(api, settings) if settings.webhook_port else None

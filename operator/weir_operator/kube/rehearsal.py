@@ -1,0 +1,47 @@
+"""A round over made-up objects, before there is a real one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weir_operator.controller.decide import decide
+from weir_operator.controller.decision import Decision
+from weir_operator.controller.settings import Settings
+from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.understand import Understand
+
+CREATED = "2026-01-01T00:00:00Z"
+
+
+def rehearse(settings: Settings) -> Decision:
+    """What a loop would decide about one query on one node; nothing is applied.
+
+    A replica that takes the lead begins with a full round. What that needs once in a process (validators of
+    the kinds, the reader of SQL, the compiled searches) is there by then: about a second and a half.
+    """
+    snapshot = Snapshot(now=0.0, objects=tuple(_objects()))
+    return decide(snapshot, Understand()(snapshot, settings), settings)
+
+
+def _objects() -> list[dict[str, Any]]:
+    ddl = "k BIGINT, v DOUBLE, at TIMESTAMP"
+    specs: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("weir.dev/v1alpha1", "PlacementPolicy", "", {"strategy": {"name": "greedy"}}),
+        ("weir.dev/v1alpha1", "Stream", "a", {"schema": ddl, "rate": 1, "eventTime": {"column": "at"}}),
+        (
+            "weir.dev/v1alpha1",
+            "StreamQuery",
+            "a",
+            {"sql": "SELECT k FROM x WHERE v > 1", "policy": "x"},
+        ),
+        ("v1", "Node", "", {}),
+    ]
+    found = []
+    for version, kind, namespace, spec in specs:
+        metadata = {"name": "x", "uid": kind, "generation": 1, "creationTimestamp": CREATED}
+        if namespace:
+            metadata["namespace"] = namespace
+        found.append({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
+    found[1]["spec"]["source"] = {"rate": {}}
+    found[-1]["status"] = {"allocatable": {"cpu": "4", "memory": "8Gi"}}
+    return found
