@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka scale bench-links
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka e2e-smoke-store scale bench-links
 REGISTRY ?=
 TAG ?= dev
 
@@ -22,6 +22,9 @@ e2e-smoke: env cluster ## Helm install, flights Ready where planned, audited, a 
 
 e2e-smoke-kafka: env cluster ## the same with Kafka between fragments
 	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke_kafka.py
+
+e2e-smoke-store: env cluster ## the same with an object store between fragments
+	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke_store.py
 
 e2e: env cluster ## every test that needs the cluster
 	@$(PY) -m pytest -q --durations=20 tests/e2e
