@@ -115,13 +115,22 @@ class Operator:
 
     def number(self, name: str) -> float:
         """One of its metrics; NaN while it does not answer."""
+        return next(iter(self.numbers(name).values()), float("nan"))
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """A metric's values, by those of its labels; none while it does not answer."""
         try:
             with urllib.request.urlopen(f"http://localhost:{METRICS}/metrics", timeout=30) as answer:
                 text = answer.read().decode()
         except OSError:
-            return float("nan")
-        found = [s.value for f in text_string_to_metric_families(text) for s in f.samples if s.name == name]
-        return found[0] if found else float("nan")
+            return {}
+        samples = (s for f in text_string_to_metric_families(text) for s in f.samples if s.name == name)
+        return {" ".join(sample.labels.values()): sample.value for sample in samples}
+
+    def parts(self, of: str) -> dict[str, float]:
+        """What each part of the last round took."""
+        found = self.numbers("weir_operator_round_part_seconds")
+        return {f"{of}, {part} [s]": seconds for part, seconds in found.items()}
 
     def peak(self) -> float:
         """The largest resident set that it ever had [MB]; it is one process."""
@@ -191,7 +200,7 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
         operator.kill()
         operator = Operator()
         wait("a round of the new operator", 300, lambda: operator.number("weir_operator_round_seconds") > 0)
-        found[RECONCILE] = operator.number("weir_operator_round_seconds")
+        found |= {RECONCILE: operator.number("weir_operator_round_seconds"), **operator.parts("of it")}
         time.sleep(30)
         before_idle = writes(api)
         time.sleep(idle)
@@ -200,6 +209,7 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
         print("writes while idle, by resource:", json.dumps(changed))
         found[IDLE_WRITES] = sum(changed.values())
         found["round at rest [s]"] = operator.number("weir_operator_round_seconds")
+        found |= operator.parts("round at rest")
         found["event loop lag, largest [s]"] = operator.number("weir_operator_event_loop_lag_seconds")
         found[PEAK_AGAIN] = operator.peak()
     finally:

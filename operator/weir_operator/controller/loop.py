@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -59,14 +60,18 @@ class Loop:
     snapshot: Snapshot | None = None
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
     leads: Callable[[], bool] = lambda: True  # false: another one acts, so that nothing more is written
+    laps: Mapping[str, float] = field(default_factory=dict)  # [s] that each part of the last round took
 
     def once(self) -> Decision:
         """One round. What fails to be applied is logged and comes up again at the next round.
 
         Raises OSError: it could not be seen what there is, or nobody answered any more.
         """
+        laps = Laps()
         seen = self.cluster.observe()
+        laps.end("observe")
         reading = self.metrics.read(seen.processes)
+        laps.end("measure")
         now = self.clock()
         self.snapshot = Snapshot(
             now=now,
@@ -81,8 +86,13 @@ class Loop:
             held=seen.held,
         )
         said = frozenset(self.last.events)
-        self.last = decide(self.snapshot, self.understand(self.snapshot, self.settings), self.settings)
+        world = self.understand(self.snapshot, self.settings)
+        laps.end("understand")
+        self.last = decide(self.snapshot, world, self.settings)
+        laps.end("decide")
         self._apply(self.last, said)
+        laps.end("apply")
+        self.laps = laps.seconds
         return self.last
 
     def round(self) -> float:
@@ -167,6 +177,19 @@ class Loop:
             log.warning("%s of %s: %s; tried again later", type(item).__name__, _about(item), error)
             return False
         return True
+
+
+class Laps:
+    """How long the parts of a round take."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.seconds: dict[str, float] = {}
+
+    def end(self, part: str) -> None:
+        """Of a part, and the beginning of the next one."""
+        now = time.monotonic()
+        self.seconds[part], self._began = now - self._began, now
 
 
 class _Held:

@@ -41,7 +41,7 @@ def run(settings: Settings, context: str | None = None) -> None:
     loop = build_loop(cluster, settings, leader.leads)
     rehearse(loop.settings)
     runner = Runner(loop, leader, health, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
-    metrics.register(ClusterCollector(cluster, health, leader))
+    metrics.register(ClusterCollector(cluster, loop, health, leader))
     admission = Admission(api, settings) if settings.webhook_port else None
     server = serve(settings.metrics_port, health, metrics)
     try:

@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from weir_operator.controller.loop import Loop
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.health import Health
 from weir_operator.kube.leader import Leader
@@ -16,8 +17,9 @@ from weir_operator.kube.leader import Leader
 class ClusterCollector(Collector):
     """Queries' health and headroom, fragments off their node, and the loop itself."""
 
-    def __init__(self, cluster: KubernetesCluster, health: Health, leader: Leader) -> None:
+    def __init__(self, cluster: KubernetesCluster, loop: Loop, health: Health, leader: Leader) -> None:
         self._cluster = cluster
+        self._loop = loop
         self._health = health
         self._leader = leader
 
@@ -34,6 +36,12 @@ class ClusterCollector(Collector):
         yield GaugeMetricFamily(
             "weir_operator_round_seconds", "How long the last round took.", self._health.round_seconds
         )
+        parts = GaugeMetricFamily(
+            "weir_operator_round_part_seconds", "How long each part of it took.", labels=["part"]
+        )
+        for part, seconds in self._loop.laps.items():
+            parts.add_metric([part], seconds)
+        yield parts
         yield GaugeMetricFamily(
             "weir_operator_event_loop_lag_seconds",
             "The latest that the watches' event loop woke, over the last five minutes.",
