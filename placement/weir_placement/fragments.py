@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_placement.cost.flows import fragment_ends
-from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
+from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, said
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
@@ -27,8 +27,6 @@ _SEMANTIC = (
     "aggregations",
 )  # fmt: skip
 _NAME_LENGTH = 52  # a pod is `<fragment>-e<epoch>`, and at most 63 letters long
-
-_SINK_LATER = ("after",)
 
 
 @dataclass(frozen=True)
@@ -185,12 +183,6 @@ def semantics(op: Operator) -> dict[str, Any]:
     return {name: getattr(op, name) for name in _SEMANTIC}
 
 
-def identity(sink: Output) -> dict[str, Any]:
-    """What fragments are named by of a sink. Fields that came after the first version count only when they
-    say something: else an upgrade would give every fragment another name, and replace them all."""
-    return {name: value for name, value in vars(sink).items() if name not in _SINK_LATER or value}
-
-
 def horizon(query: Query) -> int:
     """H [us]: a row of the output with event time t depends on rows of the sources later than t - H alone.
 
@@ -257,7 +249,7 @@ def _name(
             )
         else:
             inputs.append([outside, names[outside]])
-    delivered = identity(ends.sink) if last == plan.query.operators[-1].id else None
+    delivered = said(vars(ends.sink)) if last == plan.query.operators[-1].id else None
     canonical = json.dumps(
         [ends.incarnation, [semantics(op) for op in members], inputs, delivered],
         default=vars,

@@ -7,12 +7,11 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec
+from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, said
 from weir_placement.model.operators import Operator
 
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
@@ -97,7 +96,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     ]
     streams = [
         {
-            "input": _told({k: v for k, v in dataclasses.asdict(item.spec).items() if k != "options"}),
+            "input": said({k: v for k, v in dataclasses.asdict(item.spec).items() if k != "options"}),
             "schema": [[field.name, str(field.type)] for field in item.log.schema],
             "clocking": item.clocking.to_json(),
         }
@@ -109,12 +108,5 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
         "columns": dataclasses.asdict(spec.output)["columns"],
         "after": spec.output.after,
     }
-    output = _told(output)
-    parts = [operators, streams, output, spec.partitions, pyspark.__version__, 1]
+    parts = [operators, streams, said(output), spec.partitions, pyspark.__version__, 1]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _told(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without `after`, which came after the first version, while it says nothing: a new runtime goes on from
-    the checkpoints of one that did not know it."""
-    return {name: value for name, value in fields.items() if name != "after" or value}

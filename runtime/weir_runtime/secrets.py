@@ -7,11 +7,21 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from weir_placement.model.fragment import FragmentError
+
 FOLDER = Path("/etc/weir/secrets")
 """With a folder for each Secret, and in that a file for each of its keys."""
 
 PERIOD = 10.0
 """[s] between two looks; the kubelet takes a minute or two to bring a change."""
+
+
+def value(name: str, key: str, field: str) -> str:
+    """Of a key of a Secret. Raises FragmentError that names the `field` which refers to it."""
+    path = FOLDER / name / key
+    if not path.exists():
+        raise FragmentError(f"{field}: no key {key} in the secret {name}")
+    return path.read_text().rstrip("\n")
 
 
 def digest(folder: Path) -> str:

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -26,7 +25,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 from weir_placement.model.fragment import STORE, FragmentError
 
-SECRETS = Path("/etc/weir/secrets")
+from weir_runtime import secrets
 
 PATIENT = (timedelta(seconds=30), timedelta(seconds=60))
 """Longest request, and how long it is tried again, where nothing can go on without."""
@@ -247,7 +246,7 @@ class _Keys:
         self()
 
     def __call__(self) -> Any:
-        token = SECRETS / self._secret / "AWS_SESSION_TOKEN"
+        token = secrets.FOLDER / self._secret / "AWS_SESSION_TOKEN"
         return {
             "access_key_id": _secret(self._secret, "AWS_ACCESS_KEY_ID", "secretRef"),
             "secret_access_key": _secret(self._secret, "AWS_SECRET_ACCESS_KEY", "secretRef"),
@@ -257,7 +256,4 @@ class _Keys:
 
 
 def _secret(name: str, key: str, field: str) -> str:
-    path = SECRETS / name / key
-    if not path.exists():
-        raise FragmentError(f"exchange.files.s3.{field}: no key {key} in the secret {name}")
-    return path.read_text().strip()
+    return secrets.value(name, key, f"exchange.files.s3.{field}").strip()

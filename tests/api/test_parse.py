@@ -144,6 +144,9 @@ def test_keys_are_never_part_of_a_policy():
     found = messages({**raw, "spec": {"exchange": {"files": {"uri": "s3://weir/prod", "s3": s3}}}})
     fields = ("spec.exchange.files.s3.endpoint", "spec.exchange.files.s3.accessKeyId")
     assert [message.split(":")[0] for message in found] == list(fields)
+
+
+def test_rows_may_go_to_a_path():
     for uri in ("out", "out/x-1.d", "/data/out"):
         assert messages(query(sql="x", sink={"files": {"uri": uri}})) == []
 

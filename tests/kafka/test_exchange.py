@@ -6,13 +6,11 @@ import json
 import time
 from collections.abc import Callable, Iterator
 
-import pyarrow as pa
 import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from weir_placement.model.fragment import FragmentError
-from weir_runtime.compiler import TIME
 from weir_runtime.logs.log import Place
 from weir_runtime.logs.topic_log import TopicLog
 from weir_runtime.publish import Fenced
@@ -20,35 +18,9 @@ from weir_runtime.topic import ENDS, ROWS, Topic, admin_of, topic_settings
 from weir_runtime.topic_writer import PIECE, TopicWriter, serialised
 
 from tests.kafka.broker import Broker
+from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
 
-SCHEMA = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
-DESCRIPTION: dict[str, object] = {"version": 1, "columns": ["v"]}
 START: Place = {"next": 0, "offset": 0, "epoch": 0}
-
-
-def batch(*values: int) -> pa.Table:
-    """A row for each value, whose event time is that [us]."""
-    return pa.table(
-        [pa.array(values, pa.int64()), pa.array(values, pa.timestamp("us", "UTC"))], schema=SCHEMA
-    )
-
-
-def free() -> None:
-    """A lease that is held."""
-
-
-def fenced() -> None:
-    """A lease that is another's."""
-    raise Fenced("over")
-
-
-class Died(Exception):
-    """Where a process was killed."""
-
-
-def dies() -> None:
-    """Between the pieces of a batch and its end."""
-    raise Died
 
 
 def writer(topic: Topic, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> TopicWriter:

@@ -2,60 +2,24 @@
 
 from __future__ import annotations
 
-import signal
-from dataclasses import replace
 from pathlib import Path
 
-from weir_placement.model.fragment import Input, Output
-from weir_placement.model.operators import Operator
-from weir_runtime.faults import VARIABLE
-from weir_runtime.lease import FileLease
+from weir_placement.model.fragment import Output
 from weir_runtime.topic import ENDS, Topic
 from weir_runtime.topic_writer import TopicWriter
 
 from tests.kafka.broker import Broker
-from tests.runtime.queries import verdict
-from tests.runtime.replayer import COLUMNS, COUNT, Replayer
-from tests.runtime.support import files_output, fragment, launch, sink_rows, source, state, wait_for
-
-FILTER = Operator("f", "filter", ("a",), predicate="a.v > 3", columns=("a.v",))
-COUNTED = replace(COUNT, inputs=("f",))
+from tests.runtime.flows import assert_right_through_kills_and_a_move
 
 
 def test_a_flow_over_kafka_is_right_to_the_row_through_a_kill_and_a_move(
     broker: Broker, tmp_path: Path
 ) -> None:
-    log, topic = tmp_path / "a", Topic("weir.default.f-f", broker.options)
-    item = source("a", log)
-    flow = Output("exchange", topic.name, broker.options, consumers=("f-g",))
-    old = fragment(tmp_path, "f-f", [item], [FILTER], flow, zone="z1")
-    new = replace(old, epoch=2, standby=True, state=str(tmp_path / "states" / "f-e2.json"))
-    reads = Input("f", "exchange", exchange=topic.name, options=broker.options)
-    reader = fragment(tmp_path, "f-g", [reads], [COUNTED], files_output(tmp_path / "out", *COLUMNS))
-    replayer = Replayer(log)
-    replayer.start()
-
-    count = launch(reader)
-    killed = launch(old, **{VARIABLE: "after-temporary:2"})
-    assert killed.wait(300) == -signal.SIGKILL
-    first = launch(old)
-    wait_for(lambda: len(sink_rows(tmp_path / "out")) > 0, "rows through both fragments", 300)
-
-    second = launch(new)
-    wait_for(lambda: state(new)["phase"] == "standby-ready", "the standby is ready", 300)
-    FileLease(old.lease).hand_over(2)
-    assert first.wait(120) == 0
-    assert state(old)["phase"] == "released"
-    before = len(sink_rows(tmp_path / "out"))
-    wait_for(lambda: len(sink_rows(tmp_path / "out")) > before, "rows of the new process", 300)
-    assert topic.about()["producer"]["port"] == state(new)["port"]
-
-    replayer.finish.set()
-    assert second.wait(300) == 0
-    assert count.wait(300) == 0
-    found = verdict(tmp_path, [item], [FILTER, COUNTED], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
-    assert found.rows > 10
+    topic = Topic("weir.default.f-f", broker.options)
+    flow = Output("exchange", topic.name, broker.options)
+    assert_right_through_kills_and_a_move(
+        tmp_path, flow, ["after-temporary:2"], lambda: topic.about()["producer"]["port"], zone="z1"
+    )
     assert TopicWriter(topic, 3).ended()
     first_end = next(topic.records(ENDS, 0, topic.beyond(ENDS)))
     assert first_end.offset > 0, "what the reader had committed is gone"

@@ -12,7 +12,8 @@ from weir_runtime.sweep import sweep_topics
 from weir_runtime.topic import Topic
 
 from tests.kafka.broker import Broker
-from tests.kafka.test_exchange import batch, commit, free, until, whole, writer
+from tests.kafka.test_exchange import commit, until, whole, writer
+from tests.runtime.flows import batch, free
 
 
 def test_topics_and_positions_of_fragments_that_are_gone_are_removed(broker: Broker) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from kafka.errors import KafkaError
 from weir_runtime import secrets
-from weir_runtime.compiler import ID, TIME
+from weir_runtime.compiler import ID
 from weir_runtime.logs.kafka_log import KafkaLog
 from weir_runtime.logs.topic_log import TopicLog
 from weir_runtime.sinks import KafkaSink
@@ -20,13 +20,9 @@ from weir_runtime.topic_writer import TopicWriter
 
 from tests.kafka import login
 from tests.kafka.broker import Broker
+from tests.runtime.flows import DESCRIPTION, SCHEMA, batch, free
 
-FLOW = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
 Options = Callable[..., dict[str, Any]]
-
-
-def free() -> None:
-    """A lease that is held."""
 
 
 @pytest.fixture
@@ -54,10 +50,9 @@ def options(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_flow_goes_through(options: Options, mechanism: str) -> None:
     topic = Topic(f"weir.default.login-{mechanism.lower()}", options(mechanism))
     writer = TopicWriter(topic, 1, "z1")
-    writer.describe({"version": 1, "columns": ["v"]})
-    times = pa.array([1, 2], pa.timestamp("us", "UTC"))
-    writer.write(pa.table([pa.array([1, 2]), times], schema=FLOW), 0, 2, free)
-    log = TopicLog(topic, FLOW, "r")
+    writer.describe(DESCRIPTION)
+    writer.write(batch(1, 2), 0, 2, free)
+    log = TopicLog(topic, SCHEMA, "r")
     start = log.start()
     end = log.advance(start, 0, 10).place
     assert [v for part in log.read(start, end) for v in part.column(0).to_pylist()] == [1, 2]

@@ -10,7 +10,8 @@ from weir_runtime.topic import Topic, admin_of
 from weir_runtime.topic_writer import TopicWriter
 
 from tests.kafka.broker import Broker, start_broker
-from tests.kafka.test_exchange import batch, free, until, whole, writer
+from tests.kafka.test_exchange import until, whole, writer
+from tests.runtime.flows import batch, free
 
 
 @pytest.fixture

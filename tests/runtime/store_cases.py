@@ -7,12 +7,10 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from weir_operator.controller.decision import Forget
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
-from weir_runtime.compiler import TIME
 from weir_runtime.exchange import StoreExchange
 from weir_runtime.logs.log import Place
 from weir_runtime.logs.store_log import StoreLog
@@ -21,34 +19,9 @@ from weir_runtime.store import Store
 from weir_runtime.store_writer import StoreWriter
 from weir_runtime.sweep import STORES, main
 
-SCHEMA = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
-DESCRIPTION: dict[str, object] = {"version": 1, "columns": ["v"]}
+from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
+
 START: Place = {"next": 0}
-
-
-def batch(*values: int) -> pa.Table:
-    """A row for each value, whose event time is that [us]."""
-    return pa.table(
-        [pa.array(values, pa.int64()), pa.array(values, pa.timestamp("us", "UTC"))], schema=SCHEMA
-    )
-
-
-def free() -> None:
-    """A lease that is held."""
-
-
-def fenced() -> None:
-    """A lease that is another's."""
-    raise Fenced("over")
-
-
-class Died(Exception):
-    """Where a process was killed."""
-
-
-def dies() -> None:
-    """When all is ready to be published."""
-    raise Died
 
 
 def writer(store: Store, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> StoreWriter:

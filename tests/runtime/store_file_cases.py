@@ -17,7 +17,7 @@ from weir_runtime.publish import Fenced
 from weir_runtime.store import Store
 from weir_runtime.store_writer import StoreSink
 
-from tests.runtime.store_cases import batch, fenced, free
+from tests.runtime.flows import batch, fenced, free
 
 ROWS = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 ORIGIN = 1_700_000_000_000_000

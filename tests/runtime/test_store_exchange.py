@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from obstore.store import MemoryStore
 from weir_placement.model.fragment import FragmentError
+from weir_runtime import secrets as mounted
 from weir_runtime import store as under_test
 from weir_runtime.logs.folder import StoreFolder
 from weir_runtime.store import Store, StoreError
@@ -69,7 +70,7 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 @pytest.fixture
 def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(under_test, "SECRETS", tmp_path)
+    monkeypatch.setattr(mounted, "FOLDER", tmp_path)
     folder = tmp_path / "login"
     folder.mkdir()
     for name, value in KEYS.items():

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.fragment import FragmentError
+from weir_runtime import secrets
 from weir_runtime import store as under_test
 from weir_runtime.store import Store, StoreError
 
-from tests.runtime.store_cases import StoreCases, batch, free, log, whole, writer
+from tests.runtime.flows import batch, free
+from tests.runtime.store_cases import StoreCases, log, whole, writer
 from tests.runtime.store_file_cases import FileCases
 from tests.store.server import BUCKET, KEYS, Server, start_server
 
@@ -72,7 +74,7 @@ def test_keys_of_a_mounted_secret(server: Server, tmp_path: Path, monkeypatch: p
         monkeypatch.setenv(name, "of somebody else")
         (tmp_path / "login").mkdir(exist_ok=True)
         (tmp_path / "login" / name).write_text(value)
-    monkeypatch.setattr(under_test, "SECRETS", tmp_path)
+    monkeypatch.setattr(secrets, "FOLDER", tmp_path)
     store = Store(f"s3://{BUCKET}/secret/f", {**server.options, "secretRef": "login"})
     writer(store).write(batch(1, 2), 0, 0, free)
     assert whole(store) == [1, 2]
@@ -106,7 +108,7 @@ def test_an_authority_of_a_mounted_secret(
     assert secure.authority is not None
     (tmp_path / "authority").mkdir()
     (tmp_path / "authority" / "ca.crt").write_text(secure.authority.read_text())
-    monkeypatch.setattr(under_test, "SECRETS", tmp_path)
+    monkeypatch.setattr(secrets, "FOLDER", tmp_path)
     uri = f"s3://{BUCKET}/tls/f"
     with pytest.raises(StoreError) as refused:
         Store(uri, secure.options, quick=True).put("stream.json", "{}")

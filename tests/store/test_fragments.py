@@ -6,28 +6,14 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from weir_placement.model.fragment import Input, Output
-from weir_placement.model.operators import Operator
+from weir_placement.model.fragment import Output
 from weir_runtime.audit import audit
 from weir_runtime.faults import VARIABLE
-from weir_runtime.lease import FileLease
 from weir_runtime.store import Store
 
-from tests.runtime.queries import verdict
-from tests.runtime.replayer import COLUMNS, COUNT, Replayer, rows
-from tests.runtime.support import (
-    files_output,
-    fragment,
-    launch,
-    sink_rows,
-    source,
-    state,
-    wait_for,
-    write_log,
-)
-
-FILTER = Operator("f", "filter", ("a",), predicate="a.v > 3", columns=("a.v",))
-COUNTED = replace(COUNT, inputs=("f",))
+from tests.runtime.flows import assert_right_through_kills_and_a_move
+from tests.runtime.replayer import COLUMNS, COUNT, rows
+from tests.runtime.support import files_output, fragment, launch, source, write_log
 
 
 def test_rows_from_objects_to_objects_are_right_through_kills(store: Store, tmp_path: Path) -> None:
@@ -48,40 +34,12 @@ def test_rows_from_objects_to_objects_are_right_through_kills(store: Store, tmp_
 def test_a_flow_over_a_store_is_right_to_the_row_through_kills_and_a_move(
     store: Store, tmp_path: Path
 ) -> None:
-    log = tmp_path / "a"
-    item = source("a", log)
-    flow = Output("exchange", store.uri, store.options, consumers=("f-g",))
-    old = fragment(tmp_path, "f-f", [item], [FILTER], flow)
-    new = replace(old, epoch=2, standby=True, state=str(tmp_path / "states" / "f-e2.json"))
-    reads = Input("f", "exchange", exchange=store.uri, options=store.options)
-    reader = fragment(tmp_path, "f-g", [reads], [COUNTED], files_output(tmp_path / "out", *COLUMNS))
-    replayer = Replayer(log)
-    replayer.start()
-
-    count = launch(reader)
-    for point in (
-        "after-temporary:2",
-        "after-publish:2",
-    ):  # not there yet, and there already
-        assert launch(old, **{VARIABLE: point}).wait(300) == -signal.SIGKILL
-    first = launch(old)
-    wait_for(lambda: len(sink_rows(tmp_path / "out")) > 0, "rows through both fragments", 300)
-
-    second = launch(new)
-    wait_for(lambda: state(new)["phase"] == "standby-ready", "the standby is ready", 300)
-    FileLease(old.lease).hand_over(2)
-    assert first.wait(120) == 0
-    assert state(old)["phase"] == "released"
-    before = len(sink_rows(tmp_path / "out"))
-    wait_for(lambda: len(sink_rows(tmp_path / "out")) > before, "rows of the new process", 300)
-    assert store.read_json("producer.json")["port"] == state(new)["port"]
-
-    replayer.finish.set()
-    assert second.wait(300) == 0
-    assert count.wait(300) == 0
-    found = verdict(tmp_path, [item], [FILTER, COUNTED], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
-    assert found.rows > 10
+    assert_right_through_kills_and_a_move(
+        tmp_path,
+        Output("exchange", store.uri, store.options),
+        ["after-temporary:2", "after-publish:2"],  # not there yet, and there already
+        lambda: store.read_json("producer.json")["port"],
+    )
     assert store.about("END") is not None
     assert store.about("0000000000.arrow") is None, "what the reader had committed is gone"
-    assert not any(name.startswith("probe") for name in store.names())
+    assert not any(name.startswith("_probe") for name in store.names())

@@ -12,7 +12,8 @@ from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
 _SCHEME = re.compile("^[A-Za-z][A-Za-z0-9+.-]*:")
-_OBJECTS = re.compile(r"^s3://[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9_=.-]*)+$")
+BUCKET, PART = r"^s3://[A-Za-z0-9][A-Za-z0-9._-]*", r"(/[A-Za-z0-9_][A-Za-z0-9_=.-]*)"
+_OBJECTS = re.compile(f"{BUCKET}{PART}+$")
 
 
 class KafkaSecurity(Model):

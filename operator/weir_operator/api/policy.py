@@ -21,10 +21,10 @@ from weir_operator.api.base import (
     at_most_one,
     not_yet,
 )
-from weir_operator.api.connectors import S3, KafkaSecurity
+from weir_operator.api.connectors import BUCKET, PART, S3, KafkaSecurity
 from weir_operator.api.values import Duration, Quantity
 
-_OBJECTS = re.compile(r"^s3://[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9_=.-]*)*$")
+_OBJECTS = re.compile(f"{BUCKET}{PART}*$")
 
 
 class Strategy(Model):

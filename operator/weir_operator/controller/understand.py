@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from weir_placement.fragments import Ends, Knobs, identity, semantics
-from weir_placement.model.fragment import Output, OutputColumn
+from weir_placement.fragments import Ends, Knobs, semantics
+from weir_placement.model.fragment import Output, OutputColumn, said
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
@@ -189,7 +189,7 @@ def _source_hash(query: Query, ends: Ends, found: Round) -> str:
         [alias, name, known[name].columns, known[name].event_time, known[name].delay, ends.sources[alias]]
         for alias, name in sorted(query.sources.items())
     ]
-    told = [[semantics(op) for op in query.operators], streams, identity(ends.sink), ends.incarnation]
+    told = [[semantics(op) for op in query.operators], streams, said(vars(ends.sink)), ends.incarnation]
     if ends.knobs.executors:
         told.append(ends.knobs.executors)
     if ends.exchange:  # flows that lie elsewhere begin anew, as a change of operators does

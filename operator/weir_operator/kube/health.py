@@ -25,7 +25,6 @@ class Health:
         self._lock = threading.Lock()
         self._round = self._canary = clock()
         self.ready = False
-        self.round_seconds = 0.0  # of the last round that was led
         self._lags: deque[tuple[float, float]] = deque()
 
     def rounded(self) -> None:

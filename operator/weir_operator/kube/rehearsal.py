@@ -24,10 +24,10 @@ def rehearse(settings: Settings) -> Decision:
 
 
 def _objects() -> list[dict[str, Any]]:
-    ddl = "k BIGINT, v DOUBLE, at TIMESTAMP"
+    stream = {"schema": "k BIGINT, v DOUBLE, at TIMESTAMP", "rate": 1, "eventTime": {"column": "at"}}
     specs: list[tuple[str, str, str, dict[str, Any]]] = [
         ("weir.dev/v1alpha1", "PlacementPolicy", "", {"strategy": {"name": "greedy"}}),
-        ("weir.dev/v1alpha1", "Stream", "a", {"schema": ddl, "rate": 1, "eventTime": {"column": "at"}}),
+        ("weir.dev/v1alpha1", "Stream", "a", {**stream, "source": {"rate": {}}}),
         (
             "weir.dev/v1alpha1",
             "StreamQuery",
@@ -42,6 +42,5 @@ def _objects() -> list[dict[str, Any]]:
         if namespace:
             metadata["namespace"] = namespace
         found.append({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
-    found[1]["spec"]["source"] = {"rate": {}}
     found[-1]["status"] = {"allocatable": {"cpu": "4", "memory": "8Gi"}}
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -96,11 +95,8 @@ class Runner:
             self._wake.clear()
 
     def _one_round(self) -> float:
-        begin = time.monotonic()
         try:
-            pause = self._loop.round()
-            self._health.round_seconds = time.monotonic() - begin
-            return pause
+            return self._loop.round()
         except OSError as error:
             log.warning("the round ended early, another begins soon: %s", error)
         except Exception:

@@ -33,13 +33,14 @@ class ClusterCollector(Collector):
             "Seconds since the loop last went round.",
             self._health.since_round(),
         )
+        laps = self._loop.laps
         yield GaugeMetricFamily(
-            "weir_operator_round_seconds", "How long the last round took.", self._health.round_seconds
+            "weir_operator_round_seconds", "How long the last round took.", sum(laps.values())
         )
         parts = GaugeMetricFamily(
             "weir_operator_round_part_seconds", "How long each part of it took.", labels=["part"]
         )
-        for part, seconds in self._loop.laps.items():
+        for part, seconds in laps.items():
             parts.add_metric([part], seconds)
         yield parts
         yield GaugeMetricFamily(

@@ -30,6 +30,16 @@ STORE = "s3://"
 """How the URI of a flow on an object store begins."""
 
 
+LATER = ("after", "executors")
+"""Fields of inputs, outputs and fragments that versions after the first one have added."""
+
+
+def said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What names, hashes and specs are made of: later fields count only when they say something. Else an
+    upgrade would replace every fragment, and read every stream again from its start."""
+    return {name: value for name, value in fields.items() if name not in LATER or value}
+
+
 class FragmentError(ValueError):
     """A fragment that cannot be run as written; the message names the field and what would be right."""
 
@@ -181,7 +191,7 @@ class FragmentSpec:
     def to_json(self) -> str:
         """Text that `from_json` turns into an equal spec. No executors are left out, so that the text is the
         one of versions that knew none, and an upgrade restarts nothing."""
-        return json.dumps({k: v for k, v in vars(self).items() if k != "executors" or v}, default=vars)
+        return json.dumps(said(vars(self)), default=vars)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:

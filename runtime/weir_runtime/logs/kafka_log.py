@@ -58,18 +58,12 @@ def client_settings(options: dict[str, Any]) -> dict[str, Any]:
     settings["security_protocol"] = security["protocol"]
     if security["protocol"].startswith("SASL_"):
         settings["sasl_mechanism"] = security["mechanism"]
-        settings["sasl_plain_username"] = _secret(security["secretRef"], "username")
-        settings["sasl_plain_password"] = _secret(security["secretRef"], "password")
+        for key in ("username", "password"):
+            told = secrets.value(security["secretRef"], key, "kafka.security.secretRef")
+            settings[f"sasl_plain_{key}"] = told
     if security.get("caSecretRef"):
         settings["ssl_cafile"] = str(secrets.FOLDER / security["caSecretRef"] / "ca.crt")
     return settings
-
-
-def _secret(name: str, key: str) -> str:
-    path = secrets.FOLDER / name / key
-    if not path.exists():
-        raise FragmentError(f"kafka.security.secretRef: no key {key} in the secret {name}")
-    return path.read_text().rstrip("\n")
 
 
 class KafkaLog(Log):
