@@ -82,11 +82,14 @@ def operator() -> Iterator[Operator]:
     it.server.server_close()
 
 
-def test_it_is_ready_when_its_loop_has_started(operator: Operator) -> None:
+def test_it_is_ready_when_its_loop_has_gone_round(operator: Operator) -> None:
     assert operator.ask("/readyz") == (503, "starting")
     assert operator.ask("/healthz") == (200, "ok")
-    operator.loop.may.set()
     operator.runner.start()
+    assert operator.loop.began.acquire(timeout=60)
+    assert operator.ask("/readyz") == (503, "starting"), "in its first round"
+    operator.loop.may.set()
+    operator.runner.look(60)
     assert operator.ask("/readyz") == (200, "ready")
     assert "weir_test 7.0" in operator.ask("/metrics")[1]
     assert operator.ask("/")[0] == 404
@@ -118,6 +121,23 @@ def test_a_round_that_fails_is_no_reason_to_be_killed(operator: Operator) -> Non
     assert operator.loop.began.acquire(timeout=60)
     operator.goes_round()
     assert operator.ask("/healthz") == (200, "ok")
+
+
+def test_a_replica_that_does_not_lead_waits_for_no_round(operator: Operator) -> None:
+    class Follower(Always):
+        def leads(self) -> bool:
+            return False
+
+        def campaign(self) -> bool:
+            return False
+
+    runner = Runner(operator.loop, cast(Leader, Follower()), operator.health, lost=lambda: None)
+    runner.start()
+    runner.look(60)
+    assert operator.ask("/readyz") == (200, "ready")
+    runner.stop()
+    assert operator.ask("/readyz") == (503, "starting")
+    assert not operator.loop.began.acquire(blocking=False), "it never went round"
 
 
 def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:

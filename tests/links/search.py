@@ -1,4 +1,5 @@
-"""The highest rate that is sustained: where it stays behind first, then steps of a fixed factor."""
+"""The highest rate that is sustained: where it stays behind first, then steps of a fixed factor, twice as long
+while it holds more than was thought."""
 
 from __future__ import annotations
 
@@ -52,9 +53,15 @@ def climb(
     while rate >= LEAST and goes_on():
         tries.append(hold(rate))
         tell(found := Found(tuple(tries)))
-        if found.sustained and found.refused:
+        low, high = found.sustained, found.refused
+        if low is None:
+            rate /= STEP
+        elif high is None:
+            rate *= STEP if len(tries) == 1 else STEP**2
+        elif high.rate > low.rate * STEP**1.5:
+            rate = low.rate * STEP
+        else:
             break
-        rate = rate * STEP if tries[-1].flat else rate / STEP
     return Found(tuple(tries))
 
 

@@ -33,6 +33,12 @@ def test_two_rates_are_enough_when_what_got_through_is_the_limit() -> None:
     assert held == pytest.approx([BEGIN * 1000, BEGIN * 1000 * STEP])
 
 
+def test_what_sustains_much_more_is_found_in_few_steps() -> None:
+    held: list[float] = []
+    climb(1000, system(2200, held))  # type: ignore[arg-type]
+    assert held == pytest.approx([BEGIN * 1000 * STEP**step for step in (0, 1, 3, 5, 7, 6)])
+
+
 def test_without_time_what_is_known_is_told() -> None:
     told: list[Found] = []
     left = [True, False]

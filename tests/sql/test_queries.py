@@ -168,3 +168,15 @@ def test_streams_of_other_namespaces(streams: Streams) -> None:
 def test_lengths_of_windows(streams: Streams, written: str, seconds: int) -> None:
     sql = f"SELECT count(*) AS n FROM bids GROUP BY window(ts, {written})"
     assert query_from_sql("d/q", sql, streams).operators[0].window == seconds
+
+
+def test_a_statement_is_the_same_query_each_time_it_is_read(streams: Streams) -> None:
+    """What was parsed is kept for a moment, so nothing may be written into it."""
+    sql = """
+    SELECT auction, count(*) AS n, max(price) + min(price) AS spread FROM bids
+    WHERE price > 1 GROUP BY auction, window(ts, '1 minute')
+    HAVING count(*) > 3 AND max(price) > 2 * min(price)
+    UNION ALL SELECT id, id AS again, CAST(category AS DOUBLE) FROM auctions bids"""
+    first = [query_from_sql(f"d/q{i}", sql, streams) for i in range(3)]
+    assert len({query.operators for query in first}) == 1
+    assert stream_references(sql, "d") == ("d/bids", "d/auctions")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from typing import Any
 
 from weir_placement.model.fragment import Change
@@ -72,7 +73,15 @@ class KubernetesCluster:
     # observe
 
     def observe(self) -> Observed:
-        """Raises ApiError when the API server does not answer: the loop then changes nothing."""
+        """Raises ApiError when the API server does not answer: the loop then changes nothing.
+
+        What other pods ask for is read beside the rest: it is the longest list, and nothing hangs on when.
+        """
+        with ThreadPoolExecutor(1, "others") as beside:
+            others = beside.submit(self._other_requests)
+            return replace(self._own(), foreign=others.result())
+
+    def _own(self) -> Observed:
         nodes = list(self._api.list("Node"))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
@@ -106,7 +115,6 @@ class KubernetesCluster:
             objects=tuple(objects),
             processes=processes,
             leases=held,
-            foreign=self._other_requests(),
             protected=protected,
             budget_since=self._drains(nodes, drivers, processes),
             held=held_by_query(pods, self.queries(), self._clock()),

@@ -24,6 +24,7 @@ KINDS = (
 
 
 LAG_LOOK = 0.5  # [s]
+FIRST_LOOK = 60.0  # [s]
 CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "networktopologies")
 
 
@@ -58,7 +59,10 @@ def registry(
 
     @kopf.on.startup(registry=found)
     def start(**_: Any) -> None:
+        """The watches begin when the first round has ended: each of them reads all there is, as the round
+        does, and in one process both would take as long as one after the other, and the memory of both."""
         runner.start()
+        runner.look(FIRST_LOOK)
 
     @kopf.on.cleanup(registry=found)
     def stop(**_: Any) -> None:

@@ -53,4 +53,5 @@ def run(settings: Settings, context: str | None = None) -> None:
             namespaces=(*settings.watch_namespaces, settings.namespace) if settings.watch_namespaces else (),
         )
     finally:
+        runner.stop()  # again: kopf does not clean up when it is told to stop while it starts
         server.shutdown()

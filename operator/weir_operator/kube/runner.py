@@ -36,6 +36,7 @@ class Runner:
         self._renew = renew  # [s] between two campaigns
         self._wake = threading.Event()
         self._stop = threading.Event()
+        self._looked = threading.Event()  # it has gone round once, or another replica does
         self._threads = [
             threading.Thread(target=self._campaign, name="leader", daemon=True),
             threading.Thread(target=self._go_round, name="loop", daemon=True),
@@ -45,7 +46,11 @@ class Runner:
         """Begin; returns at once."""
         for thread in self._threads:
             thread.start()
-        self._health.ready = True
+
+    def look(self, seconds: float) -> None:
+        """Wait for the end of the first round, if this replica leads, at most so long; then it is ready."""
+        self._looked.wait(seconds)
+        self._health.ready = not self._stop.is_set()
 
     def wake(self) -> None:
         """Something changed."""
@@ -56,6 +61,7 @@ class Runner:
         self._health.ready = False
         self._stop.set()
         self._wake.set()
+        self._looked.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(timeout=20.0)
@@ -75,6 +81,8 @@ class Runner:
                 self._lost()
                 return
             led = leads
+            if not leads:
+                self._looked.set()
             self._stop.wait(self._renew)
 
     def _ask(self) -> bool:
@@ -89,6 +97,7 @@ class Runner:
             pause = self._renew
             if self._leader.leads():
                 pause = self._one_round()
+                self._looked.set()
             self._health.rounded()
             if self._wake.wait(pause):
                 self._stop.wait(SETTLE)

@@ -179,7 +179,7 @@ class _Grouper:
         if _is_window(node) or (name == "Column" and node.sql().lower() == "window"):
             self.builder.refuse(node, "select window.start or window.end")
         if name == "Column" and ".".join(p.name for p in node.parts).lower() in self.types:  # type: ignore[attr-defined]
-            return node
+            return node.copy()  # its place in the statement stays its own: it is read again
         key = self._key_of(node)
         if key:
             return self._name_node(key)

@@ -22,6 +22,12 @@ from weir_placement.rewrite.statement import Statement, Table
 MAX_OPERATORS = 100
 
 
+@lru_cache(maxsize=16)
+def _statement(sql: str) -> Statement:
+    """Kept for a moment: who wants a query has just asked for its streams."""
+    return Statement(sql)
+
+
 @lru_cache(maxsize=4096)
 def stream_references(sql: str, namespace: str) -> tuple[str, ...]:
     """Full names (namespace/name) of the streams that a statement reads, in order, each once.
@@ -29,7 +35,7 @@ def stream_references(sql: str, namespace: str) -> tuple[str, ...]:
     Raises:
         ExpressionError: the statement cannot be read.
     """
-    names = (_full(table, namespace) for select in Statement(sql).selects for table in select.tables)
+    names = (_full(table, namespace) for select in _statement(sql).selects for table in select.tables)
     return tuple(dict.fromkeys(names))
 
 
@@ -50,7 +56,7 @@ def query_from_sql(
         ExpressionError: with line and column: a clause or function that is not supported, an unknown
             stream or column, types that do not go together, a join that is not within a time window.
     """
-    statement = Statement(sql)
+    statement = _statement(sql)
     namespace = name.partition("/")[0]
     ids, sources, branches = Ids(), dict[str, str](), list[Branch]()
     for select in statement.selects:
