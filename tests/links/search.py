@@ -1,5 +1,5 @@
-"""The highest rate that is sustained: where it stays behind first, then steps of a fixed factor, twice as long
-while it holds more than was thought."""
+"""The highest rate that is sustained: where it stays behind first, then steps of a fixed factor, two at a
+time while it holds more than was thought."""
 
 from __future__ import annotations
 
