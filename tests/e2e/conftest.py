@@ -41,12 +41,12 @@ def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
     """helm upgrade --install of a tree's chart, beside the control plane; returns when it is ready.
 
     Only what the images are called and where the pods go differs from the defaults, and that a batch is begun
-    every four seconds at most: two cores are to carry the starts of drivers beside what all of them do.
+    every two seconds at most: two cores are to carry the starts of drivers beside what all of them do.
     """
     given = [
         f"image.operator.tag={tag}",
         f"image.runtime.tag={tag}",
-        *(["fragments.triggerMs=4000"] if tree == REPOSITORY else []),  # an earlier chart does not know it
+        *(["fragments.triggerMs=2000"] if tree == REPOSITORY else []),  # an earlier chart does not know it
         f"tolerations[0].key={CONTROL_PLANE}",
         "tolerations[0].operator=Exists",
         *settings,

@@ -74,7 +74,7 @@ def secret(namespace: str, value: str) -> Manifest:
 def namespace(running: str) -> str:
     """That namespace, every query Ready where it is planned, and none on its way elsewhere."""
     flights.wait_ready(running, 240)
-    wait_until(120, "no move is under way", lambda: not flights.moving(running))
+    wait_until(240, "no move is under way", lambda: not flights.moving(running))
     assert not flights.off_their_pin(running)
     return running
 
