@@ -160,7 +160,8 @@ class Api:
     def list(
         self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> Iterator[dict[str, Any]]:
-        """Objects of a kind, page by page; every one carries `apiVersion` and `kind`."""
+        """Objects of a kind, page by page; every one carries `apiVersion` and `kind`, and none its
+        `managedFields`, which are most of it and of no use here."""
         query = {"limit": str(PAGE)}
         if selector:
             query["labelSelector"] = selector
@@ -169,6 +170,7 @@ class Api:
         while True:
             page = self.call("GET", path_of(kind, namespace), query=query)
             for item in page["items"]:
+                item["metadata"].pop("managedFields", None)
                 yield {"apiVersion": _RESOURCES[kind][0], "kind": kind, **item}
             following = page["metadata"].get("continue")
             if not following:
