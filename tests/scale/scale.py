@@ -109,6 +109,7 @@ class Operator:
 
     def __init__(self) -> None:
         given = {"WEIR_METRICS_PORT": str(METRICS), "POD_NAMESPACE": "default", "POD_NAME": "scale"}
+        given |= {"MALLOC_ARENA_MAX": "2"}  # as its image has it
         weir = str(Path(sys.executable).with_name("weir"))
         with open(REPOSITORY / "out" / "scale-operator.log", "a") as log:
             self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **given}, stderr=log)

@@ -143,9 +143,13 @@ class Api:
             "GET", path, header_params={"Accept": "*/*"}, auth_settings=["BearerToken"]
         )
         try:
-            return str(self._client.call_api(*request, _request_timeout=TIMEOUT).read().decode())
+            response = self._client.call_api(*request, _request_timeout=TIMEOUT)
+            answer = response.read()
         except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
             raise ApiError(0, f"GET {path}: {error}") from None
+        if response.status >= 400:
+            raise ApiError(response.status, _message(answer) or f"GET {path}: {response.reason}")
+        return str(answer.decode())
 
     def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         """The object, or None when there is none."""

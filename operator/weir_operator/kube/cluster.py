@@ -82,7 +82,7 @@ class KubernetesCluster:
             return replace(self._own(), foreign=others.result())
 
     def _own(self) -> Observed:
-        nodes = list(self._api.list("Node"))
+        nodes = [_without_images(node) for node in self._api.list("Node")]
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
         home = homes(objects)
@@ -299,6 +299,12 @@ class KubernetesCluster:
         namespace, name = event.query.split("/", 1)
         about = self._objects.get(("StreamQuery", namespace, name))
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
+
+
+def _without_images(node: dict[str, Any]) -> dict[str, Any]:
+    """A real node lists fifty images under all their names: most of it, and kept from round to round."""
+    node.get("status", {}).pop("images", None)
+    return node
 
 
 def _lost(pod: Mapping[str, Any], gone: Mapping[str, float | None]) -> float | None:

@@ -1,0 +1,68 @@
+"""The client of the API server, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from kubernetes import client
+from weir_operator.kube.api import Api, ApiError
+
+REFUSAL = {"kind": "Status", "apiVersion": "v1", "message": "no endpoints available"}
+
+
+def pod(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "managedFields": [{"manager": "kubelet"}]}, "spec": {}}
+
+
+PAGES = {
+    "": {"metadata": {"continue": "more"}, "items": [pod("a"), pod("b")]},
+    "more": {"metadata": {}, "items": [pod("c")]},
+}
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+            if path == "/api/v1/pods":
+                self.answer(200, json.dumps(PAGES[query.get("continue", [""])[0]]))
+            elif path == "/metrics":
+                self.answer(200, "up 1\n")
+            else:
+                self.answer(503, json.dumps(REFUSAL))
+
+        def answer(self, status: int, text: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    configuration = client.Configuration(host=f"http://127.0.0.1:{server.server_address[1]}", retries=0)
+    yield Api(client.ApiClient(configuration))
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_list_goes_on_to_its_last_page_and_leaves_out_what_nobody_needs(api: Api) -> None:
+    found = list(api.list("Pod"))
+    assert [p["metadata"] for p in found] == [{"name": "a"}, {"name": "b"}, {"name": "c"}]
+    assert {(p["kind"], p["apiVersion"]) for p in found} == {("Pod", "v1")}
+
+
+def test_an_answer_that_is_an_error_is_no_text(api: Api) -> None:
+    assert api.text("/metrics") == "up 1\n"
+    with pytest.raises(ApiError, match="no endpoints available") as refused:
+        api.text("/api/v1/namespaces/n/pods/p:8080/proxy/metrics")
+    assert refused.value.status == 503
