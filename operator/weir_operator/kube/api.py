@@ -115,23 +115,7 @@ class Api:
     ) -> Any:
         """One request; the decoded answer."""
         headers = {"Accept": "application/json", "Content-Type": content_type}
-        request = self._client.param_serialize(
-            method,
-            path,
-            query_params=list((query or {}).items()),
-            header_params=headers,
-            body=body,
-            auth_settings=["BearerToken"],
-        )
-        try:
-            response = self._client.call_api(*request, _request_timeout=TIMEOUT)
-            answer = response.read()
-        except ApiException as error:
-            raise _refusal(error.status or 0, _reason(error)) from None
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise NoAnswer(f"{method} {path}: {error}") from None
-        if response.status >= 400:
-            raise _refusal(response.status, _message(answer) or f"{method} {path}: {response.reason}")
+        answer = self._answer(method, path, headers, body, query)
         try:
             return orjson.loads(answer) if answer else None
         except ValueError as error:
@@ -139,17 +123,35 @@ class Api:
 
     def text(self, path: str) -> str:
         """The answer to a GET as it is: of `/metrics`."""
+        return self._answer("GET", path, {"Accept": "*/*"}).decode()
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """What was answered to one request. Raises ApiError for an answer that is an error, and for none."""
         request = self._client.param_serialize(
-            "GET", path, header_params={"Accept": "*/*"}, auth_settings=["BearerToken"]
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params=dict(headers),
+            body=body,
+            auth_settings=["BearerToken"],
         )
         try:
             response = self._client.call_api(*request, _request_timeout=TIMEOUT)
-            answer = response.read()
-        except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise ApiError(0, f"GET {path}: {error}") from None
+            answer = bytes(response.read())
+        except ApiException as error:
+            raise _refusal(error.status or 0, _reason(error)) from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise NoAnswer(f"{method} {path}: {error}") from None
         if response.status >= 400:
-            raise ApiError(response.status, _message(answer) or f"GET {path}: {response.reason}")
-        return str(answer.decode())
+            raise _refusal(response.status, _message(answer) or f"{method} {path}: {response.reason}")
+        return answer
 
     def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         """The object, or None when there is none."""
