@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from weir_operator.kube.health import Health
 from weir_operator.kube.leader import RENEW, Leader
 
 log = logging.getLogger("weir")
-SETTLE = 0.2  # [s] one change rarely comes alone
+SETTLE = 0.2  # [s] without a change, after which no more of them are waited for: one rarely comes alone
 RETRY = 5.0  # [s] after a round that failed
 
 
@@ -94,13 +95,14 @@ class Runner:
 
     def _go_round(self) -> None:
         while not self._stop.is_set():
-            pause = self._renew
+            pause, begin = self._renew, time.monotonic()
             if self._leader.leads():
                 pause = self._one_round()
                 self._looked.set()
             self._health.rounded()
+            took = time.monotonic() - begin
             if self._wake.wait(pause):
-                self._stop.wait(SETTLE)
+                settle(self._wake, took, self._stop.is_set)
             self._wake.clear()
 
     def _one_round(self) -> float:
@@ -111,3 +113,21 @@ class Runner:
         except Exception:
             log.exception("a round failed; it is tried again")
         return RETRY
+
+
+def settle(
+    wake: threading.Event,
+    most: float,
+    stopped: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Return when nothing has changed for a moment, at most after as long as the last round took [s].
+
+    When the watches begin, they tell of every object there is: a round amid that would see all of it again
+    while they still read it, and take the memory of both.
+    """
+    end = clock() + max(most, SETTLE)
+    while not stopped():
+        wake.clear()
+        if not wake.wait(SETTLE) or clock() >= end:
+            return
