@@ -149,9 +149,9 @@ before the link hardly depends on it. All zones share this machine's two cores, 
 
 A rate is of all streams together. Lag is how long the oldest row has waited that the slowest reader of a
 stream, or of a flow between fragments, has not taken. A rate is sustained when the slope of the lag (least
-squares over {c.seconds:g} s) is at most {FLAT:g} s/s. Rates go up by a factor of {STEP:g} until one is not
-flat; a step that is clearly not flat is ended early. All contenders start a batch at most every
-{c.trigger / 1000:g} s. Each ran once.
+squares over {c.seconds:g} s) is at most {FLAT:g} s/s. Rates go up by steps of {STEP:g}, after
+the first by two at a time, until one is not flat; then the step between is held. A step that is clearly not
+flat is ended early. All contenders start a batch at most every {c.trigger / 1000:g} s. Each ran once.
 
 The plain job is one Spark application in {DELIVERY} (two cores, Spark's own Kafka source, optimiser and
 sink). It reads a topic once for each query that needs it, as Spark does: departures three times, weather
