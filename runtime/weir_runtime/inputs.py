@@ -20,6 +20,7 @@ from weir_runtime.exchange import Exchange, exchange_of
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
 from weir_runtime.logs.rate_log import RateLog
+from weir_runtime.scratch import scratch
 from weir_runtime.source import CLOCK, FORMAT, Control, frame_schema
 from weir_runtime.times import Clocking
 
@@ -45,7 +46,8 @@ def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
     names = tuple(column.name for column in item.columns)
     clocking = Clocking(aliases=(item.name,), times={f"{item.name}.{item.event_time}": 0})
     sidelog = str(Path(spec.sidelog) / item.name) if spec.sidelog else ""
-    return OpenInput(item, source_log(item, sidelog), names, clocking)
+    ahead = None if spec.executors else scratch() / "ahead" / item.name  # executors have folders of their own
+    return OpenInput(item, source_log(item, sidelog, ahead), names, clocking)
 
 
 def _open_exchange(
@@ -56,8 +58,8 @@ def _open_exchange(
     return OpenInput(item, log, tuple(description["columns"]), Clocking.from_json(description["clocking"]))
 
 
-def source_log(item: Input, sidelog: str) -> Log:
-    """The log that a Stream's `source` mapping names."""
+def source_log(item: Input, sidelog: str, ahead: Path | None = None) -> Log:
+    """The log that a Stream's `source` mapping names; `ahead` is a folder for what it has read already."""
     kind, options = next(iter(item.source.items()))
     path = f"input {item.name}: source.{kind}"
     schema = arrow_schema(item.columns, f"input {item.name}: columns")
@@ -82,7 +84,7 @@ def source_log(item: Input, sidelog: str) -> Log:
         return RateLog(rate, schema, item.event_time, rows, seed, item.after)
     from weir_runtime.logs.kafka_log import KafkaLog
 
-    return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog)
+    return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog, ahead)
 
 
 def _need(options: dict[str, Any], name: str, path: str) -> Any:

@@ -49,7 +49,7 @@ def test_wide_rows_are_handed_on_some_at_a_time(monkeypatch: pytest.MonkeyPatch)
     wide = "w" * 100_000
     value = f'{{"k": 1, "name": "{wide}", "ts": "2013-01-01T00:00:00Z"}}'.encode()
     monkeypatch.setattr(
-        KafkaLog, "_messages", lambda self, key, first, beyond: ([value] * 200, [*range(200)])
+        KafkaLog, "_messages", lambda self, key, first, beyond, room: ([value] * 200, [*range(200)], 200)
     )
     log = KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
     batches = list(log.read({"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}))

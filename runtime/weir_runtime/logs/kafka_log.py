@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime import secrets
+from weir_runtime.logs.ahead import Ahead
 from weir_runtime.logs.file_log import batch_rows, write_batch
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
@@ -27,6 +29,10 @@ OFFSET_BITS = 48
 
 BATCH_ROWS = 5_000
 """Messages of a partition in what counts as one batch."""
+
+BATCH_BYTES = 32 * 2**20
+"""[bytes] of messages in one batch, over all partitions, and one message more of each: a process holds them
+several times over, and a backlog of wide rows would end it, at every start again."""
 
 CHUNK = 8 * 2**20
 """[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
@@ -41,6 +47,12 @@ FETCH_WAIT_MS = 20
 METADATA_MS = 2_000
 """How old what a client knows of leaders may be: asked for the end of a partition whose leader has moved, it
 asks the old one again and again, and learns of the new one by age alone."""
+
+OFFSET = "_offset"
+"""Column of what `advance` leaves for `read`."""
+
+Rows = tuple[pa.Table, NDArray[np.uint64]]
+"""Of one partition, and their offsets."""
 
 _consumers: dict[str, KafkaConsumer] = {}
 """Of this process, by brokers and log-in. Its logs are used by one thread."""
@@ -78,10 +90,17 @@ class KafkaLog(Log):
         event_time: one of them, of type timestamp.
         delay: watermark delay [us].
         sidelog: folder for late rows; "" for none.
+        ahead: folder for the rows whose times `advance` has read, if this machine also reads them.
     """
 
     def __init__(
-        self, options: dict[str, Any], schema: pa.Schema, event_time: str, delay: int, sidelog: str
+        self,
+        options: dict[str, Any],
+        schema: pa.Schema,
+        event_time: str,
+        delay: int,
+        sidelog: str,
+        ahead: Path | None = None,
     ) -> None:
         if "topic" not in options:
             raise FragmentError("source.kafka.topic: missing; give the topic to read")
@@ -93,6 +112,7 @@ class KafkaLog(Log):
         self._event_time = event_time
         self._delay = delay
         self._sidelog = sidelog
+        self._ahead = Ahead(ahead)
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
@@ -115,13 +135,17 @@ class KafkaLog(Log):
         """Reads the event times of new messages. A broker that does not answer is nothing new."""
         try:
             ends = self._ends(place)
-            following = {key: min(ends[key], at + most * BATCH_ROWS) for key, at in place["next"].items()}
-            maxima = {
-                key: self._maximum(key, place["next"][key], following[key], place["max"][key])
-                for key in following
+            if ends != place["next"]:
+                self._ahead.begin()
+            room = BATCH_BYTES // len(ends)
+            seen = {
+                key: self._look(place, key, min(ends[key], at + most * BATCH_ROWS), room)
+                for key, at in place["next"].items()
             }
         except KafkaError:
             return Advance(place, clock, False)
+        following = {key: reached for key, (reached, _) in seen.items()}
+        maxima = {key: maximum for key, (_, maximum) in seen.items()}
         now = min(clock_after(maximum, self._delay) for maximum in maxima.values())
         return Advance({"next": following, "max": maxima}, max(clock, now), False)
 
@@ -139,7 +163,7 @@ class KafkaLog(Log):
             first = start["next"][key]
             if first == beyond:
                 continue
-            table, offsets = self._table(key, first, beyond)
+            table, offsets = self._kept(key, first, beyond) or self._fetched(key, first, beyond)[0]
             times = self._times(table, key, offsets)
             keep = on_time(times, start["max"][key], self._delay)
             table = table.append_column("_id", row_ids(int(key), offsets, OFFSET_BITS))
@@ -178,8 +202,11 @@ class KafkaLog(Log):
         ends = self._consumer().end_offsets(list(asked.values()))
         return {key: max(place["next"][key], ends[partition]) for key, partition in asked.items()}
 
-    def _messages(self, key: str, first: int, beyond: int) -> tuple[list[bytes], list[int]]:
-        """Values and offsets in [first, beyond); gaps (of transactions) and empty messages are left out."""
+    def _messages(
+        self, key: str, first: int, beyond: int, room: float = inf
+    ) -> tuple[list[bytes], list[int], int]:
+        """Values and offsets in [first, beyond), and how far they go: not all the way when they have taken
+        `room` bytes. Gaps (of transactions) and empty messages are left out."""
         consumer, partition = self._consumer(), TopicPartition(self._topic, int(key))
         consumer.assign([partition])
         consumer.seek(partition, first)
@@ -190,6 +217,9 @@ class KafkaLog(Log):
                 if record.offset < beyond and record.value is not None:
                     values.append(record.value)
                     offsets.append(record.offset)
+                    room -= len(record.value)
+                    if room <= 0:
+                        return values, offsets, record.offset + 1
             if offsets and offsets[-1] == beyond - 1:
                 break
             if time.monotonic() > deadline:
@@ -198,13 +228,20 @@ class KafkaLog(Log):
             raise ValueError(
                 f"topic {self._topic}, partition {key}: nothing is left from offset {first} to {beyond}"
             )
-        return values, offsets
+        return values, offsets, beyond
 
-    def _table(self, key: str, first: int, beyond: int) -> tuple[pa.Table, NDArray[np.uint64]]:
-        values, offsets = self._messages(key, first, beyond)
-        return parse(values, self._rows, f"topic {self._topic}, partition {key}"), np.array(
-            offsets, np.uint64
-        )
+    def _fetched(self, key: str, first: int, beyond: int, room: float = inf) -> tuple[Rows, int]:
+        """As `_messages`, as rows."""
+        values, offsets, reached = self._messages(key, first, beyond, room)
+        table = parse(values, self._rows, f"topic {self._topic}, partition {key}")
+        return (table, np.array(offsets, np.uint64)), reached
+
+    def _kept(self, key: str, first: int, beyond: int) -> Rows | None:
+        """What `advance` has left of exactly this range."""
+        table = self._ahead.get(_range_name(key, first, beyond))
+        if table is None:
+            return None
+        return table.drop_columns([OFFSET]), table.column(OFFSET).to_numpy()
 
     def _times(self, table: pa.Table, key: str, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
         where = f"topic {self._topic}, partition {key}, offsets from {offsets[0]}"
@@ -215,12 +252,20 @@ class KafkaLog(Log):
         check_times(times, where)
         return times
 
-    def _maximum(self, key: str, first: int, beyond: int, before: int | None) -> int | None:
+    def _look(self, place: Place, key: str, beyond: int, room: float) -> tuple[int, int | None]:
+        """How far a partition is read, and the running maximum behind that."""
+        first, before = place["next"][key], place["max"][key]
         if first == beyond:
-            return before
-        table, offsets = self._table(key, first, beyond)
+            return first, before
+        (table, offsets), reached = self._fetched(key, first, beyond, room)
+        kept = table.append_column(OFFSET, pa.array(offsets))
+        self._ahead.put(_range_name(key, first, reached), kept)
         newest = int(self._times(table, key, offsets).max())
-        return newest if before is None else max(before, newest)
+        return reached, newest if before is None else max(before, newest)
+
+
+def _range_name(key: str, first: int, beyond: int) -> str:
+    return f"{int(key):05d}-{first:015d}-{beyond:015d}.arrow"
 
 
 def parse(values: list[bytes], schema: pa.Schema, where: str) -> pa.Table:

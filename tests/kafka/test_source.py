@@ -1,0 +1,48 @@
+"""A topic with wide rows is read in batches that fit, each row once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewTopic
+from weir_runtime.logs import kafka_log
+from weir_runtime.logs.kafka_log import KafkaLog
+
+from tests.kafka.broker import Broker
+
+SCHEMA = pa.schema([("k", pa.int64()), ("wide", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))])
+ROWS, WIDTH, ROOM = 60, 50_000, 400_000
+
+
+@pytest.fixture
+def backlog(broker: Broker) -> dict[str, str]:
+    """A topic of two partitions that holds more than fits into a batch; the options of its source."""
+    admin = KafkaAdminClient(bootstrap_servers=broker.address)
+    admin.create_topics([NewTopic("wide", 2, 1)])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=broker.address)
+    for k in range(ROWS):
+        row = {"k": k, "wide": "w" * WIDTH, "ts": f"2026-01-01T00:00:{k:02d}Z"}
+        producer.send("wide", json.dumps(row).encode(), partition=k % 2)
+    producer.close()
+    return {"bootstrapServers": broker.address, "topic": "wide"}
+
+
+def test_a_backlog_is_taken_in_batches_that_fit(
+    backlog: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_log, "BATCH_BYTES", ROOM)
+    log, again = (KafkaLog(backlog, SCHEMA, "ts", 0, "", folder) for folder in (tmp_path / "ahead", None))
+    place, found, batches = log.start(), [], 0
+    while (end := log.advance(place, 0, 64).place) != place:
+        read = pa.Table.from_batches(log.read(place, end))
+        assert read.nbytes < ROOM + 3 * WIDTH  # a message more of each partition
+        assert read == pa.Table.from_batches(again.read(place, end))  # as a later life fetches it
+        found += read.column("k").to_pylist()
+        place, batches = end, batches + 1
+    assert sorted(found) == [*range(ROWS)]
+    assert batches >= ROWS * WIDTH // (ROOM + 2 * WIDTH)

@@ -1,0 +1,90 @@
+"""Rows that a topic's log has fetched for their times are not fetched again when the batch is read."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from weir_runtime.logs import ahead
+from weir_runtime.logs.kafka_log import KafkaLog
+from weir_runtime.logs.log import Place
+
+SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
+START: Place = {"next": {"0": 0, "1": 7}, "max": {"0": None, "1": None}}
+Range = tuple[str, int, int]
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Range]:
+    """Ranges that were asked of the broker, in order. Each partition holds an odd time at every third offset,
+    later than its watermark allows."""
+    asked: list[Range] = []
+
+    def messages(
+        log: KafkaLog, key: str, first: int, beyond: int, room: float
+    ) -> tuple[list[bytes], list[int], int]:
+        asked.append((key, first, beyond))
+        offsets = [*range(first, beyond)]
+        seconds = [30 if at % 3 else 10 for at in offsets]
+        values = [
+            f'{{"k": {at}, "ts": "2013-01-01T00:00:{s}Z"}}' for at, s in zip(offsets, seconds, strict=True)
+        ]
+        return [value.encode() for value in values], offsets, beyond
+
+    monkeypatch.setattr(KafkaLog, "_messages", messages)
+    monkeypatch.setattr(KafkaLog, "_ends", lambda log, place: {k: at + 6 for k, at in place["next"].items()})
+    return asked
+
+
+def log_of(folder: Path | None, sidelog: str = "") -> KafkaLog:
+    return KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, sidelog, folder)
+
+
+def rows(log: KafkaLog, start: Place, end: Place) -> list[dict[str, object]]:
+    return [row for batch in log.read(start, end) for row in batch.to_pylist()]
+
+
+def test_each_row_is_fetched_once_and_reads_the_same(fetched: list[Range], tmp_path: Path) -> None:
+    log = log_of(tmp_path / "ahead", str(tmp_path / "late"))
+    place = START
+    for _ in range(3):
+        end = log.advance(place, 0, 1).place
+        worker: KafkaLog = pickle.loads(pickle.dumps(log))
+        fetched_before = len(fetched)
+        found = rows(worker, place, end)
+        assert len(fetched) == fetched_before
+        assert found == rows(log_of(None), place, end)
+        assert worker.late(place, end) > 0
+        place = end
+
+
+def test_another_range_than_the_latest_is_fetched(fetched: list[Range], tmp_path: Path) -> None:
+    log = log_of(tmp_path / "ahead")
+    first = log.advance(START, 0, 1).place
+    second = log.advance(first, 0, 1).place
+    fetched.clear()
+    assert rows(log, START, second)  # two batches at once, as when the one before was given up
+    assert rows(log, START, first)  # a batch of before
+    assert fetched == [("0", 0, 12), ("1", 7, 19), ("0", 0, 6), ("1", 7, 13)]
+
+
+def test_only_what_the_room_allows_is_kept(
+    fetched: list[Range], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(tmp_path / "ahead")
+    log.advance(START, 0, 1)
+    assert len(list((tmp_path / "ahead").iterdir())) == 2
+    monkeypatch.setattr(ahead, "MOST", 200)  # a partition's six rows are 6 x 24 bytes
+    end = log.advance(START, 0, 1).place
+    assert len(list((tmp_path / "ahead").iterdir())) == 1
+    fetched.clear()
+    assert rows(log, START, end) == rows(log_of(None), START, end)
+
+
+def test_where_nothing_was_left_all_is_fetched(fetched: list[Range], tmp_path: Path) -> None:
+    end = log_of(tmp_path / "driver").advance(START, 0, 1).place
+    fetched.clear()
+    assert rows(log_of(tmp_path / "elsewhere"), START, end)
+    assert len(fetched) == 2
