@@ -126,12 +126,16 @@ def fresh_namespace(session: pytest.Session) -> Iterator[str]:
     folder.mkdir(parents=True)
     folder.chmod(0o777)  # the pods are not root, and a host folder knows no fsGroup
     apply([namespace_of(name), volume_of(name)])
-    yield name
-    if session.testsfailed:
-        _report(name)
-    kubectl("delete", "namespace", name, "--timeout=180s", timeout=200)
-    kubectl("delete", "persistentvolume", name)
-    shutil.rmtree(folder)
+    failed = True
+    try:
+        yield name
+        failed = bool(session.testsfailed)
+    finally:
+        if failed:
+            _report(name)
+        kubectl("delete", "namespace", name, "--timeout=180s", timeout=200)
+        kubectl("delete", "persistentvolume", name)
+        shutil.rmtree(folder)
 
 
 def namespace_of(name: str) -> dict[str, object]:

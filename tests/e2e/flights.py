@@ -58,6 +58,11 @@ def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Mani
     return found
 
 
+def only(objects: list[Manifest], queries: tuple[str, ...]) -> list[Manifest]:
+    """The objects without the other queries: each fragment is a process that takes a share of the machine."""
+    return [o for o in objects if o["kind"] != "StreamQuery" or o["metadata"]["name"] in queries]
+
+
 def start(namespace: str, hours: int, speed: float, *more: str) -> None:
     """Broker, queries and replay (`more`: its other options); returns when every query is Ready where it was
     planned."""

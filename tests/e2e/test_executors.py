@@ -24,11 +24,7 @@ def lives_of_drivers(namespace: str) -> dict[str, int]:
 
 
 def test_an_executor_is_killed_while_rows_flow(namespace: str) -> None:
-    objects = [
-        o
-        for o in flights.manifests(namespace, hours=60, speed=0.5)
-        if o["kind"] != "StreamQuery" or o["metadata"]["name"] == QUERY
-    ]
+    objects = flights.only(flights.manifests(namespace, hours=60, speed=0.5), (QUERY,))
     (query,) = [o for o in objects if o["kind"] == "StreamQuery"]
     query["spec"]["resources"] = {"executors": 1}
     flights.run(namespace, objects, (QUERY,))

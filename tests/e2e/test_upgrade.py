@@ -18,6 +18,9 @@ from tests.e2e.reference import judge_so_far
 EARLIER = "743b58ab138ef5cdb417e25748b6edbc5ec72537"
 """Before executors, the Kafka exchange and what they changed in the CRDs, the lease and the exchange."""
 
+QUERIES = ("made-up-time", "by-carrier")
+"""Two joins and windows: the state and the flows that there are."""
+
 
 @pytest.fixture
 def earlier(release: None) -> None:
@@ -40,13 +43,13 @@ def earlier(release: None) -> None:
 
 def test_queries_of_an_earlier_commit_are_upgraded(earlier: None, request: pytest.FixtureRequest) -> None:
     with fresh_namespace(request.session) as namespace:
-        flights.start(namespace, hours=700, speed=0.2)
+        flights.run(namespace, flights.only(flights.manifests(namespace, 700, 0.2), QUERIES), QUERIES)
         assert flights.images(namespace) == {"weir-runtime:earlier"}
         before = flights.uids(namespace)
 
         install()
         wait_until(600, "every driver runs the new image", lambda: rolled(namespace, "weir-runtime:dev"))
-        flights.wait_ready(namespace, 120)
+        flights.wait_ready(namespace, 120, QUERIES)
         now = flights.uids(namespace)
         assert not set(now) & set(before)
         assert not flights.off_their_pin(namespace)
@@ -54,8 +57,8 @@ def test_queries_of_an_earlier_commit_are_upgraded(earlier: None, request: pytes
 
         install("podLabels.round=two")  # other operator pods, the same runtime
         kubectl("rollout", "status", "deployment/weir", "-n", OPERATOR_NAMESPACE, "--timeout=120s")
-        flights.wait_ready(namespace, 60)
-        judge_so_far(namespace, 300)
+        flights.wait_ready(namespace, 60, QUERIES)
+        judge_so_far(namespace, 300, QUERIES)
         assert flights.uids(namespace) == now
 
 

@@ -157,8 +157,7 @@ The plain job is one Spark application in {DELIVERY} (two cores, Spark's own Kaf
 sink). It reads a topic once for each query that needs it, as Spark does: departures three times, weather
 twice. Spark's default placement is the same application with {EXECUTORS} executors (Spark's default number)
 and nothing that says where its pods go. Round-robin puts each operator of the written plan on the node with
-the fewest; Weir's plan is that of the strategy `auto` for headroom. Both have Kafka between fragments. A
-fragment of Weir that reads a topic of another zone fetches each row twice, once for its time and once whole.
+the fewest; Weir's plan is that of the strategy `auto` for headroom. Both have Kafka between fragments.
 """.strip()
 
 
