@@ -141,9 +141,9 @@ def start_session(
 
 
 def _send_little(session: SparkSession) -> None:
-    """Each stateful operator sends Hadoop's configuration, with every SQL setting in it, anew with every batch,
-    deflated property by property. Only what was set stays: Hadoop's code has its eleven hundred defaults by
-    itself, and of the SQL settings those that are SQL's. A batch of a join: a quarter less CPU."""
+    """Each stateful operator sends Hadoop's configuration, with every setting of the session in it, anew with
+    every batch, deflated property by property. Only what was set stays: Hadoop's code has its eleven hundred
+    defaults by itself; and of the settings SQL's own. A batch of a join: a quarter less CPU."""
     state = session._jsparkSession.sessionState()  # made first: the classes it loads read the defaults again
     context = session.sparkContext
     hadoop = context._jsc.hadoopConfiguration()

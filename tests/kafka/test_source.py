@@ -19,30 +19,32 @@ ROWS, WIDTH, ROOM = 60, 50_000, 400_000
 
 
 @pytest.fixture
-def backlog(broker: Broker) -> dict[str, str]:
+def backlog(broker: Broker, request: pytest.FixtureRequest) -> dict[str, str]:
     """A topic of two partitions that holds more than fits into a batch; the options of its source."""
+    topic = f"wide-{request.node.callspec.params['bound']}"
     admin = KafkaAdminClient(bootstrap_servers=broker.address)
-    admin.create_topics([NewTopic("wide", 2, 1)])
+    admin.create_topics([NewTopic(topic, 2, 1)])
     admin.close()
     producer = KafkaProducer(bootstrap_servers=broker.address)
     for k in range(ROWS):
         row = {"k": k, "wide": "w" * WIDTH, "ts": f"2026-01-01T00:00:{k:02d}Z"}
-        producer.send("wide", json.dumps(row).encode(), partition=k % 2)
+        producer.send(topic, json.dumps(row).encode(), partition=k % 2)
     producer.close()
-    return {"bootstrapServers": broker.address, "topic": "wide"}
+    return {"bootstrapServers": broker.address, "topic": topic}
 
 
+@pytest.mark.parametrize(("bound", "most"), [("BATCH_BYTES", ROOM), ("BATCH_SECONDS", 0.0)])
 def test_a_backlog_is_taken_in_batches_that_fit(
-    backlog: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backlog: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: float
 ) -> None:
-    monkeypatch.setattr(kafka_log, "BATCH_BYTES", ROOM)
+    monkeypatch.setattr(kafka_log, bound, most)
     log, again = (KafkaLog(backlog, SCHEMA, "ts", 0, "", folder) for folder in (tmp_path / "ahead", None))
     place, found, batches = log.start(), [], 0
     while (end := log.advance(place, 0, 64).place) != place:
         read = pa.Table.from_batches(log.read(place, end))
-        assert read.nbytes < ROOM + 3 * WIDTH  # a message more of each partition
+        assert bound != "BATCH_BYTES" or read.nbytes < ROOM + 3 * WIDTH  # a message more of each partition
         assert read == pa.Table.from_batches(again.read(place, end))  # as a later life fetches it
         found += read.column("k").to_pylist()
         place, batches = end, batches + 1
     assert sorted(found) == [*range(ROWS)]
-    assert batches >= ROWS * WIDTH // (ROOM + 2 * WIDTH)
+    assert batches >= (ROWS * WIDTH // (ROOM + 2 * WIDTH) if bound == "BATCH_BYTES" else 2)

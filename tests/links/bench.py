@@ -61,7 +61,8 @@ def main() -> None:
         setting = Setting(NAMESPACE, folder, given.payload, given.bits, given.trigger)
         prepare(setting, given.trigger)
         file = REPOSITORY / "out" / "links" / "results.json"
-        known = [] if given.again else page.load(file, conditions)
+        asked = [(chosen, name) for chosen in given.queries for name in given.contenders if given.again]
+        known = [r for r in page.load(file, conditions) if (r.queries, r.contender) not in asked]
         bench = Bench(setting, places, conditions, api(), file, given.out, known)
         with limited(places, given.bits):
             bench.run(given.queries, given.contenders, given.minutes)

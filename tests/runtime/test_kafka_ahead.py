@@ -23,7 +23,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Range]:
     asked: list[Range] = []
 
     def messages(
-        log: KafkaLog, key: str, first: int, beyond: int, room: float
+        log: KafkaLog, key: str, first: int, beyond: int, room: float, seconds: float
     ) -> tuple[list[bytes], list[int], int]:
         asked.append((key, first, beyond))
         offsets = [*range(first, beyond)]

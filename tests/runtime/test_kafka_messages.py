@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
-from weir_runtime.logs.kafka_log import CHUNK, KafkaLog, client_settings, parse
+from weir_runtime.logs.kafka_log import BATCH_SECONDS, CHUNK, PATIENCE, KafkaLog, client_settings, parse
 
 SCHEMA = pa.schema(
     [("k", pa.int64()), ("x", pa.float64()), ("name", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))]
@@ -48,11 +51,65 @@ def test_a_source_without_a_topic_or_brokers_is_refused() -> None:
 def test_wide_rows_are_handed_on_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = "w" * 100_000
     value = f'{{"k": 1, "name": "{wide}", "ts": "2013-01-01T00:00:00Z"}}'.encode()
-    monkeypatch.setattr(
-        KafkaLog, "_messages", lambda self, key, first, beyond, room: ([value] * 200, [*range(200)], 200)
-    )
+    monkeypatch.setattr(KafkaLog, "_messages", lambda *asked: ([value] * 200, [*range(200)], 200))
     log = KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
     batches = list(log.read({"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}))
     assert sum(batch.num_rows for batch in batches) == 200
     assert len({id_ for batch in batches for id_ in batch.column("_id").to_pylist()}) == 200
     assert max(batch.nbytes for batch in batches) < 1.1 * CHUNK
+
+
+class ThinLink:
+    """A consumer to which a message comes every `seconds`, by a clock of its own, until `last`."""
+
+    def __init__(self, seconds: float, last: int) -> None:
+        self.now, self.seconds, self.last, self.at = 0.0, seconds, last, 0
+        self.assigned: set[TopicPartition] = set()
+
+    def assignment(self) -> set[TopicPartition]:
+        return self.assigned
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self.assigned = set(partitions)
+
+    def position(self, partition: TopicPartition) -> int:
+        return self.at
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.at = offset
+
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[SimpleNamespace]]:
+        self.now += self.seconds
+        if self.at > self.last:
+            return {}
+        value = f'{{"k": {self.at}, "ts": "2013-01-01T00:00:{self.at:02d}Z"}}'.encode()
+        self.at += 1
+        return {p: [SimpleNamespace(offset=self.at - 1, value=value)] for p in self.assigned}
+
+
+def behind(link: ThinLink, monkeypatch: pytest.MonkeyPatch) -> KafkaLog:
+    """A topic of thirty messages behind it."""
+    monkeypatch.setattr(time, "monotonic", lambda: link.now)
+    monkeypatch.setattr(KafkaLog, "_consumer", lambda log: link)
+    monkeypatch.setattr(KafkaLog, "_ends", lambda log, place: {"0": 30})
+    return KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
+
+
+def test_a_thin_link_gives_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = ThinLink(3.0, 29)
+    log, place, ends = behind(link, monkeypatch), {"next": {"0": 0}, "max": {"0": None}}, []
+    while (end := log.advance(place, 0, 64).place) != place:
+        ends.append(end["next"]["0"])
+        place = end
+    taken = int(BATCH_SECONDS // link.seconds) + 1
+    assert ends == [*range(taken, 30, taken), 30]
+
+
+def test_a_batch_is_read_to_its_end_as_long_as_something_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = ThinLink(PATIENCE / 2, 29)
+    start, end = ({"next": {"0": at}, "max": {"0": None}} for at in (0, 30))
+    (batch,) = behind(link, monkeypatch).read(start, end)
+    assert batch.column("k").to_pylist() == [*range(30)]
+    link.last = 9
+    with pytest.raises(TimeoutError, match="topic t, partition 0: nothing more from 10 on"):
+        list(behind(link, monkeypatch).read(start, end))

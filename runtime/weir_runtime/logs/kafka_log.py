@@ -34,12 +34,16 @@ BATCH_BYTES = 32 * 2**20
 """[bytes] of messages in one batch, over all partitions, and one message more of each: a process holds them
 several times over, and a backlog of wide rows would end it, at every start again."""
 
+BATCH_SECONDS = 10.0
+"""[s] for which one batch's messages are fetched, over all partitions: what a thin link has not brought by
+then is for the next one. Rows before it need not wait for the whole backlog, nor does a move or a stop."""
+
 CHUNK = 8 * 2**20
 """[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
 than in it, and a backlog of wide rows would not fit."""
 
 PATIENCE = 60.0
-"""[s] A topic that is not there yet is waited for this long."""
+"""[s] A topic that is not there yet, or that gives nothing more, is waited for this long."""
 
 FETCH_WAIT_MS = 20
 """How long a broker may hold an answer back: whatever is asked next waits behind it."""
@@ -137,9 +141,8 @@ class KafkaLog(Log):
             ends = self._ends(place)
             if ends != place["next"]:
                 self._ahead.begin()
-            room = BATCH_BYTES // len(ends)
             seen = {
-                key: self._look(place, key, min(ends[key], at + most * BATCH_ROWS), room)
+                key: self._look(place, key, min(ends[key], at + most * BATCH_ROWS), len(ends))
                 for key, at in place["next"].items()
             }
         except KafkaError:
@@ -203,17 +206,22 @@ class KafkaLog(Log):
         return {key: max(place["next"][key], ends[partition]) for key, partition in asked.items()}
 
     def _messages(
-        self, key: str, first: int, beyond: int, room: float = inf
+        self, key: str, first: int, beyond: int, room: float = inf, seconds: float = inf
     ) -> tuple[list[bytes], list[int], int]:
         """Values and offsets in [first, beyond), and how far they go: not all the way when they have taken
-        `room` bytes. Gaps (of transactions) and empty messages are left out."""
+        `room` bytes or `seconds`. Gaps (of transactions) and empty messages are left out. Raises TimeoutError
+        when nothing comes any more."""
         consumer, partition = self._consumer(), TopicPartition(self._topic, int(key))
-        consumer.assign([partition])
-        consumer.seek(partition, first)
+        if consumer.assignment() != {partition}:
+            consumer.assign([partition])
+            consumer.seek(partition, first)
+        elif consumer.position(partition) != first:  # else what is on its way already is used
+            consumer.seek(partition, first)
         values, offsets = [], []
-        deadline = time.monotonic() + PATIENCE
+        begin = last = time.monotonic()
         while consumer.position(partition) < beyond:
             for record in consumer.poll(timeout_ms=1000).get(partition, []):
+                last = time.monotonic()
                 if record.offset < beyond and record.value is not None:
                     values.append(record.value)
                     offsets.append(record.offset)
@@ -222,17 +230,22 @@ class KafkaLog(Log):
                         return values, offsets, record.offset + 1
             if offsets and offsets[-1] == beyond - 1:
                 break
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"topic {self._topic}, partition {key}: nothing more from {first} on")
+            if offsets and last > begin + seconds:
+                return values, offsets, offsets[-1] + 1
+            if time.monotonic() > last + PATIENCE:
+                at = consumer.position(partition)
+                raise TimeoutError(f"topic {self._topic}, partition {key}: nothing more from {at} on")
         if first < beyond and not offsets:
             raise ValueError(
                 f"topic {self._topic}, partition {key}: nothing is left from offset {first} to {beyond}"
             )
         return values, offsets, beyond
 
-    def _fetched(self, key: str, first: int, beyond: int, room: float = inf) -> tuple[Rows, int]:
+    def _fetched(
+        self, key: str, first: int, beyond: int, room: float = inf, seconds: float = inf
+    ) -> tuple[Rows, int]:
         """As `_messages`, as rows."""
-        values, offsets, reached = self._messages(key, first, beyond, room)
+        values, offsets, reached = self._messages(key, first, beyond, room, seconds)
         table = parse(values, self._rows, f"topic {self._topic}, partition {key}")
         return (table, np.array(offsets, np.uint64)), reached
 
@@ -252,12 +265,13 @@ class KafkaLog(Log):
         check_times(times, where)
         return times
 
-    def _look(self, place: Place, key: str, beyond: int, room: float) -> tuple[int, int | None]:
-        """How far a partition is read, and the running maximum behind that."""
+    def _look(self, place: Place, key: str, beyond: int, partitions: int) -> tuple[int, int | None]:
+        """How far one of the partitions is read, and the running maximum behind that."""
         first, before = place["next"][key], place["max"][key]
         if first == beyond:
             return first, before
-        (table, offsets), reached = self._fetched(key, first, beyond, room)
+        room, seconds = BATCH_BYTES // partitions, BATCH_SECONDS / partitions
+        (table, offsets), reached = self._fetched(key, first, beyond, room, seconds)
         kept = table.append_column(OFFSET, pa.array(offsets))
         self._ahead.put(_range_name(key, first, reached), kept)
         newest = int(self._times(table, key, offsets).max())
