@@ -114,7 +114,7 @@ class Course:
                 return min(through, rate) if through > 0 else rate / 2
             rate *= 2
 
-    def drain(self, limit: float = 90.0) -> None:
+    def drain(self, limit: float = 240.0) -> None:
         """Almost nothing is sent until the contender has caught up."""
         self.set_rate(max(2.0, self.pace[-1]["rate"] / 50))
         self.watch(limit, lambda samples: samples[-1].lag < DRAINED)
