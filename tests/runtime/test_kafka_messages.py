@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
-from weir_runtime.logs.kafka_log import BATCH_SECONDS, CHUNK, PATIENCE, KafkaLog, client_settings, parse
+from weir_runtime.logs.kafka_log import BATCH_SECONDS, PATIENCE, KafkaLog, client_settings, parse
+from weir_runtime.logs.log import CHUNK
 
 SCHEMA = pa.schema(
     [("k", pa.int64()), ("x", pa.float64()), ("name", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))]

@@ -22,7 +22,7 @@ from weir_runtime import secrets
 from weir_runtime.logs.ahead import Ahead
 from weir_runtime.logs.file_log import batch_rows, write_batch
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
-from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.logs.log import Advance, Log, Place, in_chunks, row_ids
 
 OFFSET_BITS = 48
 """A row id is the partition and the offset."""
@@ -37,10 +37,6 @@ several times over, and a backlog of wide rows would end it, at every start agai
 BATCH_SECONDS = 10.0
 """[s] for which one batch's messages are fetched, over all partitions: what a thin link has not brought by
 then is for the next one. Rows before it need not wait for the whole backlog, nor does a move or a stop."""
-
-CHUNK = 8 * 2**20
-"""[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
-than in it, and a backlog of wide rows would not fit."""
 
 PATIENCE = 60.0
 """[s] A topic that is not there yet, or that gives nothing more, is waited for this long."""
@@ -173,9 +169,8 @@ class KafkaLog(Log):
             if not keep.all() and self._sidelog:
                 late = table.filter(pa.array(~keep))
                 write_batch(Path(self._sidelog) / f"{int(key):05d}-{first:015d}.arrow", late)
-            kept = table.filter(pa.array(keep))
-            rows = max(1, CHUNK * max(1, kept.num_rows) // max(1, kept.nbytes))
-            yield from kept.to_batches(max_chunksize=rows)
+            for batch in table.filter(pa.array(keep)).to_batches():
+                yield from in_chunks(batch)
 
     def late(self, start: Place | None, end: Place) -> int:
         """From the side log."""
