@@ -118,8 +118,16 @@ def test_what_the_query_requests_is_what_all_pods_of_the_fragment_request(execut
     driver = driver_of(start(executors), OWNER, wishes)
     assert driver.cpu * (1 + executors) == pytest.approx(2.0)
     assert driver.memory * (1 + executors) == pytest.approx(12 * 2**30)
+    beyond = driver.memory - 512 * 2**20 - JVM_OVERHEAD
+    assert heap(driver) == 512 + beyond // 2 // 2**20
     least = driver_of(start(executors), OWNER, {})
     assert least.memory == 512 * 2**20 + JVM_OVERHEAD
+    assert heap(least) == 512
+
+
+def heap(driver: Driver) -> int:
+    """[MiB] that its process is told."""
+    return FragmentSpec.from_json(driver.spec).heap_mb
 
 
 def test_an_account_that_the_policy_names_never_gets_rights_on_pods() -> None:

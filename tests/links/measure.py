@@ -24,7 +24,7 @@ from tests.links.shaping import Site, sent
 DEPLOYED = 120.0
 """[s] until a contender works and what gets through is known: none is begun without as much, and time for one
 rate."""
-WARM = 60.0
+WARM = 20.0
 """[rows/s] sent until a contender works."""
 PULSE = Path("/proc/stat")
 TICKS = 100.0

@@ -16,13 +16,13 @@ from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spe
 from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
 from weir_operator.kube.owner import Owner
-from weir_operator.manifests.requests import share
+from weir_operator.manifests.requests import heap_of, share
 
 
 def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
     """What the Pod is made from; `query` is the StreamQuery, {} when it is gone.
 
-    What the query requests is the fragment's in all: driver and executors have equal shares.
+    What the query requests is the fragment's in all: driver and executors have equal shares, and heaps.
     """
     spec, wishes = action.spec, query.get("spec") or {}
     resources = wishes.get("resources") or {}
@@ -34,7 +34,7 @@ def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
         epoch=spec.epoch,
         node=spec.node,
         query=action.query,
-        spec=replace(spec, port=names.RUNTIME_PORT).to_json(),
+        spec=replace(spec, port=names.RUNTIME_PORT, heap_mb=heap_of(memory, spec.heap_mb)).to_json(),
         build=action.build,
         cpu=cpu,
         memory=memory,

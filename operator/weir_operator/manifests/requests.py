@@ -24,6 +24,12 @@ def share(cpu: float | None, memory: float | None, executors: int, heap_mb: int)
     return max(1, round(cores * 1000)) / 1000, int(max(least, (memory or 0.0) / pods))
 
 
+def heap_of(memory: int, least_mb: int) -> int:
+    """[MiB] of a pod's memory [bytes] that its JVM may take as heap: half of what there is beyond the least.
+    The other half is for Arrow and Python, which hold the same rows."""
+    return least_mb + max(0, memory - least_mb * 2**20 - JVM_OVERHEAD) // 2**21
+
+
 @dataclass(frozen=True)
 class PodAmounts:
     """Requests and limits of one pod, which has one container, by resource."""
