@@ -12,6 +12,7 @@ import os
 import pickle
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ from weir_runtime.logs.log import Log
 CLOCK = "_clock"
 FORMAT = "weir"
 GATE_SECONDS = 0.005
+CHUNK = 8 * 2**20
+"""[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
+than in it, and a batch of wide rows would not fit."""
 
 
 class Control:
@@ -143,7 +147,8 @@ class WeirStreamReader(DataSourceStreamReader):
         assert isinstance(partition, RangePartition)
         schema = frame_schema(self._log.schema)
         if partition.start["at"] != partition.end["at"]:
-            for batch in self._log.read(partition.start["at"], partition.end["at"]):
+            read = self._log.read(partition.start["at"], partition.end["at"])
+            for batch in chain.from_iterable(map(in_chunks, read)):
                 clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)
         nothing = [pa.nulls(1, field.type) for field in self._log.schema]
@@ -155,6 +160,13 @@ class WeirStreamReader(DataSourceStreamReader):
     def commit(self, end: dict[str, Any]) -> None:
         """Makes the position known to the log."""
         self._log.committed(end["at"])
+
+
+def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows, about CHUNK bytes at a time, not copied; of an empty batch itself."""
+    rows = max(1, CHUNK * batch.num_rows // max(1, batch.nbytes))
+    for at in range(0, max(1, batch.num_rows), rows):
+        yield batch.slice(at, rows)
 
 
 def frame_schema(log_schema: pa.Schema) -> pa.Schema:

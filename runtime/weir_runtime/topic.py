@@ -22,7 +22,7 @@ from kafka.errors import (
 )
 from weir_placement.model.fragment import FragmentError
 
-from weir_runtime.logs.kafka_log import FETCH_WAIT_MS, METADATA_MS, PATIENCE, client_settings
+from weir_runtime.logs.kafka_log import FETCH_WAIT_MS, METADATA_MS, PATIENCE, aim, client_settings
 
 ROWS, ENDS, ABOUT = 0, 1, 2
 """Partitions: pieces of batches; the end of each batch and of the stream; what the stream is and where its
@@ -160,11 +160,7 @@ class Topic:
         consumer, partition = self._consumer(number), self.partition(number)
         if first == 0:
             first = int(consumer.beginning_offsets([partition])[partition])
-        if consumer.assignment() != {partition}:
-            consumer.assign([partition])
-            consumer.seek(partition, first)
-        elif consumer.position(partition) != first:
-            consumer.seek(partition, first)  # else it goes on with what was fetched with the last ones
+        aim(consumer, partition, first)
         deadline = time.monotonic() + PATIENCE
         while first < beyond:
             try:

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentSpec, Input, Output, OutputColumn, TypedColumn
 from weir_placement.model.operators import Operator
+from weir_runtime.logs.log import Log, Place
+from weir_runtime.source import CLOCK, Control, RangePartition, WeirStreamReader
 
 ROOT = Path(__file__).parents[2]
 ORIGIN = 1_700_000_000_000_000
@@ -44,6 +46,13 @@ def write_log(folder: Path, batches: Sequence[Rows], end: bool = True) -> Path:
     if end:
         (folder / "END").touch()
     return folder
+
+
+def rows_of(log: Log, start: Place, end: Place) -> list[pa.RecordBatch]:
+    """What Spark is given between two places, but for the marker at the end and its column."""
+    reader = WeirStreamReader(log, "a", Control("unused"), most=64)
+    *batches, _ = reader.read(RangePartition({"at": start}, {"at": end, "clock": 0}))
+    return [batch.drop_columns([CLOCK]) for batch in batches]
 
 
 def source(alias: str, folder: Path, delay: int = 0, start: int = 0) -> Input:

@@ -7,10 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
-from weir_runtime.logs import log
+from weir_runtime import source
 from weir_runtime.logs.exchange_log import ExchangeLog
-from weir_runtime.logs.log import in_chunks
 from weir_runtime.names import batch_name
+from weir_runtime.source import in_chunks
+
+from tests.runtime.support import rows_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("wide", pa.string())])
 
@@ -21,7 +23,7 @@ def batch_of(rows: int, width: int) -> pa.RecordBatch:
 
 @pytest.mark.parametrize(("rows", "width"), [(0, 0), (1, 5_000), (7, 0), (1_000, 10), (100, 900), (3, 5_000)])
 def test_chunks_are_the_batch(monkeypatch: pytest.MonkeyPatch, rows: int, width: int) -> None:
-    monkeypatch.setattr(log, "CHUNK", 4_000)
+    monkeypatch.setattr(source, "CHUNK", 4_000)
     batch = batch_of(rows, width)
     chunks = list(in_chunks(batch))
     assert pa.Table.from_batches(chunks) == pa.Table.from_batches([batch])
@@ -31,10 +33,10 @@ def test_chunks_are_the_batch(monkeypatch: pytest.MonkeyPatch, rows: int, width:
 def test_a_large_batch_of_an_exchange_is_handed_on_in_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "CHUNK", 4_000)
+    monkeypatch.setattr(source, "CHUNK", 4_000)
     batch = batch_of(100, 900)
     with pa.ipc.new_file(tmp_path / batch_name(0, "arrow"), SCHEMA) as file:
         file.write_batch(batch)
-    read = list(ExchangeLog(str(tmp_path), SCHEMA, "reader").read({"next": 0}, {"next": 1}))
+    read = rows_of(ExchangeLog(str(tmp_path), SCHEMA, "reader"), {"next": 0}, {"next": 1})
     assert len(read) > 20
     assert pa.Table.from_batches(read) == pa.Table.from_batches([batch])

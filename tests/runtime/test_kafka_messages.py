@@ -11,7 +11,9 @@ import pytest
 from kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
 from weir_runtime.logs.kafka_log import BATCH_SECONDS, PATIENCE, KafkaLog, client_settings, parse
-from weir_runtime.logs.log import CHUNK
+from weir_runtime.source import CHUNK
+
+from tests.runtime.support import rows_of
 
 SCHEMA = pa.schema(
     [("k", pa.int64()), ("x", pa.float64()), ("name", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))]
@@ -54,7 +56,8 @@ def test_wide_rows_are_handed_on_some_at_a_time(monkeypatch: pytest.MonkeyPatch)
     value = f'{{"k": 1, "name": "{wide}", "ts": "2013-01-01T00:00:00Z"}}'.encode()
     monkeypatch.setattr(KafkaLog, "_messages", lambda *asked: ([value] * 200, [*range(200)], 200))
     log = KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
-    batches = list(log.read({"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}))
+    start, end = {"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}
+    batches = rows_of(log, start, end)
     assert sum(batch.num_rows for batch in batches) == 200
     assert len({id_ for batch in batches for id_ in batch.column("_id").to_pylist()}) == 200
     assert max(batch.nbytes for batch in batches) < 1.1 * CHUNK

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from weir_runtime.logs.file_log import waiting
-from weir_runtime.logs.log import Advance, Log, Place, in_chunks
+from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name, read_json, write_whole
 
 
@@ -54,7 +54,7 @@ class ExchangeLog(Log):
             with pa.memory_map(str(self._path(number))) as file:
                 reader = pa.ipc.open_file(file)
                 for i in range(reader.num_record_batches):
-                    yield from in_chunks(reader.get_batch(i).select(self.schema.names))
+                    yield reader.get_batch(i).select(self.schema.names)
 
     def committed(self, place: Place) -> None:
         """Publishes the position."""

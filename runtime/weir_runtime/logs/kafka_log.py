@@ -22,7 +22,7 @@ from weir_runtime import secrets
 from weir_runtime.logs.ahead import Ahead
 from weir_runtime.logs.file_log import batch_rows, write_batch
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
-from weir_runtime.logs.log import Advance, Log, Place, in_chunks, row_ids
+from weir_runtime.logs.log import Advance, Log, Place, row_ids
 
 OFFSET_BITS = 48
 """A row id is the partition and the offset."""
@@ -169,8 +169,7 @@ class KafkaLog(Log):
             if not keep.all() and self._sidelog:
                 late = table.filter(pa.array(~keep))
                 write_batch(Path(self._sidelog) / f"{int(key):05d}-{first:015d}.arrow", late)
-            for batch in table.filter(pa.array(keep)).to_batches():
-                yield from in_chunks(batch)
+            yield from table.filter(pa.array(keep)).to_batches()
 
     def late(self, start: Place | None, end: Place) -> int:
         """From the side log."""
@@ -207,11 +206,7 @@ class KafkaLog(Log):
         `room` bytes or `seconds`. Gaps (of transactions) and empty messages are left out. Raises TimeoutError
         when nothing comes any more."""
         consumer, partition = self._consumer(), TopicPartition(self._topic, int(key))
-        if consumer.assignment() != {partition}:
-            consumer.assign([partition])
-            consumer.seek(partition, first)
-        elif consumer.position(partition) != first:  # else what is on its way already is used
-            consumer.seek(partition, first)
+        aim(consumer, partition, first)
         values, offsets = [], []
         begin = last = time.monotonic()
         while consumer.position(partition) < beyond:
@@ -271,6 +266,15 @@ class KafkaLog(Log):
         self._ahead.put(_range_name(key, first, reached), kept)
         newest = int(self._times(table, key, offsets).max())
         return reached, newest if before is None else max(before, newest)
+
+
+def aim(consumer: KafkaConsumer, partition: TopicPartition, offset: int) -> None:
+    """The consumer reads this partition alone, from `offset` on; what it has fetched from there is used."""
+    if consumer.assignment() != {partition}:
+        consumer.assign([partition])
+        consumer.seek(partition, offset)
+    elif consumer.position(partition) != offset:
+        consumer.seek(partition, offset)
 
 
 def _range_name(key: str, first: int, beyond: int) -> str:

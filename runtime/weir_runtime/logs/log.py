@@ -11,10 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-CHUNK = 8 * 2**20
-"""[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
-than in it, and a batch of wide rows would not fit."""
-
 Place = dict[str, Any]
 """A position in a log: JSON, a pure function of what lies before it."""
 
@@ -56,13 +52,6 @@ class Log(ABC):
 
     def committed(self, place: Place) -> None:  # noqa: B027 - most logs need not know
         """Everything before `place` has been processed for good."""
-
-
-def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The same rows, about CHUNK bytes at a time, not copied; of an empty batch itself."""
-    rows = max(1, CHUNK * batch.num_rows // max(1, batch.nbytes))
-    for at in range(0, max(1, batch.num_rows), rows):
-        yield batch.slice(at, rows)
 
 
 def row_ids(upper: NDArray[np.uint64] | int, lower: NDArray[np.uint64], shift: int) -> pa.BinaryArray:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from weir_runtime.logs.file_log import dense
-from weir_runtime.logs.log import Advance, Log, Place, in_chunks
+from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name
 from weir_runtime.store import Patience, Store, StoreError
 
@@ -89,7 +89,7 @@ class StoreLog(Log):
                         raise ValueError(f"{self._store.uri}: batch {number} is gone")
                     reader = pa.ipc.open_file(pa.py_buffer(body))
                     for i in range(reader.num_record_batches):
-                        yield from in_chunks(reader.get_batch(i).select(self.schema.names))
+                        yield reader.get_batch(i).select(self.schema.names)
 
     def committed(self, place: Place) -> None:
         """Puts the position, now and then. Advice to the producer alone: the checkpoint has the truth, so a

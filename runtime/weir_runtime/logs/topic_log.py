@@ -12,7 +12,7 @@ import pyarrow.ipc
 from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError
 
-from weir_runtime.logs.log import Advance, Log, Place, in_chunks
+from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.topic import ENDS, ROWS, Topic, admin_of
 
 
@@ -154,6 +154,6 @@ class TopicLog(Log):
         with pa.ipc.open_stream(b"".join(pieces[i] for i in range(end.pieces))) as reader:
             for batch in reader:
                 count += batch.num_rows
-                yield from in_chunks(batch.select(self.schema.names))
+                yield batch.select(self.schema.names)
         if count != end.rows:
             raise ValueError(f"topic {self._topic.name}: batch {end.batch} has {count} of {end.rows} rows")
