@@ -109,6 +109,10 @@ QUICK = "-XX:TieredStopAtLevel=1"
 """Java's quick compiler alone, for a fragment of one core: it starts with 20 s of CPU instead of 33, and
 its rows cost a third more in the long run (docs/runtime.md, "Starting")."""
 
+CLASSES = Path(sys.prefix) / "weir-classes.jsa"
+"""Spark's classes as a JVM maps them, if they were recorded (classes.py): without them a start costs 6 s
+of CPU more."""
+
 
 def start_session(
     cores: int = 1,
@@ -174,13 +178,17 @@ def _start_gateway(heap_mb: int, options: tuple[str, ...]) -> tuple[int, str]:
     """
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     info = scratch() / "connection"
-    command = [java(), "-cp", f"{home}/jars/*", f"-Xmx{heap_mb}m", *JVM_OPTIONS, *options]
+    command = [java(), f"-Xmx{heap_mb}m", *JVM_OPTIONS, *options]
+    command += [f"-XX:SharedArchiveFile={CLASSES}"] if CLASSES.exists() else []
     # Spark clears its temporary folders only when it ends in order, which nobody waits for.
     command += [f"-Djava.io.tmpdir={scratch()}"]
     command += ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
-    environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info), "SPARK_CONNECT_MODE": "0"}
-    # With SPARK_HOME, Spark puts its pyspark.zip first on the workers' path: without cached bytecode,
-    # every worker would compile what it imports (1.0 s of CPU instead of 0.3 s).
+    # In one order, which Java's own `jars/*` is not: an archive of classes is for one class path.
+    jars = os.pathsep.join(str(jar) for jar in sorted((home / "jars").glob("*.jar")))
+    environment = {**os.environ, "CLASSPATH": jars, "SPARK_CONNECT_MODE": "0"}
+    environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(info)
+    # With SPARK_HOME, Spark puts its pyspark.zip first on the workers' path: without cached bytecode, every
+    # worker would compile what it imports (1.0 s of CPU instead of 0.3 s).
     environment.pop("SPARK_HOME", None)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, preexec_fn=_die_with_parent)
     try:
@@ -203,10 +211,11 @@ _jvm: list[subprocess.Popen[bytes]] = []
 """The started JVM: its standard input must stay open, it ends at the end of that."""
 
 
-def kill_jvm() -> None:
-    """Ends the session at once, without Spark's own shutdown. No other can be started after it."""
+def kill_jvm(by: signal.Signals = signal.SIGKILL) -> None:
+    """Ends the session at once, without Spark's own shutdown; or by SIGTERM, with what Java does at its end.
+    No other can be started after it."""
     for process in _jvm:
-        process.kill()
+        process.send_signal(by)
         process.wait()
 
 

@@ -29,24 +29,33 @@ def _tell(command: list[str]) -> None:
     subprocess.run(command, check=True, cwd=REPOSITORY)
 
 
+_leaving: list[str] = []
+"""Namespaces that tests have deleted: they go while the next tests run."""
+
+
 @pytest.fixture(scope="session")
-def cluster() -> None:
-    """The cluster, up, with the images of this tree on its nodes."""
+def cluster() -> Iterator[None]:
+    """The cluster, up, with the images of this tree on its nodes; at the end no test's namespace is left."""
     _tell(["hack/cluster/up"])
     _tell(["hack/images/build", "--load"])
     _tell(["hack/tools", "helm"])
+    yield
+    for name in _leaving:
+        kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=180s", timeout=200)
+        kubectl("delete", "persistentvolume", name)
+        shutil.rmtree(SHARED / name)
 
 
 def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
     """helm upgrade --install of a tree's chart, beside the control plane; returns when it is ready.
 
     Only what the images are called and where the pods go differs from the defaults, and that a batch is begun
-    every two seconds at most: two cores are to carry the starts of drivers beside what all of them do.
+    every four seconds at most: two cores are to carry the starts of drivers beside what all of them do.
     """
     given = [
         f"image.operator.tag={tag}",
         f"image.runtime.tag={tag}",
-        *(["fragments.triggerMs=2000"] if tree == REPOSITORY else []),  # an earlier chart does not know it
+        *(["fragments.triggerMs=4000"] if tree == REPOSITORY else []),  # an earlier chart does not know it
         f"tolerations[0].key={CONTROL_PLANE}",
         "tolerations[0].operator=Exists",
         *settings,
@@ -133,9 +142,8 @@ def fresh_namespace(session: pytest.Session) -> Iterator[str]:
     finally:
         if failed:
             _report(name)
-        kubectl("delete", "namespace", name, "--timeout=180s", timeout=200)
-        kubectl("delete", "persistentvolume", name)
-        shutil.rmtree(folder)
+        kubectl("delete", "namespace", name, "--wait=false")
+        _leaving.append(name)
 
 
 def namespace_of(name: str) -> dict[str, object]:

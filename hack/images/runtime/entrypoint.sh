@@ -5,9 +5,10 @@ set -euo pipefail
 case ${1:-} in
   executor)
     mapfile -t options < <(env | grep -E '^SPARK_JAVA_OPT_[0-9]+=' | sort -t_ -k4 -n | cut -d= -f2-)
-    jars="$SPARK_HOME/jars/*"
+    CLASSPATH=$(IFS=: && jars=("$SPARK_HOME"/jars/*.jar) && echo "${jars[*]}") # in the order of the drivers' archive
+    export CLASSPATH
     unset SPARK_HOME # else Spark puts its pyspark.zip first on the workers' path: they would compile what they import
-    exec java "${options[@]}" "-Xmx$SPARK_EXECUTOR_MEMORY" -cp "$jars" \
+    exec java "${options[@]}" "-Xmx$SPARK_EXECUTOR_MEMORY" -XX:SharedArchiveFile=/opt/venv/weir-classes.jsa \
       org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
       --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \
       --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \
