@@ -37,7 +37,7 @@ def thin_line() -> None:
 
 def test_only_fragments_whose_plan_changed_move(measured: str) -> None:
     namespace = measured
-    flights.start(namespace, 140, 0.25, "--surge-after", "150", "--surge", "4")
+    flights.start(namespace, 125, 0.25, "--surge-after", "90", "--surge", "4")
     fragments = {p["metadata"]["annotations"]["weir.dev/fragment"] for p in flights.drivers(namespace)}
     wait_until(
         60,
