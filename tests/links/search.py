@@ -33,36 +33,39 @@ class Found:
         """The lowest one that was not flat; None when all were: the highest rate is not known then."""
         return min((h for h in self.tries if not h.flat), key=lambda held: held.rate, default=None)
 
+    @property
+    def following(self) -> float | None:
+        """[rows/s] The rate to hold next; None before the first, and when the limit lies within a step."""
+        low, high = self.sustained, self.refused
+        if low and high:
+            return low.rate * STEP if high.rate > low.rate * STEP**1.5 else None
+        if low:
+            return low.rate * (STEP if len(self.tries) == 1 else STEP**2)
+        return high.rate / STEP if high else None
+
 
 def climb(
-    capacity: float,
+    begin: float,
     hold: Callable[[float], Held],
     goes_on: Callable[[], bool] = lambda: True,
     tell: Callable[[Found], None] = lambda found: None,
+    known: Found = Found(()),
 ) -> Found:
     """Holds rates until one is flat and the next one, a step above, is not.
 
     Args:
-        capacity: [rows/s] what got through when there was too much.
+        begin: [rows/s] the first rate.
         hold: sends at a rate for the time that counts.
         goes_on: whether there is time for another one.
         tell: is given what is known after each.
+        known: the rates that were held already.
     """
-    tries: list[Held] = []
-    rate = BEGIN * capacity
-    while rate >= LEAST and goes_on():
-        tries.append(hold(rate))
-        tell(found := Found(tuple(tries)))
-        low, high = found.sustained, found.refused
-        if low is None:
-            rate /= STEP
-        elif high is None:
-            rate *= STEP if len(tries) == 1 else STEP**2
-        elif high.rate > low.rate * STEP**1.5:
-            rate = low.rate * STEP
-        else:
-            break
-    return Found(tuple(tries))
+    rate: float | None = begin
+    while rate is not None and rate >= LEAST and goes_on():
+        known = Found((*known.tries, hold(rate)))
+        tell(known)
+        rate = known.following
+    return known
 
 
 def got_through(before: Sequence[float], after: Sequence[float], seconds: float) -> float:
