@@ -80,8 +80,10 @@ def rows(results: Sequence[Result], bits: int) -> list[page.Row]:
             fullest = max(held.links, key=lambda link: held.links[link])
             share = held.links[fullest] * 8 / bits
             seen = (held.lag, held.slope, held.cores, total / 1e6, total / held.rate, fullest, f"{share:.0%}")
-        ratio = held.rate / plain.rate if held and plain else "-"
-        rate = round(held.rate) if held else "none"
+        ratio: str | float = held.rate / plain.rate if held and plain else "-"
+        if refused and plain and not held:  # what it sustains, if anything, is below all that was held
+            ratio = f"< {refused.rate / plain.rate:.2f}"
+        rate = round(held.rate) if held else f"< {above[0]}"
         found.append((result.queries, PLACES[result.contender], rate, ratio, *above, *seen))
     return found
 

@@ -38,8 +38,10 @@ def test_rows_have_ratios_over_the_plain_job() -> None:
 def test_what_is_not_known_is_not_made_up() -> None:
     (row,) = page.rows([STUCK], 20_000_000)
     shown = dict(zip(page.HEADER, row, strict=True))
-    assert shown["sustained [rows/s]"] == "none"
+    assert shown["sustained [rows/s]"] == "< 100"
     assert shown["x plain job"] == "-"
+    beside = {row[1]: row[3] for row in page.rows([STUCK, PLAIN], 20_000_000)}
+    assert beside["Weir, round-robin plan"] == "< 0.50"
     (alone,) = page.rows([WEIR], 20_000_000)
     assert dict(zip(page.HEADER, alone, strict=True))["x plain job"] == "-"
 
