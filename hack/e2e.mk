@@ -31,8 +31,8 @@ e2e: env cluster ## every test that needs the cluster
 
 scale: env ## the operator beside 1,000 nodes, 1,000 queries and 10,000 foreign pods, simulated by kwok
 	@bash -c 'source hack/lib.sh; source hack/cluster/tools.sh; build_kubernetes; ensure_kwok'
-	@KUBECONFIG=$${WEIR_CACHE:-$$HOME/.cache/weir}/kubeconfig-scale $(PY) -m tests.scale.scale
+	@KUBECONFIG=$${WEIR_CACHE:-$$HOME/.cache/weir}/kubeconfig-scale $(PY) -m tests.bench.scale.scale
 
 BENCH_LINKS ?=
 bench-links: env cluster ## input rates over thin links: a Spark job, Spark's placement, round-robin, Weir (about 50 minutes)
-	@$(PY) -m tests.links.bench $(BENCH_LINKS)
+	@$(PY) -m tests.bench.links.bench $(BENCH_LINKS)

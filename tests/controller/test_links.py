@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.exposition import parse_metrics
 from weir_operator.controller.links import remember, remembered, with_links
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics, Process, Snapshot
 from weir_operator.controller.world import World
-from weir_operator.local.scrape import parse_metrics
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.problem import Problem
 

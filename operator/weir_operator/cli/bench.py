@@ -12,10 +12,10 @@ import typer
 from weir_operator.cli import BAD_INPUT
 
 OPERATORS = {
-    "manifests": "weir_operator.cli.manifests_bench:manifests",
-    "calibration": "weir_operator.local.saturation_bench:calibration",
-    "runtime": "weir_operator.local.runtime_bench:runtime",
-    "whitewater-runtime": "weir_operator.local.whitewater_bench:whitewater_runtime",
+    "manifests": "weir_operator.bench.manifests:manifests",
+    "calibration": "weir_operator.bench.calibration:calibration",
+    "runtime": "weir_operator.bench.runtime:runtime",
+    "whitewater-runtime": "weir_operator.bench.whitewater:whitewater_runtime",
 }
 """As weir_placement.bench.BENCHES; all but `manifests` start Spark."""
 

@@ -24,7 +24,7 @@ def calibrate(file: FileOption = CALIBRATION) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from weir_operator.local.calibrate import calibrate as measure
+    from weir_operator.bench.calibrate import calibrate as measure
 
     console = Console()
     found = measure(lambda text: console.print(text, markup=False))

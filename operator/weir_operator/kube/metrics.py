@@ -14,8 +14,8 @@ from typing import Any
 import requests
 from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
 
+from weir_operator.controller.exposition import parse_metrics
 from weir_operator.controller.snapshot import FragmentMetrics, Process
-from weir_operator.local.scrape import parse_metrics
 
 log = logging.getLogger("weir")
 MOST_PARTS = 256  # of 64 KiB at most

@@ -1,0 +1,1 @@
+"""Benches of what Spark and reading manifests cost on this machine: `weir bench`, `weir calibrate`."""

@@ -1,0 +1,152 @@
+"""`make bench-links`: the highest input rate that each contender sustains over thin links between zones.
+
+    python -m tests.bench.links.bench --queries flights,three-way --contenders plain-job,weir --seconds 120
+
+Needs the cluster of `make cluster` and the machine to itself. What was measured is kept in out/links and on
+the page after each rate, and a later run under the same conditions adds to it. `--clean` takes away what a
+run that was killed has left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from kubernetes import client, config
+from weir_operator.kube.api import Api
+from weir_placement.bench.page import shown
+
+from tests.bench.links import cluster, page
+from tests.bench.links.contenders import PLACES, Setting, put
+from tests.bench.links.measure import Bench
+from tests.bench.links.pace import tell
+from tests.bench.links.pods import feed, plain
+from tests.bench.links.queries import PLAIN, ZONES
+from tests.bench.links.shaping import limited, sites, unlimit
+from tests.e2e.conftest import (
+    OPERATOR_NAMESPACE,
+    SHARED,
+    claim_of,
+    install,
+    namespace_of,
+    uninstall,
+    volume_of,
+)
+from tests.e2e.kubectl import ENVIRONMENT, REPOSITORY, apply, get, kubectl
+
+NAMESPACE = "bench-links"
+ORDER = ("plain-job", "weir", "spark-default", "round-robin")
+
+
+def main() -> None:
+    """The command line."""
+    given = arguments(sys.argv[1:])
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupted)  # so that what was made is taken away again
+    places = sites(ZONES)
+    if given.clean:
+        unlimit(places)
+        leave(SHARED / NAMESPACE)
+        return
+    subprocess.run(["hack/images/build", "--load", "--everywhere", "kafka"], check=True, cwd=REPOSITORY)
+    conditions = page.Conditions(given.bits, given.payload, given.seconds, given.trigger)
+    with namespace() as folder:
+        setting = Setting(NAMESPACE, folder, given.payload, given.bits, given.trigger)
+        prepare(setting, given.trigger)
+        file = REPOSITORY / "out" / "links" / "results.json"
+        asked = [(chosen, name) for chosen in given.queries for name in given.contenders if given.again]
+        known = [r for r in page.load(file, conditions) if (r.queries, r.contender) not in asked]
+        bench = Bench(setting, places, conditions, api(), file, given.out, known)
+        with limited(places, given.bits):
+            bench.run(given.queries, given.contenders, given.minutes)
+    for row in page.rows(bench.known, given.bits):
+        print("\t".join(map(shown, row)))
+    if bench.failed:
+        raise SystemExit(f"not measured: {'; '.join(bench.failed)}")
+
+
+def arguments(told: Sequence[str]) -> argparse.Namespace:
+    """Raises SystemExit for what is none."""
+    parser = argparse.ArgumentParser(description="input rates over thin links between zones")
+    parser.add_argument("--queries", type=_several(PLAIN), default=list(PLAIN), help=",".join(PLAIN))
+    parser.add_argument("--contenders", type=_several(PLACES), default=list(ORDER), help=",".join(ORDER))
+    parser.add_argument("--seconds", type=float, default=120.0, help="that a rate is held")
+    parser.add_argument("--bits", type=int, default=20_000_000, help="[bits/s] width of each link")
+    parser.add_argument("--payload", type=int, default=20_000, help="[bytes] of each row that no query reads")
+    parser.add_argument("--trigger", type=int, default=4000, help="[ms] shortest time between two batches")
+    parser.add_argument("--minutes", type=float, default=90.0, help="after which no contender is begun")
+    parser.add_argument("--again", action="store_true", help="measure what is known already, too")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "benchmarks")
+    parser.add_argument("--clean", action="store_true", help="only take away what a killed run left")
+    return parser.parse_args(told)
+
+
+def api() -> Api:
+    """Of the cluster under test, whatever KUBECONFIG says: it is read when the client is imported."""
+    configuration = client.Configuration()
+    config.load_kube_config(ENVIRONMENT["KUBECONFIG"], client_configuration=configuration)
+    return Api(client.ApiClient(configuration))
+
+
+def _several(known: Collection[str]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        if wrong := [name for name in chosen if name not in known]:
+            raise argparse.ArgumentTypeError(f"no {', '.join(wrong)}; there are {', '.join(known)}")
+        return chosen
+
+    return parse
+
+
+def _interrupted(number: int, frame: object) -> NoReturn:
+    raise SystemExit(f"ended by signal {number}")
+
+
+@contextmanager
+def namespace() -> Iterator[Path]:
+    """The run's own, with a volume; afterwards it and the operator are gone. Its folder."""
+    folder = SHARED / NAMESPACE
+    leave(folder)
+    folder.mkdir(parents=True)
+    (folder / "links").mkdir()
+    for path in (folder, folder / "links"):
+        path.chmod(0o777)  # the pods are not root
+    try:
+        apply([namespace_of(NAMESPACE), volume_of(NAMESPACE), claim_of(NAMESPACE)])
+        yield folder
+    finally:
+        leave(folder)
+
+
+def leave(folder: Path) -> None:
+    """Nothing of this or an earlier run stays, nor the operator with its settings for it."""
+    if get("namespace", OPERATOR_NAMESPACE):
+        uninstall()
+    if get("namespace", NAMESPACE):
+        kubectl("delete", "namespace", NAMESPACE, "--timeout=180s", timeout=200)
+    kubectl("delete", "persistentvolume", NAMESPACE, "--ignore-not-found")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def prepare(setting: Setting, trigger: int) -> None:
+    """Operator and brokers."""
+    tell("the operator, the brokers")
+    apply([namespace_of(OPERATOR_NAMESPACE)])
+    install(f"fragments.triggerMs={trigger}", "replicas=1")
+    for module in (feed, plain):
+        path = Path(str(module.__file__))
+        shutil.copy(path, setting.folder / "links" / path.name)
+    put(setting, [*map(cluster.ballast, ZONES), *cluster.brokers()])
+    names = [f"pod/kafka-{zone}" for zone in ZONES]
+    kubectl("wait", "-n", setting.namespace, "--for=condition=Ready", *names, "--timeout=180s", timeout=200)
+
+
+if __name__ == "__main__":
+    main()
