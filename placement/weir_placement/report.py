@@ -1,4 +1,4 @@
-"""The plan as JSON: the contract "PlanReport" of api.md, in both directions."""
+"""The plan as JSON: a PlanReport (docs/cli.md), in both directions."""
 
 from __future__ import annotations
 

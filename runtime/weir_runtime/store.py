@@ -89,7 +89,7 @@ class Store:
 
     Args:
         uri: `s3://bucket/path`.
-        options: endpoint, region, secretRef, caSecretRef as in api.md; each may be left out. Without
+        options: endpoint, region, secretRef, caSecretRef as in manifests.md; each may be left out. Without
             secretRef the process's surroundings say who it is: variables `AWS_*`, its service account, its
             machine.
         quick: fails soon, where others try again.

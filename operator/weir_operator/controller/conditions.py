@@ -1,4 +1,4 @@
-"""Conditions as kstatus reads them: Ready, Reconciling, Stalled, and Moving beside them (api.md)."""
+"""Conditions as kstatus reads them: Ready, Reconciling, Stalled, and Moving beside them (docs/gitops)."""
 
 from __future__ import annotations
 

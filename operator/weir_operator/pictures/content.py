@@ -1,4 +1,4 @@
-"""What a picture of a plan shows, read from its PlanReport (api.md, "The plan as JSON")."""
+"""What a picture of a plan shows, read from its PlanReport (docs/cli.md, "The plan as JSON")."""
 
 from __future__ import annotations
 

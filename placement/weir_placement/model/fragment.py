@@ -67,7 +67,7 @@ class Input:
         delay: a source's watermark delay [us]: a row is late when it is older than the running
             maximum of its partition by more than this.
         exchange: folder of an exchange, or its URI on an object store (`s3://bucket/path`), or its topic.
-        options: of an exchange that is a Kafka topic: bootstrapServers, security as in api.md. On an object
+        options: of an exchange that is a Kafka topic: bootstrapServers, security (manifests.md). On an object
             store: endpoint, region, secretRef, caSecretRef. Of a folder: none.
         start: first batch to read when there is no checkpoint yet.
         after: event time [us] up to which a source's rows are not needed: reading begins at the first
@@ -102,8 +102,8 @@ class Output:
     Attributes:
         kind: `exchange` for other fragments, else a sink.
         uri: folder of an exchange or a files sink, or its URI on an object store; or an exchange's topic.
-        options: of a kafka sink: bootstrapServers, topic, security as in api.md; of a files sink: format, s3.
-            Of an exchange that is a topic: bootstrapServers, replication, security; on a store: as inputs'.
+        options: of a kafka sink: bootstrapServers, topic, security (manifests.md); of a files sink: format,
+            s3. Of an exchange that is a topic: bootstrapServers, replication, security; on a store as Input.
         columns: what a sink writes, in order; empty: every column under its own name.
         consumers: names of the fragments that read an exchange; a batch is deleted when all of
             them are past it. Empty: nothing is deleted.

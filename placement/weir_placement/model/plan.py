@@ -1,6 +1,6 @@
 """A plan: rewritten operators, each on a node, and what the plan says about itself (model.md section 9).
 
-`PlanReport.to_json` is the contract of api.md ("The plan as JSON").
+`report.report` writes it as JSON (docs/cli.md, "The plan as JSON").
 """
 
 from __future__ import annotations

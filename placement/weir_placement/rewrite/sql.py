@@ -1,4 +1,4 @@
-"""SQL to a query of operators (api.md, docs/sql.md).
+"""SQL to a query of operators (docs/sql.md).
 
 The plan that comes out is the written one: joins in the order of FROM, every condition of WHERE
 above them, one filter for each conjunct, the items of SELECT on top. Pushing down is one-way, so
