@@ -9,25 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, TypedDict, Unpack, cast
+from typing import Unpack, cast
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
-
-
-class Asked(TypedDict):
-    """How to plan: `options` are the `--set KEY=VALUE` pairs, `time_limit` is in seconds."""
-
-    objective: Objective
-    seed: int
-    time_limit: float
-    options: Mapping[str, str]
-
-
-class StrategyFunction(Protocol):
-    """Plans a problem."""
-
-    def __call__(self, problem: Problem, **asked: Unpack[Asked]) -> Result: ...
+from weir_placement.request import PlanRequest, StrategyFunction
 
 
 @dataclass(frozen=True)
@@ -46,12 +32,12 @@ class Strategy:
         module, name = self.function.split(":")
         function = cast(StrategyFunction, getattr(import_module(module), name))
 
-        def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
+        def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
             if not problem.budgets:
-                return function(problem, **asked)
-            from weir_placement.budgets import plan_within
+                return function(problem, **request)
+            from weir_placement.budget.admission import plan_within
 
-            return plan_within(function, problem, asked)
+            return plan_within(function, problem, request)
 
         return plan
 

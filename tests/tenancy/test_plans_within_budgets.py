@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from weir_placement.compact import fewest_fragments
+from weir_placement.budget.compact import fewest_fragments
 from weir_placement.cost.budget import exceeded, fragments_of
 from weir_placement.cost.evaluation import equal, evaluate
 from weir_placement.cost.flows import fragment_ends

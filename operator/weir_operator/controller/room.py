@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from weir_placement.budgets import too_many
+from weir_placement.budget.admission import too_many
 from weir_placement.cost.budget import fits
 from weir_placement.fragments import groups_of
 from weir_placement.model.problem import Budget

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from weir_placement.cost.budget import asked, fragments_of
+from weir_placement.cost.budget import fragments_of, requested
 from weir_placement.model.cluster import REFERENCE_CORE
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Placed, Problem
@@ -96,7 +96,7 @@ def plan_all(rounds: Sequence[Round], choice: Choice) -> list[Planned]:
             used[name] = used.get(name, Used()) + load
         fragments = fragments_of(one.result.plan)
         for budget in made.problem.budgets:
-            taken[budget.name] = taken.get(budget.name, 0.0) + asked(budget, fragments)
+            taken[budget.name] = taken.get(budget.name, 0.0) + requested(budget, fragments)
     return planned
 
 

@@ -17,7 +17,7 @@ def fragments_of(plan: Plan) -> dict[str, int]:
     return {placed.query.name: len(fragment_ends(placed)) for placed in plan.queries}
 
 
-def asked(budget: Budget, fragments: Mapping[str, int]) -> float:
+def requested(budget: Budget, fragments: Mapping[str, int]) -> float:
     """What so many fragments of each query ask for."""
     return sum(each * fragments.get(query, 0) for query, each in budget.each.items())
 
@@ -30,7 +30,7 @@ def fits(budget: Budget, amount: float) -> bool:
 def exceeded(problem: Problem, plan: Plan) -> list[Budget]:
     """The budgets that a plan does not keep."""
     fragments = fragments_of(plan)
-    return [budget for budget in problem.budgets if not fits(budget, asked(budget, fragments))]
+    return [budget for budget in problem.budgets if not fits(budget, requested(budget, fragments))]
 
 
 def shown(amount: float, unit: Unit) -> str:
@@ -56,7 +56,7 @@ def shortages(problem: Problem, plan: Plan) -> list[str]:
     reasons = []
     for budget in exceeded(problem, plan):
         count = sum(n for query, n in fragments.items() if query in budget.each)
-        reasons.append(shortage(budget, asked(budget, fragments), f"by {counted(count)}"))
+        reasons.append(shortage(budget, requested(budget, fragments), f"by {counted(count)}"))
     return reasons
 
 

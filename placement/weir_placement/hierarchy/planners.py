@@ -19,7 +19,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import named
-from weir_placement.strategies import Asked, StrategyFunction
+from weir_placement.request import PlanRequest, StrategyFunction
 
 Algorithm = Callable[[Ledger, PlanSpace], tuple[Step | None, float]]
 
@@ -34,7 +34,7 @@ def hierarchical(
     problem: Problem,
     name: str,
     make: Callable[[Hierarchy], Algorithm],
-    asked: Asked,
+    request: PlanRequest,
     *,
     refine: bool = False,
     decisions: list[dict[str, Any]] | None = None,
@@ -45,7 +45,7 @@ def hierarchical(
     for a node, gives way to the exact program over the same nodes and the coordinators on the way;
     `refine` does that for every query.
     """
-    size = int(asked["options"].get("maxClusterSize", problem.max_cluster_size))
+    size = int(request["options"].get("maxClusterSize", problem.max_cluster_size))
     hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
     algorithm = make(hierarchy)
     extra: dict[str, Any] = {} if decisions is None else {"decisions": decisions}
@@ -75,8 +75,8 @@ def hierarchical(
         problem,
         name,
         planner,
-        asked,
-        reuse=reuses(asked["options"]),
+        request,
+        reuse=reuses(request["options"]),
         rounds=1 if refine else 0,
         extra=extra,
     )
@@ -91,8 +91,8 @@ def _bottom_up(hierarchy: Hierarchy) -> Algorithm:
 
 
 def _strategy(name: str, make: Callable[[Hierarchy], Algorithm], refine: bool = False) -> StrategyFunction:
-    def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
-        return hierarchical(problem, name, make, asked, refine=refine)
+    def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+        return hierarchical(problem, name, make, request, refine=refine)
 
     return plan
 
@@ -107,14 +107,14 @@ plan_bottom_up = _strategy("bottom-up", _bottom_up)
 """004, section 3.3: from the sink's cluster upwards."""
 
 
-def plan_net_present_cost(problem: Problem, **asked: Unpack[Asked]) -> Result:
+def plan_net_present_cost(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
     """The hybrid: fixes a join order here, or leaves it to the next level, by the odds it says."""
     said: list[dict[str, Any]] = []
-    random = Random(asked["seed"])
+    random = Random(request["seed"])
 
     def make(hierarchy: Hierarchy) -> Algorithm:
         return lambda ledger, space: bottom_up(
             ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, said)
         )
 
-    return hierarchical(problem, "net-present-cost", make, asked, decisions=said)
+    return hierarchical(problem, "net-present-cost", make, request, decisions=said)

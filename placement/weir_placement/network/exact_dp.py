@@ -17,13 +17,13 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result, reuses
 from weir_placement.network.single import Placement, Refusal, place_query
 from weir_placement.network.sites import exact_sites
-from weir_placement.strategies import Asked
+from weir_placement.request import PlanRequest
 
 
-def exact_dp(problem: Problem, **asked: Unpack[Asked]) -> Result:
+def exact_dp(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
     """Plans every query by the exact program over all nodes."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
         return place_query(ledger, space, exact_sites(ledger, space))
 
-    return result(problem, "exact-dp", planner, asked, reuse=reuses(asked["options"]), recombined=True)
+    return result(problem, "exact-dp", planner, request, reuse=reuses(request["options"]), recombined=True)

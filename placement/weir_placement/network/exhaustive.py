@@ -13,7 +13,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, sinks_of
-from weir_placement.strategies import Asked
+from weir_placement.request import PlanRequest
 
 LIMIT = 200_000
 """Plans a query may have."""
@@ -47,7 +47,7 @@ def count(space: PlanSpace, nodes: int, at: Mapping[int, list[int]]) -> float:
     return found[-1]
 
 
-def exhaustive(problem: Problem, **asked: Unpack[Asked]) -> Result:
+def exhaustive(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
     """Tries every plan of each query, one query after the other; nothing is reused.
 
     Raises:
@@ -75,4 +75,4 @@ def exhaustive(problem: Problem, **asked: Unpack[Asked]) -> Result:
             min(good, key=lambda p: p.cost) if good else Refusal("none of its plans fits the capacities left")
         )
 
-    return result(problem, "exhaustive", planner, asked, rounds=0)
+    return result(problem, "exhaustive", planner, request, rounds=0)

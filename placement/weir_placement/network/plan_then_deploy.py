@@ -15,7 +15,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, latencies, place_query, sinks_of
 from weir_placement.network.sites import exact_sites
-from weir_placement.strategies import Asked
+from weir_placement.request import PlanRequest
 
 LARGEST = 5000
 """Nodes up to which coordinates are computed from the whole latency matrix."""
@@ -32,13 +32,13 @@ def smallest_order(space: PlanSpace) -> dict[int, int]:
     return {step.stream: step.way for step in steps(root) if step.way >= 0}
 
 
-def plan_then_deploy(problem: Problem, **asked: Unpack[Asked]) -> Result:
+def plan_then_deploy(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
     """The best join order by size alone, then its optimal placement; nothing is reused."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
         return place_query(ledger, space, exact_sites(ledger, space), reuse=False, only=smallest_order(space))
 
-    return result(problem, "plan-then-deploy", planner, asked, rounds=0)
+    return result(problem, "plan-then-deploy", planner, request, rounds=0)
 
 
 def coordinates(latency: Floats, dimensions: int = 3, rounds: int = 200) -> Floats:
@@ -68,7 +68,7 @@ def _coordinates_of(problem: Problem) -> Floats:
     return _last[0][1]
 
 
-def relaxation(problem: Problem, **asked: Unpack[Asked]) -> Result:
+def relaxation(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
     """The relaxation algorithm that 004 compares with: the join order by size, operators pulled by
     springs of their streams' rates in a coordinate space, each mapped to the nearest node.
 
@@ -88,7 +88,7 @@ def relaxation(problem: Problem, **asked: Unpack[Asked]) -> Result:
         relaxed = accept(ledger, space, relax(space, start.root, start.sink, at), sinks)
         return relaxed if isinstance(relaxed, Placement) else start
 
-    return result(problem, "relaxation", planner, asked, rounds=0)
+    return result(problem, "relaxation", planner, request, rounds=0)
 
 
 def relax(space: PlanSpace, root: Step, sink: int, at: Floats, rounds: int = 100) -> Step:

@@ -15,7 +15,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Placement, Refusal, query_plan
-from weir_placement.strategies import Asked
+from weir_placement.request import PlanRequest
 
 Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
 """Plans one query given what runs."""
@@ -132,7 +132,7 @@ def result(
     problem: Problem,
     strategy: str,
     planner: Planner,
-    asked: Asked,
+    request: PlanRequest,
     *,
     reuse: bool = False,
     rounds: int = MAX_ROUNDS,
@@ -145,7 +145,7 @@ def result(
     among those met on the way to the bound, for all queries together.
     """
     started = perf_counter()
-    deadline = started + asked["time_limit"]
+    deadline = started + request["time_limit"]
     ledger, placed, rejected, spaces = plan_all(problem, planner, deadline, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     bound = 0.0
@@ -156,7 +156,7 @@ def result(
         if recombined and gap and relaxation.binding and perf_counter() < deadline:
             seen = dict(zip(order, relaxation.seen, strict=True))
             ledger, placed = _recombined(
-                problem, ledger, placed, seen, planner, deadline, rounds, asked["seed"]
+                problem, ledger, placed, seen, planner, deadline, rounds, request["seed"]
             )
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
@@ -164,13 +164,13 @@ def result(
     return Result(
         plan=plan,
         strategy=strategy,
-        objective=asked["objective"],
+        objective=request["objective"],
         value=value,
         bound=min(bound, value),
         proven=value <= bound * (1 + 1e-9) + 1e-12,
         evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
         seconds=perf_counter() - started,
-        seed=asked["seed"],
+        seed=request["seed"],
         extra=dict(extra or {}),
     )
 

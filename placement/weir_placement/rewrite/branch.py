@@ -4,40 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from weir_placement.model.expressions import (
-    Expression,
-    ExpressionError,
-    item_type,
-    place_of,
-    source_types,
-    write,
-)
+from weir_placement.model.expressions import Expression, item_type, place_of
 from weir_placement.model.operators import Item, Operator
-from weir_placement.model.streams import Stream
-from weir_placement.rewrite.estimates import (
-    CostDefaults,
-    filter_selectivity,
-)
+from weir_placement.rewrite.estimates import filter_selectivity
 from weir_placement.rewrite.grouping import Grouping, group
 from weir_placement.rewrite.joining import Condition, join
-from weir_placement.rewrite.statement import Select, SelectItem, Statement
+from weir_placement.rewrite.scope import Scope
+from weir_placement.rewrite.statement import SelectItem
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
-
-
-class Ids:
-    """Operator ids of a query: a letter for the kind and a number."""
-
-    def __init__(self) -> None:
-        self._next: dict[str, int] = {}
-
-    def new(self, letter: str) -> str:
-        """The next id of a letter: f1, f2, ..."""
-        self._next[letter] = self._next.get(letter, 0) + 1
-        return f"{letter}{self._next[letter]}"
 
 
 @dataclass(frozen=True)
@@ -54,29 +32,11 @@ class Branch:
 
 
 class BranchBuilder:
-    """Builds one branch; `aliases` maps each alias as written to its name in the query."""
+    """Builds one branch."""
 
-    def __init__(
-        self,
-        statement: Statement,
-        select: Select,
-        streams: Mapping[str, Stream],
-        aliases: Mapping[str, str],
-        ids: Ids,
-        costs: CostDefaults,
-    ) -> None:
-        self.statement, self.select, self.ids, self.costs = statement, select, ids, costs
-        self.streams = {aliases[alias]: stream for alias, stream in streams.items()}
-        self.written_alias = {aliases[t.alias]: t for t in select.tables}
-        self.order = [aliases[t.alias] for t in select.tables]
-        self._rename = {t.alias.lower(): aliases[t.alias] for t in select.tables}
-        self.types = source_types(self.streams)
-        self.distinct = {
-            f"{alias}.{column}": count
-            for alias, stream in self.streams.items()
-            for column, count in stream.distinct.items()
-        }
-        self.times = {f"{alias}.{s.event_time}": alias for alias, s in self.streams.items() if s.event_time}
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.select, self.ids, self.costs = scope.select, scope.ids, scope.costs
 
     def build(self) -> Branch:
         """The operators of this SELECT.
@@ -85,18 +45,18 @@ class BranchBuilder:
             ExpressionError: see `query_from_sql`.
         """
         conditions = [self._condition(node) for node in self.select.conditions]
-        operators, filters = join(self, conditions)
-        top = operators[-1].id if operators else self.order[0]
+        operators, filters = join(self.scope, conditions)
+        top = operators[-1].id if operators else self.scope.order[0]
         for condition in filters:
-            operators.append(self._filter(condition.written, top, self.distinct))
+            operators.append(self._filter(condition.written, top, self.scope.distinct))
             top = operators[-1].id
-        types: Mapping[str, str] = self.types
+        types: Mapping[str, str] = self.scope.types
         items = self._expand_stars()
         has_aggregates = bool(self.select.keys or self.select.having) or any(
             _has_aggregate(i.node) for i in items
         )
         if has_aggregates:
-            grouping = group(self, items, top)
+            grouping = group(self.scope, items, top)
             operators.append(grouping.aggregate)
             top, types = grouping.aggregate.id, grouping.types
             for having in grouping.having:
@@ -108,28 +68,13 @@ class BranchBuilder:
         operators.append(self._project(selected, types, top))
         return Branch(tuple(operators), types, place_of(self.select.items[0].node))
 
-    # -- conditions and joins
-
-    def rename(self, node: Node) -> Node:
-        """The node with aliases as the query knows them (a union's branches may share one)."""
-        if all(low == new.lower() for low, new in self._rename.items()):
-            return node
-        copy = node.copy()
-        for column in list(copy.find_all(_column_class())):
-            table = column.args.get("table")
-            if table is not None and table.name.lower() in self._rename:
-                table.set("this", self._rename[table.name.lower()])
-        return copy
+    # -- conditions
 
     def _condition(self, node: Node) -> Condition:
-        written = write_in(self, node, self.types)
+        written = self.scope.expression(node)
         if written.type not in ("BOOLEAN", "NULL"):
-            self.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
+            self.scope.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
         return Condition(written, frozenset(c.partition(".")[0] for c in written.columns), node)
-
-    def refuse(self, node: Node, message: str) -> NoReturn:
-        """Raise the error at a node."""
-        raise ExpressionError(message, self.statement.text, place_of(node))
 
     def _filter(self, written: Expression, top: str, distinct: Mapping[str, float]) -> Operator:
         return Operator(
@@ -160,25 +105,25 @@ class BranchBuilder:
             wanted = "" if is_all else node.args["table"].name.lower()
             tables = [t for t in self.select.tables if wanted in ("", t.alias.lower())]
             if not tables:
-                self.refuse(node, f"there is no stream {node.args['table'].name} in FROM")
+                self.scope.refuse(node, f"there is no stream {node.args['table'].name} in FROM")
             for table in tables:
-                stream = self.streams[self._rename[table.alias.lower()]]
+                stream = self.scope.stream(table.alias)
                 items += [SelectItem(exp.column(c.name, table=table.alias), "") for c in stream.columns]
         return items
 
     def _plain_item(self, item: SelectItem, types: Mapping[str, str]) -> tuple[str, Expression, Node]:
-        written = write_in(self, item.node, types)
+        written = self.scope.expression(item.node, types)
         return self._item_name(item), written, item.node
 
     def _item_name(self, item: SelectItem) -> str:
         if item.alias:
             return item.alias
         if type(item.node).__name__ != "Column":
-            if self.select is not self.statement.selects[0]:
+            if self.select is not self.scope.statement.selects[0]:
                 return (
                     f"column{self.select.items.index(item) + 1}"  # UNION ALL takes the first SELECT's names
                 )
-            self.refuse(item.node, "this item needs a name: write ... AS name")
+            self.scope.refuse(item.node, "this item needs a name: write ... AS name")
         return item.node.name
 
     def _grouped_items(self, grouping: Grouping) -> list[tuple[str, Expression, Node]]:
@@ -193,7 +138,7 @@ class BranchBuilder:
         items = []
         for name, written, node in selected:
             if name.lower() in names:
-                self.refuse(node, f"two output columns are called {name}; write ... AS another_name")
+                self.scope.refuse(node, f"two output columns are called {name}; write ... AS another_name")
             names.add(name.lower())
             items.append(Item(name, written.text))
             item_type(items[-1], types)
@@ -208,18 +153,7 @@ class BranchBuilder:
         )
 
 
-def write_in(builder: BranchBuilder, node: Node, types: Mapping[str, str]) -> Expression:
-    """A node of the statement as a checked expression."""
-    return write(builder.rename(node), builder.statement.text, types)
-
-
 def _has_aggregate(node: Node) -> bool:
     from sqlglot import exp
 
     return any(found.find_ancestor(exp.Window) is None for found in node.find_all(exp.AggFunc))
-
-
-def _column_class() -> type[Node]:
-    from sqlglot import exp
-
-    return exp.Column

@@ -18,12 +18,11 @@ from weir_placement.model.expressions import (
 from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.operators import Aggregation, Item, Operator
 from weir_placement.rewrite.estimates import distinct_values
+from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import SelectItem
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
-
-    from weir_placement.rewrite.branch import BranchBuilder
 
 FUNCTIONS = {"Count": "count", "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max"}
 _MAX_WINDOW = 366 * 86_400_000_000
@@ -49,45 +48,45 @@ class Grouping:
     having: list[Expression]
 
 
-def group(builder: BranchBuilder, items: list[SelectItem], top: str) -> Grouping:
+def group(scope: Scope, items: list[SelectItem], top: str) -> Grouping:
     """The aggregate of a SELECT with GROUP BY.
 
     Raises:
         ExpressionError: no window, keys or items that are not possible.
     """
-    return _Grouper(builder).group(items, top)
+    return _Grouper(scope).group(items, top)
 
 
 class _Grouper:
-    def __init__(self, builder: BranchBuilder) -> None:
-        self.builder = builder
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
         self.keys: dict[str, str] = {}  # canonical expression -> name
         self.types = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
         self.aggregations: list[Aggregation] = []
 
     def group(self, items: list[SelectItem], top: str) -> Grouping:
-        builder = self.builder
-        windows = [k for k in builder.select.keys if _is_window(k)]
+        scope = self.scope
+        windows = [k for k in scope.select.keys if _is_window(k)]
         if len(windows) != 1:
-            where = windows[-1] if windows else (builder.select.keys or [items[0].node])[0]
-            builder.refuse(
+            where = windows[-1] if windows else (scope.select.keys or [items[0].node])[0]
+            scope.refuse(
                 where,
                 "aggregates need exactly one time window: GROUP BY window(event_time, '10 minutes'), ...",
             )
         time, length, slide = self._window(windows[0])
-        for key in builder.select.keys:
+        for key in scope.select.keys:
             if key is not windows[0]:
                 self._add_key(key)
         grouped = [self._item(item) for item in items]
-        having = [self._write(node) for node in builder.select.having]
+        having = [self._write(node) for node in scope.select.having]
         columns = {time, *(c for text in self.keys for c in self._columns(text))}
         for aggregation in self.aggregations:
             columns |= set(self._columns(aggregation.expression or ""))
         groups = 1.0
         for text in self.keys:
-            groups *= max((distinct_values(c, builder.distinct) for c in self._columns(text)), default=1.0)
+            groups *= max((distinct_values(c, scope.distinct) for c in self._columns(text)), default=1.0)
         aggregate = Operator(
-            builder.ids.new("a"),
+            scope.ids.new("a"),
             "aggregate",
             (top,),
             columns=tuple(sorted(columns)),
@@ -97,9 +96,9 @@ class _Grouper:
             slide=slide / 1e6,
             aggregations=tuple(self.aggregations),
             groups=groups,
-            cost=builder.costs.aggregate,
-            memory=builder.costs.group_bytes,
-            delay=max(s.delay for s in builder.streams.values()),
+            cost=scope.costs.aggregate,
+            memory=scope.costs.group_bytes,
+            delay=max(s.delay for s in scope.streams.values()),
         )
         return Grouping(aggregate, self.types, grouped, having)
 
@@ -110,19 +109,17 @@ class _Grouper:
         return columns_of(text)
 
     def _window(self, node: Node) -> tuple[str, int, int]:
-        builder, arguments = self.builder, list(node.expressions)
+        scope, arguments = self.scope, list(node.expressions)
         if not 2 <= len(arguments) <= 3:
-            builder.refuse(
-                node, "write window(event_time, 'length') or window(event_time, 'length', 'slide')"
-            )
-        written = write(builder.rename(arguments[0]), builder.statement.text, builder.types)
-        if written.text not in {canonical_name(t) for t in builder.times}:
-            known = " or ".join(sorted(builder.times)) or "none of these streams has one"
-            builder.refuse(node, f"{written.text} is not an event-time column; {known}")
+            scope.refuse(node, "write window(event_time, 'length') or window(event_time, 'length', 'slide')")
+        written = scope.expression(arguments[0])
+        if written.text not in {canonical_name(t) for t in scope.times}:
+            known = " or ".join(sorted(scope.times)) or "none of these streams has one"
+            scope.refuse(node, f"{written.text} is not an event-time column; {known}")
         length = self._duration(arguments[1])
         slide = self._duration(arguments[2]) if len(arguments) == 3 else length
         if slide > length:
-            builder.refuse(node, "a window must not be shorter than its slide: rows between would be lost")
+            scope.refuse(node, "a window must not be shorter than its slide: rows between would be lost")
         return written.columns[0], length, slide
 
     def _duration(self, node: Node) -> int:
@@ -138,13 +135,13 @@ class _Grouper:
             if unit.upper().rstrip("S") not in UNIT_MICROS:
                 rest = unit
         if rest or not 0 < micros <= _MAX_WINDOW:
-            self.builder.refuse(node, "a window's length is written as '10 minutes' or '1 hour 30 minutes'")
+            self.scope.refuse(node, "a window's length is written as '10 minutes' or '1 hour 30 minutes'")
         return micros
 
     def _add_key(self, node: Node) -> None:
         if type(node).__name__ == "Literal":
-            self.builder.refuse(node, "a number in GROUP BY is not supported; write the column")
-        written = write(self.builder.rename(node), self.builder.statement.text, self.builder.types)
+            self.scope.refuse(node, "a number in GROUP BY is not supported; write the column")
+        written = self.scope.expression(node)
         name = node.name if type(node).__name__ == "Column" else f"key{len(self.keys) + 1}"
         self.keys.setdefault(written.text, self._free(name))
         self.types[self.keys[written.text]] = written.type
@@ -165,7 +162,7 @@ class _Grouper:
 
     def _write(self, node: Node) -> Expression:
         """A node over the aggregate's columns: keys and aggregates replaced by their names."""
-        text = self.builder.statement.text
+        text = self.scope.statement.text
         return write(self._replaced(node), text, self.types)
 
     def _replaced(self, node: Node) -> Node:
@@ -173,18 +170,18 @@ class _Grouper:
 
         name = type(node).__name__
         if name == "Window":
-            self.builder.refuse(node, WHY_REFUSED["Window"])
+            self.scope.refuse(node, WHY_REFUSED["Window"])
         if name in AGGREGATES:
             return self._name_node(self._aggregation(node, ""))
         if _is_window(node) or (name == "Column" and node.sql().lower() == "window"):
-            self.builder.refuse(node, "select window.start or window.end")
+            self.scope.refuse(node, "select window.start or window.end")
         if name == "Column" and ".".join(p.name for p in node.parts).lower() in self.types:  # type: ignore[attr-defined]
             return node.copy()  # its place in the statement stays its own: it is read again
         key = self._key_of(node)
         if key:
             return self._name_node(key)
         if name == "Column":
-            self.builder.refuse(node, f"{node.sql()} is neither in GROUP BY nor inside an aggregate")
+            self.scope.refuse(node, f"{node.sql()} is neither in GROUP BY nor inside an aggregate")
         copy = node.copy()
         for part, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
             if isinstance(original, exp.Condition | exp.Query):
@@ -199,38 +196,38 @@ class _Grouper:
 
     def _key_of(self, node: Node) -> str:
         try:
-            written = write(self.builder.rename(node), self.builder.statement.text, self.builder.types)
+            written = self.scope.expression(node)
         except ExpressionError:
             return ""
         return self.keys.get(written.text, "")
 
     def _aggregation(self, node: Node, wanted: str) -> str:
         """The name of an aggregate's output column; the same aggregate is computed once."""
-        builder, function = self.builder, FUNCTIONS.get(type(node).__name__)
+        scope, function = self.scope, FUNCTIONS.get(type(node).__name__)
         if function is None:
-            builder.refuse(
+            scope.refuse(
                 node, f"{node.sql().split('(')[0]} is not supported; use count, sum, avg, min or max"
             )
         argument = node.this
         if type(argument).__name__ == "Distinct" or node.args.get("distinct"):
-            builder.refuse(node, f"{function}(DISTINCT ...) is not supported")
+            scope.refuse(node, f"{function}(DISTINCT ...) is not supported")
         if any(value for key, value in node.args.items() if key not in ("this", "big_int")):
-            builder.refuse(node, f"{function} takes one argument")
+            scope.refuse(node, f"{function} takes one argument")
         if argument is None or (function == "count" and type(argument).__name__ in ("Star", "Literal")):
             expression = None
         else:
-            expression = write(builder.rename(argument), builder.statement.text, builder.types).text
+            expression = scope.expression(argument).text
         if expression is None and function != "count":
-            builder.refuse(node, f"{function} needs a column")
+            scope.refuse(node, f"{function} needs a column")
         for known in self.aggregations:
             if (known.function, known.expression) == (function, expression):
                 return known.name
         name = self._free(wanted or f"{function}_{len(self.aggregations) + 1}")
         aggregation = Aggregation(name, function, expression)  # type: ignore[arg-type]
         try:
-            kind = aggregation_type(aggregation, builder.types)
+            kind = aggregation_type(aggregation, scope.types)
         except ExpressionError as error:
-            raise ExpressionError(error.reason, builder.statement.text, place_of(node)) from None
+            raise ExpressionError(error.reason, scope.statement.text, place_of(node)) from None
         self.types[name] = kind
         self.aggregations.append(aggregation)
         return name

@@ -16,12 +16,11 @@ from weir_placement.model.expressions import (
 from weir_placement.model.operators import Operator, Window
 from weir_placement.model.windows import contradicts, tighten
 from weir_placement.rewrite.estimates import distinct_values, equality, filter_selectivity
+from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.time_ranges import Limits, merge, time_limits, windows_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
-
-    from weir_placement.rewrite.branch import BranchBuilder
 
 
 @dataclass(frozen=True)
@@ -33,19 +32,19 @@ class Condition:
     node: Node
 
 
-def join(builder: BranchBuilder, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
+def join(scope: Scope, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
     """The joins, and the conditions that are none of theirs.
 
     Raises:
         ExpressionError: a stream without an equality or a time window, or windows that contradict each other.
     """
-    return _Joining(builder).all(conditions)
+    return _Joining(scope).all(conditions)
 
 
 class _Joining:
-    def __init__(self, builder: BranchBuilder) -> None:
-        self._builder = builder
-        self._order = builder.order
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._order = scope.order
 
     def all(self, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
         """The joins that conditions over several streams ask for, and the other conditions."""
@@ -54,7 +53,7 @@ class _Joining:
         limits: list[Limits] = []
         for condition in conditions:
             two = len(condition.aliases) == 2
-            found = time_limits(condition.written.text, self._builder.times) if two else None
+            found = time_limits(condition.written.text, self._scope.times) if two else None
             if len(condition.aliases) < 2:
                 filters.append(condition)
             elif found is not None:
@@ -65,7 +64,7 @@ class _Joining:
         if contradicts(tighten(merged)):
             raise ExpressionError(
                 "the time conditions contradict each other: no rows could ever join",
-                self._builder.statement.text,
+                self._scope.statement.text,
                 0,
             )
         windows, unlimited = windows_of(merged, self._order)
@@ -78,7 +77,7 @@ class _Joining:
         return self._join_tree(pairs, windows), filters
 
     def _example(self, a: str, b: str) -> str:
-        times = {alias: f"{alias}.{self._builder.streams[alias].event_time or 'ts'}" for alias in (a, b)}
+        times = {alias: f"{alias}.{self._scope.streams[alias].event_time or 'ts'}" for alias in (a, b)}
         return f"{times[b]} BETWEEN {times[a]} - INTERVAL 5 MINUTES AND {times[a]} + INTERVAL 5 MINUTES"
 
     def _join_tree(self, pairs: list[Condition], windows: list[Window]) -> list[Operator]:
@@ -125,29 +124,27 @@ class _Joining:
         for condition in on:
             both = equality(condition.text)
             if both is None:
-                selectivity *= filter_selectivity(condition.text, self._builder.distinct)
+                selectivity *= filter_selectivity(condition.text, self._scope.distinct)
             else:
-                selectivity /= max(distinct_values(c, self._builder.distinct) for c in both)
+                selectivity /= max(distinct_values(c, self._scope.distinct) for c in both)
         columns = {c for condition in on for c in condition.columns}
         return Operator(
-            self._builder.ids.new("j"),
+            self._scope.ids.new("j"),
             "join",
             (top, alias),
             columns=tuple(sorted(columns)),
             on=conjunction(c.text for c in on),
             windows=tuple(windows),
             selectivity=selectivity,
-            cost=self._builder.costs.join,
-            cost_pair=self._builder.costs.join_pair,
-            cost_out=self._builder.costs.join_out,
-            row_overhead=self._builder.costs.row_overhead,
-            delay=max(s.delay for s in self._builder.streams.values()),
+            cost=self._scope.costs.join,
+            cost_pair=self._scope.costs.join_pair,
+            cost_out=self._scope.costs.join_out,
+            row_overhead=self._scope.costs.row_overhead,
+            delay=max(s.delay for s in self._scope.streams.values()),
         )
 
     def _refuse_table(self, alias: str, message: str) -> NoReturn:
-        raise ExpressionError(
-            message, self._builder.statement.text, self._builder.written_alias[alias].offset
-        )
+        raise ExpressionError(message, self._scope.statement.text, self._scope.written_alias[alias].offset)
 
 
 def _is_equality(condition: Condition, alias: str, seen: set[str]) -> bool:

@@ -15,8 +15,9 @@ from weir_placement.model.expressions import ExpressionError, item_type
 from weir_placement.model.operators import Item, Operator
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
-from weir_placement.rewrite.branch import Branch, BranchBuilder, Ids
+from weir_placement.rewrite.branch import Branch, BranchBuilder
 from weir_placement.rewrite.estimates import CostDefaults
+from weir_placement.rewrite.scope import Ids, Scope
 from weir_placement.rewrite.statement import Statement, Table
 
 MAX_OPERATORS = 100
@@ -72,8 +73,8 @@ def query_from_sql(
             sources[unique] = full
             aliases[table.alias] = unique
         chosen = {alias: streams[sources[unique]] for alias, unique in aliases.items()}
-        builder = BranchBuilder(statement, select, chosen, aliases, ids, costs or CostDefaults())
-        branches.append(builder.build())
+        scope = Scope(statement, select, chosen, aliases, ids, costs or CostDefaults())
+        branches.append(BranchBuilder(scope).build())
     operators = [operator for branch in branches for operator in branch.operators]
     if len(branches) > 1:
         operators = _union(branches, ids, sql, costs or CostDefaults())

@@ -13,6 +13,7 @@ from typing import Unpack
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.request import PlanRequest, StrategyFunction
 from weir_placement.search import clones, forms
 from weir_placement.search.bounds import PACKED, PLAIN, is_bound, upper_bound
 from weir_placement.search.compiled import searches
@@ -21,7 +22,6 @@ from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.large import LARGE, NEAR, search_large
 from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
-from weir_placement.strategies import Asked, StrategyFunction
 
 DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
 """iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
@@ -100,14 +100,14 @@ def over_forms(
     """A strategy by a search that takes the option `floor`: over the forms of the queries, with clones."""
     around = {**forms.OPTIONS, **clones.OPTIONS, **{k: v for k, v in defaults.items() if k in forms.OPTIONS}}
 
-    def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
+    def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
         searches()  # without cached code the compiler runs now, and does not eat the time that is given
-        deadline = perf_counter() + asked["time_limit"]
-        given = read_options({**defaults, **around}, asked["options"])
-        own = {option: value for option, value in asked["options"].items() if option not in around}
+        deadline = perf_counter() + request["time_limit"]
+        given = read_options({**defaults, **around}, request["options"])
+        own = {option: value for option, value in request["options"].items() if option not in around}
 
         def form(p: Problem, floor: float) -> Result:
-            here: Asked = {**asked, "time_limit": deadline - perf_counter(), "options": own}
+            here: PlanRequest = {**request, "time_limit": deadline - perf_counter(), "options": own}
             plans = table if _items(p) <= given["items"] else NO_TABLE
             return plan_with(name, search, {**defaults, "floor": floor}, p, here, plans)
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
 
 from weir_placement.cost.allowed import allowed_nodes
 from weir_placement.cost.flows import flows_of, scaled
 from weir_placement.cost.rules import Flow
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
-from weir_placement.search.compiled import searches
-from weir_placement.search.encode_parts import (
+from weir_placement.search.arrays import Arrays
+from weir_placement.search.families import families_of
+from weir_placement.search.fields import (
     columns_of,
     fill_cluster,
     fill_costs,
@@ -23,7 +22,6 @@ from weir_placement.search.encode_parts import (
     fill_masks,
     is_free,
 )
-from weir_placement.search.families import families_of
 from weir_placement.search.item import HUGE, KIND, Item
 from weir_placement.search.kernel import layout
 
@@ -36,7 +34,7 @@ SET_LIMIT = 1 << 20
 """Most connected sets of streams, and most sets at all, that the upper bound looks at."""
 
 
-class Encoding:
+class Encoding(Arrays):
     """The arrays of a search over some queries of a problem; `run` calls the compiled code on them."""
 
     def __init__(self, problem: Problem, queries: Sequence[Query], *, seed: int, visited: int = VISITED_SIZE):
@@ -138,44 +136,14 @@ class Encoding:
             "families": len(families),
             "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 13) for q in self.queries)),
         }
-        self.dims, self.reads = dims, reads
-        self._allocate(dims)
+        self.reads = reads
+        super().__init__(dims)
         self._fill_structure(reads, list(groups.values()))
-        fill_masks(self, words)
-        fill_costs(self)
-        fill_cluster(self)
-        fill_families(self, families)
+        fill_masks(self, items, self.queries)
+        fill_costs(self, problem, items, self.queries, self.scenarios)
+        fill_cluster(self, problem.cluster, list(self.lists.values()))
+        fill_families(self, problem.cluster, items, list(self.lists.values()), families)
         self.write("random", [seed * 2654435761 % (1 << 62) + 1, 0])
-
-    def _allocate(self, dims: dict[str, int]) -> None:
-        self.at: dict[str, int] = {}
-        self.length: dict[str, int] = {}
-        head = layout.HEAD + len(layout.DIMENSIONS) + len(layout.INTS) + len(layout.FLOATS)
-        offsets = []
-        for fields, offset in ((layout.INTS, head), (layout.FLOATS, 0)):
-            for name, expression in fields:
-                key = name if fields is layout.INTS else name + "_"
-                self.at[key], self.length[key] = offset, layout.size(expression, dims)
-                offsets.append(offset)
-                offset += self.length[key]
-            if fields is layout.INTS:
-                self.ints = array("q", [0]) * (offset + 1)
-            else:
-                self.floats = array("d", [0.0]) * (offset + 1)
-        header = [self.floats.buffer_info()[0], *(dims[d] for d in layout.DIMENSIONS), *offsets]
-        self.ints[: len(header)] = array("q", header)
-
-    def write(self, name: str, values: Sequence[float], start: int = 0) -> None:
-        """Writes a field (a float field ends in an underscore)."""
-        target = self.floats if name.endswith("_") else self.ints
-        typecode = "d" if name.endswith("_") else "q"
-        at = self.at[name] + start
-        target[at : at + len(values)] = array(typecode, values)  # type: ignore[arg-type]
-
-    def read(self, name: str) -> list[Any]:
-        """Reads a field."""
-        source = self.floats if name.endswith("_") else self.ints
-        return source[self.at[name] : self.at[name] + self.length[name]].tolist()
 
     def _fill_structure(self, reads: list[int], groups: list[list[int]]) -> None:
         items = self.items
@@ -229,22 +197,6 @@ class Encoding:
             | (layout.OVERHEAD if overhead else 0)
             | (layout.LATENCY if late else 0)
         )
-
-    def run(self, command: int, *numbers: int, reals: Sequence[float] = ()) -> float:
-        """Calls the compiled code: up to three integers, four reals."""
-        integers = (*numbers, 0, 0, 0)[:3]
-        floats = (*reals, 0.0, 0.0, 0.0, 0.0)[:4]
-        search: Callable[..., float] = searches()
-        return search(self.ints.buffer_info()[0], command, *integers, *floats)
-
-    @property
-    def evaluations(self) -> int:
-        """Configurations evaluated so far."""
-        return self.ints[self.at["out"]]
-
-    def counter(self, k: int) -> int:
-        """Word k of `out`, as the searches use it."""
-        return self.ints[self.at["out"] + k]
 
     def reset(self) -> None:
         """The plan as written, every item on its first candidate."""

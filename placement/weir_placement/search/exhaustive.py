@@ -7,11 +7,11 @@ from typing import Unpack
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.request import PlanRequest
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, best_of, strategy
-from weir_placement.strategies import Asked
 
 DEFAULTS = {"steps": 1e9}
 """A budget of placement steps; when it is used up, the result is the best found and not proven."""
@@ -28,10 +28,10 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
 _headroom = strategy("exhaustive", search, DEFAULTS, 1 << 20)
 
 
-def exhaustive(problem: Problem, **asked: Unpack[Asked]) -> Result:
+def exhaustive(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
     """Plans a problem by looking at every plan, for either objective."""
-    if asked["objective"] == "network-usage":
+    if request["objective"] == "network-usage":
         from weir_placement.network import exhaustive as usage
 
-        return usage.exhaustive(problem, **asked)
-    return _headroom(problem, **asked)
+        return usage.exhaustive(problem, **request)
+    return _headroom(problem, **request)

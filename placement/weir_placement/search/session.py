@@ -11,10 +11,10 @@ from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
+from weir_placement.request import PlanRequest, StrategyFunction
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.strategies import Asked, StrategyFunction
 
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
 """Which moves a search makes."""
@@ -63,16 +63,16 @@ def plan_with(
     search: Search,
     defaults: Mapping[str, float],
     problem: Problem,
-    asked: Asked,
+    request: PlanRequest,
     table: int = VISITED_SIZE,
 ) -> Result:
     """Plans all queries together; if that is infeasible, admits them one by one by priority."""
     started = perf_counter()
-    objective, seed = asked["objective"], asked["seed"]
+    objective, seed = request["objective"], request["seed"]
     if objective != "headroom":
         raise ValueError(f"strategy {name} plans for headroom, not {objective}")
-    values = read_options(defaults, asked["options"])
-    deadline = started + asked["time_limit"]
+    values = read_options(defaults, request["options"])
+    deadline = started + request["time_limit"]
     rejected = [Rejection(q.name, r) for q in problem.queries if (r := impossible(problem, q))]
     refused = {r.query for r in rejected}
     candidates = sorted(
@@ -111,8 +111,8 @@ def strategy(
 ) -> StrategyFunction:
     """The strategy that plans by one search; `table` is how many logical plans it can remember."""
 
-    def plan(problem: Problem, **asked: Unpack[Asked]) -> Result:
-        return plan_with(name, search, defaults, problem, asked, table)
+    def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+        return plan_with(name, search, defaults, problem, request, table)
 
     return plan
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from weir_placement.compact import fewest_fragments
+from weir_placement.budget.compact import fewest_fragments
 from weir_placement.cost.allowed import allowed_nodes
-from weir_placement.cost.budget import asked, exceeded, fits, fragments_of, shortages
+from weir_placement.cost.budget import exceeded, fits, fragments_of, requested, shortages
 from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.cost.flows import fragment_ends, readers
 from weir_placement.fragments import groups_of
@@ -95,7 +95,7 @@ class Fitting:
         written = {query.name: query for query in problem.queries}
         fragments = fragments_of(plan)
         for query in reversed(_by_importance(plan)):
-            if all(fits(b, asked(b, fragments)) for b in problem.budgets):
+            if all(fits(b, requested(b, fragments)) for b in problem.budgets):
                 break
             placed[query.name] = fewest_fragments(problem, written[query.name])
             fragments[query.name] = len(fragment_ends(placed[query.name]))

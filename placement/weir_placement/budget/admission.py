@@ -11,24 +11,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-from weir_placement.compact import fewest_fragments
+from weir_placement.budget.compact import fewest_fragments
+from weir_placement.budget.fitting import Fitting
 from weir_placement.cost.allowed import impossible
 from weir_placement.cost.budget import counted, fits, shortage, shown
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
-from weir_placement.fitting import Fitting
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Budget, Problem
-
-if TYPE_CHECKING:
-    from weir_placement.strategies import Asked, StrategyFunction
+from weir_placement.request import PlanRequest, StrategyFunction
 
 EQUAL = 1e-9
 
 
-def plan_within(function: StrategyFunction, problem: Problem, how: Asked) -> Result:
+def plan_within(function: StrategyFunction, problem: Problem, request: PlanRequest) -> Result:
     """The plan of a strategy, brought within the budgets of the problem.
 
     A query is refused only if it does not fit with the fewest fragments it can have beside those of higher
@@ -36,19 +33,22 @@ def plan_within(function: StrategyFunction, problem: Problem, how: Asked) -> Res
     only if its value is the bound of the problem without budgets.
     """
     started = perf_counter()
-    deadline = started + how["time_limit"]
+    deadline = started + request["time_limit"]
     unfit: dict[str, str] = {}  # no plan with so few fragments was found for them
     hopeless: dict[str, str] = {}  # there is no room for them beside those that are admitted
     while True:
         admitted, refused = admit(problem, {*unfit, *hopeless})
         within = replace(problem, queries=tuple(q for q in problem.queries if q.name in admitted), budgets=())
-        rest: Asked = {**how, "time_limit": max(deadline - perf_counter(), 0.1 * how["time_limit"])}
+        rest: PlanRequest = {
+            **request,
+            "time_limit": max(deadline - perf_counter(), 0.1 * request["time_limit"]),
+        }
         result = function(within, **rest)
         impossible_ones = {r.query: r.reason for r in result.plan.rejected}
         if impossible_ones and refused:
             hopeless |= impossible_ones  # what they would have asked for is left for others
             continue
-        fitting = Fitting(problem, how["objective"], deadline)
+        fitting = Fitting(problem, request["objective"], deadline)
         plan = fitting.fit(result.plan)
         if isinstance(plan, Plan):
             break

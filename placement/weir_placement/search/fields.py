@@ -1,20 +1,17 @@
-"""Parts of an encoding: masks of columns and sources, costs, the cluster, families of nodes."""
+"""What the fields of a search hold: masks of columns and sources, costs, the cluster, families of nodes."""
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from weir_placement.model.cluster import REFERENCE_CORE
-from weir_placement.model.problem import Query
+from weir_placement.model.cluster import REFERENCE_CORE, Cluster
+from weir_placement.model.problem import Problem, Query
+from weir_placement.search.arrays import Arrays
 from weir_placement.search.families import Family
 from weir_placement.search.item import HUGE, Item, aliases, costs_of, limited
 from weir_placement.search.kernel import layout
-
-if TYPE_CHECKING:
-    from weir_placement.search.encode import Encoding
 
 MASK_BITS = 62
 MATRICES = 2_000
@@ -31,9 +28,9 @@ def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
     return names
 
 
-def fill_masks(encoding: Encoding, words: int) -> None:
+def fill_masks(arrays: Arrays, items: Sequence[Item], queries: Sequence[Query]) -> None:
     """Sources below and named by each item, its joins, its columns."""
-    items, queries = encoding.items, encoding.queries
+    words = arrays.dims["words"]
     own, sets, joins, above = ([0] * len(items) for _ in range(4))
     columns = [0] * (len(items) * words)
     numbers = [columns_of(queries, q) for q in range(len(queries))]
@@ -63,30 +60,29 @@ def fill_masks(encoding: Encoding, words: int) -> None:
                 k = numbers[item.query][name]
                 columns[i * words + k // 63] |= 1 << (k % 63)
     for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):
-        encoding.write(name, values)
-    encoding.write("columns", columns)
+        arrays.write(name, values)
+    arrays.write("columns", columns)
 
 
-def fill_cluster(encoding: Encoding) -> None:
+def fill_cluster(arrays: Arrays, cluster: Cluster, candidates: Sequence[Sequence[int]]) -> None:
     """Capacities, links, and which nodes can be exchanged."""
-    cluster = encoding.problem.cluster
     nodes = cluster.nodes
-    plain = not encoding.dims["flags"] & (layout.NETWORK | layout.LATENCY)
-    encoding.write("cpu_", [limited(n.cpu_capacity) for n in nodes])
-    encoding.write("memory_of_", [limited(n.memory) for n in nodes])
-    encoding.write("egress_", [limited(n.egress) for n in nodes])
-    encoding.write("ingress_", [limited(n.ingress) for n in nodes])
-    encoding.write("core_", [REFERENCE_CORE * n.speed for n in nodes])
+    plain = not arrays.dims["flags"] & (layout.NETWORK | layout.LATENCY)
+    arrays.write("cpu_", [limited(n.cpu_capacity) for n in nodes])
+    arrays.write("memory_of_", [limited(n.memory) for n in nodes])
+    arrays.write("egress_", [limited(n.egress) for n in nodes])
+    arrays.write("ingress_", [limited(n.ingress) for n in nodes])
+    arrays.write("core_", [REFERENCE_CORE * n.speed for n in nodes])
     if not plain or len(nodes) <= MATRICES:
-        encoding.write("latency_", array("d", cluster.network.latency_matrix.tobytes()))
+        arrays.write("latency_", array("d", cluster.network.latency_matrix.tobytes()))
         bandwidth = cluster.network.bandwidth_matrix.clip(max=HUGE)
-        encoding.write("bandwidth_", array("d", bandwidth.tobytes()))
+        arrays.write("bandwidth_", array("d", bandwidth.tobytes()))
     kinds: dict[object, int] = {}
     served = defaultdict(list)
-    for number, candidates in enumerate(encoding.lists.values()):
-        for n in candidates:
+    for number, nodes_of in enumerate(candidates):
+        for n in nodes_of:
             served[n].append(number)
-    encoding.write(
+    arrays.write(
         "twin",
         [
             kinds.setdefault((n.cpu_capacity, n.memory, n.speed, tuple(served[k])) if plain else k, k)
@@ -95,23 +91,28 @@ def fill_cluster(encoding: Encoding) -> None:
     )
 
 
-def fill_families(encoding: Encoding, families: Sequence[Family]) -> None:
+def fill_families(
+    arrays: Arrays,
+    cluster: Cluster,
+    items: Sequence[Item],
+    candidates: Sequence[Sequence[int]],
+    families: Sequence[Family],
+) -> None:
     """The largest capacity that each item may have, at all and outside of each family."""
-    capacity = [n.cpu_capacity for n in encoding.problem.cluster.nodes]
-    lists = list(encoding.lists.values())
-    number = {id(candidates): k for k, candidates in enumerate(lists)}
-    kind = [number[id(item.candidates)] for item in encoding.items]
+    capacity = [n.cpu_capacity for n in cluster.nodes]
+    number = {id(nodes): k for k, nodes in enumerate(candidates)}
+    kind = [number[id(item.candidates)] for item in items]
     outside: list[float] = []
     for family in families:
         largest = [
             limited(max((capacity[n] for n in nodes if n not in family.nodes), default=-1.0))
-            for nodes in lists
+            for nodes in candidates
         ]
         outside += [largest[k] for k in kind]
-    largest = [limited(max((capacity[n] for n in nodes), default=0.0)) for nodes in lists]
-    encoding.write("largest_", [largest[k] for k in kind])
-    encoding.write("family_outside_", outside)
-    encoding.write("family_capacity_", [limited(f.capacity) for f in families])
+    largest = [limited(max((capacity[n] for n in nodes), default=0.0)) for nodes in candidates]
+    arrays.write("largest_", [largest[k] for k in kind])
+    arrays.write("family_outside_", outside)
+    arrays.write("family_capacity_", [limited(f.capacity) for f in families])
 
 
 def is_free(query: Query, item: Item, reads: int) -> int:
@@ -125,10 +126,16 @@ def is_free(query: Query, item: Item, reads: int) -> int:
     return int(item.op.kind == "join" and bool(item.op.columns or item.op.windows))
 
 
-def fill_costs(encoding: Encoding) -> None:
+def fill_costs(
+    arrays: Arrays,
+    problem: Problem,
+    items: Sequence[Item],
+    queries: Sequence[Query],
+    scenarios: Sequence[tuple[int, float]],
+) -> None:
     """Costs of the items, rates of the sources, limits of the queries."""
-    write = encoding.write
-    rows = [costs_of(item) for item in encoding.items]
+    write = arrays.write
+    rows = [costs_of(item) for item in items]
     names = [
         "cost_",
         "cost_pair_",
@@ -147,11 +154,11 @@ def fill_costs(encoding: Encoding) -> None:
         "source_rate_",
         [
             item.flows[k].rate(1.0) if item.kind == layout.SOURCE else 0.0
-            for k, _ in encoding.scenarios
-            for item in encoding.items
+            for k, _ in scenarios
+            for item in items
         ],
     )
-    write("max_latency_", [limited(q.max_latency) for q in encoding.queries])
-    write("processes_", [float(encoding.queries[item.query].processes) for item in encoding.items])
-    o = encoding.problem.overheads
+    write("max_latency_", [limited(q.max_latency) for q in queries])
+    write("processes_", [float(queries[item.query].processes) for item in items])
+    o = problem.overheads
     write("overheads_", [o.fragment_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency])
