@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 
-READY = Health(True, False, False, False, "Running", "2 fragments run on 2 nodes")
-STALLED = Health(False, False, True, False, "Rejected", "memory of node n1")
+READY = Health.current("Running", "2 fragments run on 2 nodes")
+STALLED = Health.failed("Rejected", "memory of node n1")
 
 
 def test_a_transition_time_stays_while_the_status_stays() -> None:

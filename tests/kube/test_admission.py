@@ -8,7 +8,7 @@ import kopf
 import pytest
 from weir_operator.kube.admission import complaint
 from weir_operator.kube.handlers import CHECKED, registry
-from weir_operator.kube.health import Health
+from weir_operator.kube.liveness import Liveness
 
 from tests.e2e.test_bad_manifests import QUERY, STREAM, changed
 from tests.kube.test_handlers import Woken
@@ -57,7 +57,7 @@ class Refuses:
 
 
 def test_only_creations_and_updates_are_refused() -> None:
-    made = registry(Woken(), Health(), Refuses())  # type: ignore[arg-type]
+    made = registry(Woken(), Liveness(), Refuses())  # type: ignore[arg-type]
     handlers = list(made._webhooks.get_all_handlers())
     assert {h.selector.any_name or h.selector.plural for h in handlers if h.selector} == set(CHECKED)
     assert {h.id for h in handlers} == {"check"}  # the path that the chart's configuration names

@@ -7,7 +7,7 @@ from typing import Any
 import kopf
 from weir_operator.kube import names
 from weir_operator.kube.handlers import KINDS, prepare, registry
-from weir_operator.kube.health import Health
+from weir_operator.kube.liveness import Liveness
 
 
 class Woken:
@@ -26,14 +26,14 @@ class Woken:
         self.stops += 1
 
 
-def found(runner: Any = None) -> kopf.OperatorRegistry:
-    return registry(runner or Woken(), Health())
+def handlers(runner: Any = None) -> kopf.OperatorRegistry:
+    return registry(runner or Woken(), Liveness())
 
 
-def test_only_login_startup_event_probe_and_cleanup_handlers() -> None:
-    kopf_registry = found()
+def test_only_login_startup_event_and_cleanup_handlers() -> None:
+    kopf_registry = handlers()
     kinds = {h.activity.value for h in kopf_registry._activities.get_all_handlers() if h.activity}
-    assert kinds == {"authentication", "startup", "cleanup", "probe"}
+    assert kinds == {"authentication", "startup", "cleanup"}
     assert not list(kopf_registry._changing.get_all_handlers())
     assert not list(kopf_registry._spawning.get_all_handlers())
     assert not list(kopf_registry._webhooks.get_all_handlers())
@@ -42,7 +42,9 @@ def test_only_login_startup_event_probe_and_cleanup_handlers() -> None:
 
 def test_every_kind_nodes_and_our_pods_wake_the_loop() -> None:
     watched = {
-        h.selector.plural or h.selector.any_name for h in found()._watching.get_all_handlers() if h.selector
+        h.selector.plural or h.selector.any_name
+        for h in handlers()._watching.get_all_handlers()
+        if h.selector
     }
     assert watched == {*KINDS, "nodes", "pods", "leases"}
 
@@ -59,7 +61,7 @@ def test_watches_end_in_time_and_see_only_what_is_ours() -> None:
 
 def test_a_heartbeat_of_a_node_wakes_nobody_and_a_cordon_does() -> None:
     (handler,) = [
-        h for h in found()._watching.get_all_handlers() if h.selector and h.selector.any_name == "nodes"
+        h for h in handlers()._watching.get_all_handlers() if h.selector and h.selector.any_name == "nodes"
     ]
     assert handler.when is not None
     memo = kopf.Memo()

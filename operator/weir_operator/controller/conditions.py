@@ -9,16 +9,34 @@ from typing import Any
 from weir_operator.controller.times import timestamp
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Health:
-    """One verdict on a query; `reason` is CamelCase and stable, `message` is for a person."""
+    """How an object stands; `reason` is CamelCase and stable, `message` is for a person.
 
-    ready: bool
-    reconciling: bool
-    stalled: bool
-    moving: bool
+    Made by `current`, `in_progress` and `failed`, which are kstatus' words for the three.
+    """
+
     reason: str
     message: str
+    ready: bool = False
+    reconciling: bool = False
+    stalled: bool = False
+    moving: bool = False
+
+    @classmethod
+    def current(cls, reason: str, message: str, *, moving: bool = False) -> Health:
+        """Ready: it is as its spec says, also while it is `moving` from one node to another."""
+        return cls(reason=reason, message=message, ready=True, moving=moving)
+
+    @classmethod
+    def in_progress(cls, reason: str, message: str, *, moving: bool = False) -> Health:
+        """Reconciling: it will be ready without anybody's help."""
+        return cls(reason=reason, message=message, reconciling=True, moving=moving)
+
+    @classmethod
+    def failed(cls, reason: str, message: str, *, ready: bool = False) -> Health:
+        """Stalled: a person must change something; `ready` when what was there before runs on."""
+        return cls(reason=reason, message=message, stalled=True, ready=ready)
 
 
 def conditions(

@@ -31,7 +31,7 @@ def definition_statuses(work: Work, numbers: bool) -> list[WriteStatus]:
             continue
         namespace, name = meta.get("namespace", ""), meta["name"]
         wrong = work.world.wrong.get((kind, namespace, name), "")
-        health = Health(not wrong, False, bool(wrong), False, "Invalid" if wrong else "Accepted", wrong)
+        health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
         generation, present = int(meta.get("generation", -1)), manifest.get("status") or {}
         made = conditions(health, generation, work.snapshot.now, present.get("conditions") or [])
         status = {"observedGeneration": generation, "conditions": made}

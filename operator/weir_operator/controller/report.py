@@ -81,17 +81,16 @@ def assess(work: Work) -> None:
 def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     record = work.records[name]
     if asked.suspended:
-        return Health(True, False, False, False, "Suspended", "suspended: nothing runs, checkpoints stay")
+        return Health.current("Suspended", "suspended: nothing runs, checkpoints stay")
     if name in work.refused:
-        runs = bool(specs_of(work, name))
-        return Health(runs, False, True, False, "Rejected", work.refused[name])
+        return Health.failed("Rejected", work.refused[name], ready=bool(specs_of(work, name)))
     specs = specs_of(work, name)
     if record.leaving and record.since is None:
         text = f"{record.leaving[-1].name} goes on until the cut, which it has not named yet"
-        return Health(False, True, False, True, "Changing", text)
+        return Health.in_progress("Changing", text, moving=True)
     if not specs:
         reason = "Proposed" if record.status.get("proposed") else "Planning"
-        return Health(False, True, False, False, reason, f"no plan in force yet (mode {mode})")
+        return Health.in_progress(reason, f"no plan in force yet (mode {mode})")
     steps = {s.name: work.steps[s.name] for s in specs}
     moving = sorted(f for f, s in steps.items() if s.phase == "moving")
     serving = [
@@ -102,11 +101,11 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     if len(serving) == len(specs):
         if record.leaving:
             text = f"{record.leaving[-1].name} still publishes rows up to the cut"
-            return Health(True, False, False, True, "Changing", text)
+            return Health.current("Changing", text, moving=True)
         text = f"{len(specs)} fragments run on {len({s.node for s in specs})} nodes"
         if moving:
-            return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
-        return Health(True, False, False, False, "Running", text)
+            return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
+        return Health.current("Running", text)
     late = sorted(set(steps) - set(serving))
     text = "; ".join(f"{f} {_standing(steps[f])}" for f in late)
     was_ready = any(
@@ -114,8 +113,8 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
         for c in work.world.statuses.get(name, {}).get("conditions", [])
     )
     if moving and was_ready and set(late) <= set(moving):
-        return Health(True, False, False, True, "Moving", f"moving {', '.join(moving)}")
-    return Health(False, True, False, bool(moving), "FragmentsNotReady", text)
+        return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
+    return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
 
 
 def _standing(step: Step) -> str:
@@ -137,9 +136,10 @@ def _elsewhere(owner: Process) -> str:
 
 def _fault(work: Work, name: str, fault: Fault) -> Health:
     age = work.snapshot.now - work.world.created.get(name, work.snapshot.now)
-    waits = fault.missing and age < work.settings.reference_grace
-    reason = "ReferenceNotFound" if fault.missing else "Invalid"
-    return Health(False, waits, not waits, False, reason, fault.message)
+    if not fault.missing:
+        return Health.failed("Invalid", fault.message)
+    waits = age < work.settings.reference_grace
+    return (Health.in_progress if waits else Health.failed)("ReferenceNotFound", fault.message)
 
 
 def statuses(work: Work) -> list[WriteStatus]:

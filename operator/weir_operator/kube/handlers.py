@@ -9,8 +9,8 @@ import kopf
 
 from weir_operator.kube import names
 from weir_operator.kube.admission import CERTIFICATES, Admission
-from weir_operator.kube.health import Health
 from weir_operator.kube.leader import CANARY
+from weir_operator.kube.liveness import Liveness
 from weir_operator.kube.runner import Runner
 
 KINDS = (
@@ -29,20 +29,20 @@ CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "ne
 
 
 def registry(
-    runner: Runner, health: Health, admission: Admission | None = None, port: int = 0
+    runner: Runner, liveness: Liveness, admission: Admission | None = None, port: int = 0
 ) -> kopf.OperatorRegistry:
-    """Handlers of login, startup, event, probe and cleanup: they leave no trace in users' objects.
+    """Handlers of login, startup, event and cleanup: they leave no trace in users' objects.
 
     With `admission` also the validating webhook on `port`; it changes no object either.
     """
-    found = kopf.OperatorRegistry()
+    handlers = kopf.OperatorRegistry()
     lagging: list[asyncio.Task[None]] = []
 
-    @kopf.on.login(registry=found)
-    def login(**given: Any) -> kopf.ConnectionInfo | None:
-        return kopf.login_with_service_account(**given) or kopf.login_with_kubeconfig(**given)
+    @kopf.on.login(registry=handlers)
+    def login(**context: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**context) or kopf.login_with_kubeconfig(**context)
 
-    @kopf.on.startup(registry=found)
+    @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         prepare(settings)
         if admission is not None:
@@ -53,41 +53,37 @@ def registry(
                 pkeyfile=f"{CERTIFICATES}/tls.key",
             )
 
-    @kopf.on.startup(registry=found)
+    @kopf.on.startup(registry=handlers)
     async def listen(**_: Any) -> None:
-        lagging.append(asyncio.create_task(_measure_lag(health)))
+        lagging.append(asyncio.create_task(_measure_lag(liveness)))
 
-    @kopf.on.startup(registry=found)
+    @kopf.on.startup(registry=handlers)
     def start(**_: Any) -> None:
         """The watches begin when the first round has ended: each of them reads all there is, as the round
         does, and in one process both would take as long as one after the other, and the memory of both."""
         runner.start()
         runner.look(FIRST_LOOK)
 
-    @kopf.on.cleanup(registry=found)
+    @kopf.on.cleanup(registry=handlers)
     def stop(**_: Any) -> None:
         runner.stop()
 
-    @kopf.on.cleanup(registry=found)
-    async def hush(**_: Any) -> None:
+    @kopf.on.cleanup(registry=handlers)
+    async def stop_measuring_lag(**_: Any) -> None:
         for task in lagging:
             task.cancel()
 
-    @kopf.on.probe(registry=found, id="loop")
-    def since_round(**_: Any) -> float:
-        return health.since_round()
-
-    @kopf.on.event("", "v1", "nodes", when=_changed, registry=found)
-    @kopf.on.event("", "v1", "pods", registry=found)
+    @kopf.on.event("", "v1", "nodes", when=_changed, registry=handlers)
+    @kopf.on.event("", "v1", "pods", registry=handlers)
     def changed(**_: Any) -> None:
         runner.wake()
 
-    @kopf.on.event("coordination.k8s.io", "v1", "leases", registry=found)
+    @kopf.on.event("coordination.k8s.io", "v1", "leases", registry=handlers)
     def canary(**_: Any) -> None:
-        health.sang()
+        liveness.canary_seen()
 
     for plural in KINDS:
-        kopf.on.event(names.GROUP, plural, registry=found)(changed)
+        kopf.on.event(names.GROUP, plural, registry=handlers)(changed)
     if admission is not None:
 
         def check(body: kopf.Body, operation: str, **_: Any) -> None:
@@ -96,17 +92,17 @@ def registry(
                 raise kopf.AdmissionError(wrong, code=422)
 
         for plural in CHECKED:
-            kopf.on.validate(names.GROUP, plural, id="check", registry=found)(check)
-    return found
+            kopf.on.validate(names.GROUP, plural, id="check", registry=handlers)(check)
+    return handlers
 
 
-async def _measure_lag(health: Health) -> None:
+async def _measure_lag(liveness: Liveness) -> None:
     """How late the event loop wakes: what keeps it busy keeps the watches from being read."""
     loop = asyncio.get_running_loop()
     while True:
         begin = loop.time()
         await asyncio.sleep(LAG_LOOK)
-        health.lagged(loop.time() - begin - LAG_LOOK)
+        liveness.woke_late(loop.time() - begin - LAG_LOOK)
 
 
 def prepare(settings: kopf.OperatorSettings) -> None:

@@ -14,8 +14,8 @@ from weir_operator.kube.admission import Admission
 from weir_operator.kube.api import connect
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.handlers import registry
-from weir_operator.kube.health import Health
 from weir_operator.kube.leader import Leader
+from weir_operator.kube.liveness import Liveness
 from weir_operator.kube.loop import build_loop
 from weir_operator.kube.rehearsal import rehearse
 from weir_operator.kube.runner import Runner
@@ -35,18 +35,18 @@ def run(settings: Settings, context: str | None = None) -> None:
     gc.set_threshold(YOUNG)
     api = connect(context)
     cluster = KubernetesCluster(api, settings)
-    health = Health()
+    liveness = Liveness()
     metrics = CollectorRegistry()
     leader = Leader(api, settings.namespace, settings.identity)
     loop = build_loop(cluster, settings, leader.leads)
     rehearse(loop.settings)
-    runner = Runner(loop, leader, health, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
-    metrics.register(ClusterCollector(cluster, loop, health, leader))
+    runner = Runner(loop, leader, liveness, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    metrics.register(ClusterCollector(cluster, loop, liveness, leader))
     admission = Admission(api, settings) if settings.webhook_port else None
-    server = serve(settings.metrics_port, health, metrics)
+    server = serve(settings.metrics_port, liveness, metrics)
     try:
         kopf.run(
-            registry=registry(runner, health, admission, settings.webhook_port),
+            registry=registry(runner, liveness, admission, settings.webhook_port),
             identity=settings.identity,
             standalone=True,
             clusterwide=not settings.watch_namespaces,

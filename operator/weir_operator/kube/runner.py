@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from weir_operator.kube.health import Health
 from weir_operator.kube.leader import RENEW, Leader
+from weir_operator.kube.liveness import Liveness
 
 log = logging.getLogger("weir")
 SETTLE = 0.2  # [s] without a change, after which no more of them are waited for: one rarely comes alone
@@ -28,11 +28,11 @@ class Runner:
     """Two threads: one keeps the leadership, one goes round. `lost` is told when the leadership is."""
 
     def __init__(
-        self, loop: Loop, leader: Leader, health: Health, lost: Callable[[], None], renew: float = RENEW
+        self, loop: Loop, leader: Leader, liveness: Liveness, lost: Callable[[], None], renew: float = RENEW
     ) -> None:
         self._loop = loop
         self._leader = leader
-        self._health = health
+        self._liveness = liveness
         self._lost = lost
         self._renew = renew  # [s] between two campaigns
         self._wake = threading.Event()
@@ -51,7 +51,7 @@ class Runner:
     def look(self, seconds: float) -> None:
         """Wait for the end of the first round, if this replica leads, at most so long; then it is ready."""
         self._looked.wait(seconds)
-        self._health.ready = not self._stop.is_set()
+        self._liveness.ready = not self._stop.is_set()
 
     def wake(self) -> None:
         """Something changed."""
@@ -59,7 +59,7 @@ class Runner:
 
     def stop(self) -> None:
         """Finish the round under way, then let the other replica lead; also if it was never started."""
-        self._health.ready = False
+        self._liveness.ready = False
         self._stop.set()
         self._wake.set()
         self._looked.set()
@@ -99,7 +99,7 @@ class Runner:
             if self._leader.leads():
                 pause = self._one_round()
                 self._looked.set()
-            self._health.rounded()
+            self._liveness.round_ended()
             took = time.monotonic() - begin
             if self._wake.wait(pause):
                 settle(self._wake, took, self._stop.is_set)

@@ -10,17 +10,17 @@ from prometheus_client.registry import Collector
 
 from weir_operator.controller.loop import Loop
 from weir_operator.kube.cluster import KubernetesCluster
-from weir_operator.kube.health import Health
 from weir_operator.kube.leader import Leader
+from weir_operator.kube.liveness import Liveness
 
 
 class ClusterCollector(Collector):
     """Queries' health and headroom, fragments off their node, and the loop itself."""
 
-    def __init__(self, cluster: KubernetesCluster, loop: Loop, health: Health, leader: Leader) -> None:
+    def __init__(self, cluster: KubernetesCluster, loop: Loop, liveness: Liveness, leader: Leader) -> None:
         self._cluster = cluster
         self._loop = loop
-        self._health = health
+        self._liveness = liveness
         self._leader = leader
 
     def collect(self) -> Iterator[Metric]:
@@ -31,7 +31,7 @@ class ClusterCollector(Collector):
         yield GaugeMetricFamily(
             "weir_operator_loop_age_seconds",
             "Seconds since the loop last went round.",
-            self._health.since_round(),
+            self._liveness.since_round(),
         )
         laps = self._loop.laps
         yield GaugeMetricFamily(
@@ -46,7 +46,7 @@ class ClusterCollector(Collector):
         yield GaugeMetricFamily(
             "weir_operator_event_loop_lag_seconds",
             "The latest that the watches' event loop woke, over the last five minutes.",
-            self._health.lag(),
+            self._liveness.largest_lag(),
         )
         if self._leader.leads():  # the other replica observes nothing
             yield from self._queries()

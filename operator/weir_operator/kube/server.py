@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from weir_operator.kube.health import Health
+from weir_operator.kube.liveness import Liveness
 
 
-def serve(port: int, health: Health, registry: CollectorRegistry) -> ThreadingHTTPServer:
+def serve(port: int, liveness: Liveness, registry: CollectorRegistry) -> ThreadingHTTPServer:
     """Serve in a thread of its own, so that it answers also when everything else hangs."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -19,10 +19,10 @@ def serve(port: int, health: Health, registry: CollectorRegistry) -> ThreadingHT
             if self.path == "/metrics":
                 self._answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
             elif self.path == "/healthz":
-                complaint = health.complaint()
+                complaint = liveness.complaint()
                 self._answer(503 if complaint else 200, (complaint or "ok").encode())
             elif self.path == "/readyz":
-                self._answer(200 if health.ready else 503, b"ready" if health.ready else b"starting")
+                self._answer(200 if liveness.ready else 503, b"ready" if liveness.ready else b"starting")
             else:
                 self._answer(404, b"paths: /healthz, /readyz, /metrics")
 

@@ -26,7 +26,6 @@ class Settings:
     claim: str = "weir-exchange"
     trigger_ms: int = 200  # of every fragment: shortest time between two batches
     prometheus_url: str = ""
-    probe_port: int = 8081
     metrics_port: int = 8080
     webhook_port: int = 0  # 0: no webhook
 
@@ -44,7 +43,6 @@ class Settings:
             claim=environment.get("WEIR_CLAIM", default.claim),
             trigger_ms=_number(environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "milliseconds"),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
-            probe_port=_port(environment, "WEIR_PROBE_PORT", default.probe_port),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
             webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),
         )

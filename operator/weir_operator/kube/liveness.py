@@ -17,7 +17,7 @@ CANARY_SECONDS = 120.0
 LAG_SECONDS = 300.0  # for which the largest lag of the event loop is remembered
 
 
-class Health:
+class Liveness:
     """Times of the last signs of life [s], on the given clock."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,29 +27,29 @@ class Health:
         self.ready = False
         self._lags: deque[tuple[float, float]] = deque()
 
-    def rounded(self) -> None:
+    def round_ended(self) -> None:
         """The loop's thread has gone round once (also when it only waits to lead)."""
         with self._lock:
             self._round = self._clock()
 
-    def lagged(self, seconds: float) -> None:
-        """Kopf's event loop woke so much later than it wanted to."""
+    def woke_late(self, seconds: float) -> None:
+        """Kopf's event loop woke up `seconds` later than it asked to."""
         now = self._clock()
         self._lags.append((now, seconds))
         while now - self._lags[0][0] > LAG_SECONDS:
             self._lags.popleft()
 
-    def lag(self) -> float:
-        """The largest of the last minutes [s]."""
+    def largest_lag(self) -> float:
+        """By which the event loop woke late in the last `LAG_SECONDS` [s]."""
         return max((lag for _, lag in list(self._lags)), default=0.0)
 
-    def sang(self) -> None:
-        """The watch has shown the canary."""
+    def canary_seen(self) -> None:
+        """The watch has shown a renewal of the leader's Lease."""
         with self._lock:
             self._canary = self._clock()
 
     def since_round(self) -> float:
-        """[s]"""
+        """Since the loop's thread last went round [s]."""
         return self._clock() - self._round
 
     def complaint(self) -> str:

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
-from weir_operator.kube.health import CANARY_SECONDS, ROUND_SECONDS, Health
 from weir_operator.kube.leader import Leader
+from weir_operator.kube.liveness import CANARY_SECONDS, ROUND_SECONDS, Liveness
 from weir_operator.kube.runner import Runner
 from weir_operator.kube.server import serve
 
@@ -46,16 +46,16 @@ class Rounds:
 
 
 class Operator:
-    """The operator's process without a cluster: server, health, and the loop in its thread."""
+    """The operator's process without a cluster: server, liveness, and the loop in its thread."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.health = Health(lambda: self.now)
+        self.liveness = Liveness(lambda: self.now)
         self.loop = Rounds()
-        self.runner = Runner(self.loop, cast(Leader, Always()), self.health, lost=lambda: None)
+        self.runner = Runner(self.loop, cast(Leader, Always()), self.liveness, lost=lambda: None)
         registry = CollectorRegistry()
         Gauge("weir_test", "A metric", registry=registry).set(7)
-        self.server = serve(0, self.health, registry)
+        self.server = serve(0, self.liveness, registry)
 
     def ask(self, path: str) -> tuple[int, str]:
         try:
@@ -99,10 +99,10 @@ def test_a_loop_that_hangs_is_told_and_one_that_goes_on_is_not(operator: Operato
     operator.runner.start()
     assert operator.loop.began.acquire(timeout=60)
     operator.now += ROUND_SECONDS
-    operator.health.sang()
+    operator.liveness.canary_seen()
     assert operator.ask("/healthz") == (200, "ok"), "a round may take that long"
     operator.now += 1
-    operator.health.sang()
+    operator.liveness.canary_seen()
     status, text = operator.ask("/healthz")
     assert status == 503
     assert text == f"the loop has not gone round for {ROUND_SECONDS + 1:.0f} s"
@@ -117,7 +117,7 @@ def test_a_round_that_fails_is_no_reason_to_be_killed(operator: Operator) -> Non
     operator.loop.may.set()
     operator.runner.start()
     operator.now += ROUND_SECONDS + 1
-    operator.health.sang()
+    operator.liveness.canary_seen()
     assert operator.loop.began.acquire(timeout=60)
     operator.goes_round()
     assert operator.ask("/healthz") == (200, "ok")
@@ -131,7 +131,7 @@ def test_a_replica_that_does_not_lead_waits_for_no_round(operator: Operator) -> 
         def campaign(self) -> bool:
             return False
 
-    runner = Runner(operator.loop, cast(Leader, Follower()), operator.health, lost=lambda: None)
+    runner = Runner(operator.loop, cast(Leader, Follower()), operator.liveness, lost=lambda: None)
     runner.start()
     runner.look(60)
     assert operator.ask("/readyz") == (200, "ready")
@@ -142,10 +142,10 @@ def test_a_replica_that_does_not_lead_waits_for_no_round(operator: Operator) -> 
 
 def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:
     operator.now += CANARY_SECONDS + 1
-    operator.health.rounded()
+    operator.liveness.round_ended()
     status, text = operator.ask("/healthz")
     assert (status, text) == (503, f"the watches have said nothing for {CANARY_SECONDS + 1:.0f} s")
-    operator.health.sang()
+    operator.liveness.canary_seen()
     assert operator.ask("/healthz") == (200, "ok")
 
 
@@ -163,7 +163,7 @@ def test_a_campaign_that_fails_in_an_unforeseen_way_is_tried_again() -> None:
 
     loop: Any = Rounds()
     loop.may.set()
-    runner = Runner(loop, cast(Leader, Odd()), Health(), lost=lambda: None, renew=0.01)
+    runner = Runner(loop, cast(Leader, Odd()), Liveness(), lost=lambda: None, renew=0.01)
     runner.start()
     assert again.wait(60)
     runner.stop()
