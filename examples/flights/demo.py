@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from weir_operator.controller.decision import Event
+from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.snapshot import Process
 from weir_operator.controller.statistics import measured_by_fragment
-from weir_operator.controller.world import World
 from weir_operator.local.audit import audit
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.pauses import Pauses
@@ -154,14 +154,14 @@ class Demo:
         for finding in findings:
             self.console.print(str(finding), style="red", markup=False)
 
-    def _world(self) -> World:
+    def _desired_state(self) -> DesiredState:
         loop = self.machine.loop
         assert loop.snapshot is not None
-        return loop.understand(loop.snapshot, loop.settings)
+        return loop.desired_state(loop.snapshot, loop.settings)
 
     def _picture(self, name: str) -> None:
         """The plans in force, drawn."""
-        group = self._world().groups[0]
+        group = self._desired_state().groups[0]
         records = {r.query: r for r in self._records()}
         plans = tuple(records[n].plan for n in group.queries if n in records)
         plan = Plan(tuple(p for p in plans if p is not None))
@@ -187,9 +187,9 @@ class Demo:
         )
         good = self.dropped == 0
         total = [0, 0, 0]
-        for group in self._world().groups:
-            for name, asked in group.queries.items():
-                verdict = audit(asked, group.problem.streams)
+        for group in self._desired_state().groups:
+            for name, desired in group.queries.items():
+                verdict = audit(desired, group.problem.streams)
                 counts = [verdict.missing, verdict.doubled, verdict.wrong]
                 total = [a + b for a, b in zip(total, counts, strict=True)]
                 verdicts.add_row(name, str(verdict.rows), *map(str, counts))

@@ -133,7 +133,7 @@ class KubernetesLease:
                 return
         raise OSError(f"lease {self._name}: {_TRIES} writes crossed with others")
 
-    def ask(self, lead: float) -> None:
+    def request_cut(self, lead: float) -> None:
         """Raises OSError when the API server does not answer, or nobody has taken it yet."""
         for _ in range(_TRIES):
             manifest = self._get()

@@ -51,11 +51,11 @@ class Lease(Protocol):
     def hand_over(self, epoch: int) -> None:
         """The controller's wish that `epoch` takes over."""
 
-    def ask(self, lead: float) -> None:
+    def request_cut(self, lead: float) -> None:
         """The controller's wish that the plan ends at a cut, `lead` seconds from now; once."""
 
     def answer(self, epoch: int, holder: str, change: Change) -> bool:
-        """The holder's answer to `ask`. False: it belongs to somebody else."""
+        """The holder's answer to `request_cut`. False: it belongs to somebody else."""
 
 
 def holder_name(pid: int | None = None) -> str:
@@ -159,7 +159,7 @@ class FileLease:
                 record = dataclasses.replace(record, handover=epoch)
             self._write(record)
 
-    def ask(self, lead: float) -> None:
+    def request_cut(self, lead: float) -> None:
         """Kept until the lease goes. Raises OSError without a lease."""
         with self._locked():
             record = self.read()

@@ -8,12 +8,12 @@ from typing import Any
 
 from weir_operator.controller.decision import (
     Action,
-    Ask,
+    CleanUp,
     DeletePlacement,
     Event,
-    Forget,
     HandOver,
     Protect,
+    RequestCut,
     Start,
     Stop,
     WritePlacement,
@@ -161,7 +161,7 @@ class FakeCluster:
             lease = self.leases.get(action.fragment)
             free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True)
             self.leases[action.fragment] = replace(lease, handover=action.epoch) if lease else free
-        elif isinstance(action, Ask):
+        elif isinstance(action, RequestCut):
             lease = self.leases[action.fragment]
             if lease.change is None:
                 self.leases[action.fragment] = replace(lease, change=Change(action.lead))
@@ -172,7 +172,7 @@ class FakeCluster:
                 del self.processes[key]
             elif process:
                 self.processes[key] = replace(process, terminating=True)
-        elif isinstance(action, Forget):
+        elif isinstance(action, CleanUp):
             self.leases.pop(action.fragment, None)
             self.forgotten.append(action.fragment)
         elif isinstance(action, Protect):

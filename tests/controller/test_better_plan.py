@@ -11,7 +11,7 @@ from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics, Process
 from weir_placement.model.cluster import Node
 
-from tests.controller.world import FakeCluster, Town, asked, loop, query, settle
+from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle
 
 HOLD = 30.0
 FILTER = replace(query("q"), operators=query("q").operators[:1])
@@ -49,7 +49,9 @@ class Story:
 
     def __init__(self, **policy: Any) -> None:
         policy = {"cooldown": "40s", "drift": {"hold": f"{HOLD:g}s"}, **policy}
-        self.town = Town({"default/q": asked(FILTER)}, policy=PlacementPolicySpec.model_validate(policy))
+        self.town = Scenario(
+            {"default/q": desired(FILTER)}, policy=PlacementPolicySpec.model_validate(policy)
+        )
         self.cluster = FakeCluster(time=10_000.0)
         self.readings = Readings(self.cluster)
         self.loop = loop(self.town, self.cluster, self.readings, period=1.0)
@@ -151,7 +153,7 @@ def test_the_cooldown_is_each_query_s_own() -> None:
     story.rounds(60)
     assert story.revision() == 2
     other = query("other", nodes=(first,))
-    story.town.queries["default/other"] = asked(replace(other, operators=other.operators[:1]))
+    story.town.queries["default/other"] = desired(replace(other, operators=other.operators[:1]))
     story.capacity(**{first: 90.0, second: 2.0})
     story.rounds(120)
     assert story.cluster.running() == {"q-f": second, "other-f": first}

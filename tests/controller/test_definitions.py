@@ -9,16 +9,16 @@ from typing import Any
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.decision import WriteStatus
 from weir_operator.controller.definitions import definition_statuses
+from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Group
 from weir_operator.controller.record import Record
+from weir_operator.controller.round_state import RoundState
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
-from weir_operator.controller.work import Work
-from weir_operator.controller.world import Asked, Group, World
 from weir_placement.model.cluster import Cluster, Network
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
 
-from tests.controller.world import LAYOUT, asked, query
+from tests.controller.scenario import LAYOUT, desired, query
 
 
 def a_stream(name: str, **status: Any) -> dict[str, Any]:
@@ -37,18 +37,18 @@ def a_query(name: str, policy: str = "default") -> dict[str, Any]:
 
 def work(
     objects: list[Manifest],
-    queries: Mapping[str, Asked] | None = None,
+    queries: Mapping[str, DesiredQuery] | None = None,
     wrong: Mapping[tuple[str, str, str], str] | None = None,
     now: float = 10.0,
-) -> Work:
+) -> RoundState:
     """`queries` of the policy `default` have plans."""
     group = Group(
         "default", PlacementPolicySpec(), Problem(Cluster((), Network.uniform(0)), {}, ()), queries or {}
     )
-    world = World((group,) if queries else (), wrong=wrong or {})
-    plans = {n: QueryPlan(a.query, {"f": "n1", "p": "n1"}, {"s": "n1"}) for n, a in (queries or {}).items()}
+    state = DesiredState((group,) if queries else (), wrong=wrong or {})
+    plans = {n: QueryPlan(a.model, {"f": "n1", "p": "n1"}, {"s": "n1"}) for n, a in (queries or {}).items()}
     records = {name: Record(name, plan=plan) for name, plan in plans.items()}
-    return Work(Snapshot(now=now, objects=tuple(objects)), world, Settings(LAYOUT), records, {})
+    return RoundState(Snapshot(now=now, objects=tuple(objects)), state, Settings(LAYOUT), records, {})
 
 
 def conditions(write: WriteStatus) -> dict[str, tuple[str, str]]:
@@ -81,7 +81,7 @@ def test_queries_and_nodes_are_left_to_others() -> None:
 
 
 def test_a_stream_names_its_readers_and_its_measured_rate() -> None:
-    both = {f"default/{name}": asked(query(name)) for name in ("r", "q")}
+    both = {f"default/{name}": desired(query(name)) for name in ("r", "q")}
     seen = work([a_stream("s"), a_stream("t")], both)
     seen.numbers["default/q"] = {"rates": {"default/s": 1234.567, "default/t": 5.0}}
     read, unread = definition_statuses(seen, True)
@@ -90,9 +90,9 @@ def test_a_stream_names_its_readers_and_its_measured_rate() -> None:
 
 
 def test_a_rate_is_written_when_it_differs_by_a_tenth_and_stays_while_none_is_measured() -> None:
-    queries = {"default/q": asked(query("q"))}
+    queries = {"default/q": desired(query("q"))}
 
-    def with_rate(stream: Manifest, rate: float | None) -> Work:
+    def with_rate(stream: Manifest, rate: float | None) -> RoundState:
         seen = work([stream], queries)
         seen.numbers["default/q"] = {"rates": {} if rate is None else {"default/s": rate}}
         return seen
@@ -118,7 +118,7 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
         a_query("s"),
         a_query("faulty"),
     ]
-    queries = {f"default/{name}": asked(query(name)) for name in ("q", "r", "s")}
+    queries = {f"default/{name}": desired(query(name)) for name in ("q", "r", "s")}
     queries["default/s"] = replace(queries["default/s"], suspended=True)
     seen = work(there, queries)
     seen.refused["default/r"] = "no room"
@@ -131,7 +131,7 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
 
 
 def test_a_headroom_without_limit_is_not_written() -> None:
-    seen = work([a_policy("default"), a_query("q")], {"default/q": asked(query("q"))})
+    seen = work([a_policy("default"), a_query("q")], {"default/q": desired(query("q"))})
     seen.numbers["default/q"] = {"headroom": float("inf")}
     (write,) = definition_statuses(seen, True)
     assert figures(write) == {"queries": 1, "admitted": 1}

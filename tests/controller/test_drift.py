@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from weir_operator.controller.desired_state import DesiredState, Group
 from weir_operator.controller.record import Record
-from weir_operator.controller.replan import Round
+from weir_operator.controller.replan import GroupReplan
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.world import Group, World
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 
@@ -22,19 +22,19 @@ class Story:
     """Rounds at given times under given rates; records are carried from one to the next."""
 
     group: Group
-    world: World
+    desired: DesiredState
     records: dict[str, Record] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
 
-    def round(self, at: float, load: float) -> Round:
+    def round(self, at: float, load: float) -> GroupReplan:
         """`load` [rows/s] of departures and of arrivals; 0: nothing was measured."""
         streams = {"departures": load, "arrivals": load, "weather": load / 12}
         rates = {f"default/{name}": rate for name, rate in streams.items()} if load else {}
-        done = Round(self.group, self.world, at, dict(self.records), {}, rates)
-        done.run()
-        self.records = done.records
-        self.messages += [event.message for event in done.events]
-        return done
+        replan = GroupReplan(self.group, self.desired, at, dict(self.records), {}, rates)
+        replan.run()
+        self.records = replan.records
+        self.messages += [event.message for event in replan.events]
+        return replan
 
     def nodes(self) -> dict[str, str]:
         return {
@@ -49,9 +49,9 @@ class Story:
 def story(tmp_path: Path) -> Story:
     machine = Machine(Options(MANIFESTS, tmp_path, tmp_path, Knobs()), lambda findings: None)
     snapshot = Snapshot(1000.0, machine.cluster.observe().objects)
-    world = machine.loop.understand(snapshot, machine.loop.settings)
-    (group,) = world.groups
-    it = Story(group, world, {name: Record(name) for name in group.queries})
+    state = machine.loop.desired_state(snapshot, machine.loop.settings)
+    (group,) = state.groups
+    it = Story(group, state, {name: Record(name) for name in group.queries})
     it.round(1000.0, 0)
     return it
 

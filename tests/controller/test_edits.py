@@ -7,7 +7,7 @@ from dataclasses import replace
 from weir_placement.model.fragment import FOREVER
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import asked, condition, loop, one_query, query, settle
+from tests.controller.scenario import condition, desired, loop, one_query, query, settle
 
 
 def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
@@ -18,7 +18,7 @@ def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
     settle(it)
     old = set(cluster.leases)
     last = min(old)
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
+    town.queries["default/q"] = desired(query("q", "s.k = 2"))
     it.once()
     assert set(cluster.leases) == old
     assert condition(cluster, "q", "Reconciling") == "True"
@@ -43,7 +43,7 @@ def test_an_edit_of_a_plan_that_never_ran_starts_from_the_beginning() -> None:
     it = loop(town, cluster)
     it.once()
     cluster.processes.clear()
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
+    town.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     packed = cluster.placements["default/q"].spec["plan"]
     assert (packed["since"], packed["leaving"]) == (0, [])
@@ -56,7 +56,7 @@ def test_a_second_edit_waits_until_the_first_is_through() -> None:
     settle(it)
     cuts = []
     for k in (2, 3):
-        town.queries["default/q"] = asked(query("q", f"s.k = {k}"))
+        town.queries["default/q"] = desired(query("q", f"s.k = {k}"))
         for _ in range(2):
             it.once()
     while cluster.placements["default/q"].spec["revision"] < 3:
@@ -77,10 +77,10 @@ def test_an_edit_while_suspended_goes_through_the_cut_when_it_is_resumed() -> No
     old = set(cluster.leases)
     town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
     settle(it)
-    town.queries["default/q"] = asked(query("q", "s.k = 2"), suspended=True)
+    town.queries["default/q"] = desired(query("q", "s.k = 2"), suspended=True)
     settle(it)
     assert not cluster.processes
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
+    town.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     assert cluster.placements["default/q"].spec["plan"]["since"] > 0
     assert not set(cluster.leases) & old
@@ -94,6 +94,6 @@ def test_an_edit_after_the_end_of_a_finite_input_adds_nothing() -> None:
     settle(it)
     for key, process in cluster.processes.items():
         cluster.processes[key] = replace(process, state="finished")
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
+    town.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     assert cluster.placements["default/q"].spec["plan"]["since"] == FOREVER

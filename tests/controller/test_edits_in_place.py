@@ -6,28 +6,28 @@ from dataclasses import replace
 
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
-from weir_operator.controller.asked import as_asked, kept_from
+from weir_operator.controller.current_plan import as_specified, excluded_nodes
 from weir_operator.controller.record import Record
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 
 from tests.controller.fake_cluster import FakeCluster
+from tests.controller.scenario import Scenario, condition, desired, loop, query, settle
 from tests.controller.test_better_plan import FILTER, HOLD, Story
-from tests.controller.world import Town, asked, condition, loop, query, settle
 
 CLUSTER = Cluster(tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3)), Network.uniform(3, 0.001))
 
 
 @pytest.mark.parametrize("mode", ["Move", "Stay"])
 def test_another_list_of_nodes_moves_what_is_outside_of_it_and_nothing_else(mode: str) -> None:
-    town = Town({f"default/{name}": asked(query(name, nodes=("n1", "n2"))) for name in ("q", "r")})
+    town = Scenario({f"default/{name}": desired(query(name, nodes=("n1", "n2"))) for name in ("q", "r")})
     town.policy = PlacementPolicySpec.model_validate({"onCordon": mode})
     cluster = FakeCluster()
     it = loop(town, cluster)
     settle(it)
     others = {k for k in cluster.processes if k[0].startswith("r-")}
-    town.queries["default/q"] = asked(query("q", nodes=("n3",)), generation=2)
+    town.queries["default/q"] = desired(query("q", nodes=("n3",)), generation=2)
     for _ in range(20):
         it.once()
         assert condition(cluster, "q", "Ready") == "True", "by a warm move"
@@ -38,11 +38,11 @@ def test_another_list_of_nodes_moves_what_is_outside_of_it_and_nothing_else(mode
 
 
 def test_a_longer_list_of_nodes_moves_nothing_by_itself() -> None:
-    town, cluster = Town({"default/q": asked(query("q", nodes=("n2",)))}), FakeCluster()
+    town, cluster = Scenario({"default/q": desired(query("q", nodes=("n2",)))}), FakeCluster()
     it = loop(town, cluster)
     settle(it)
     writes = cluster.writes
-    town.queries["default/q"] = asked(query("q"))
+    town.queries["default/q"] = desired(query("q"))
     settle(it)
     assert cluster.writes == writes
     town.leaving = frozenset({"n2"})
@@ -52,14 +52,17 @@ def test_a_longer_list_of_nodes_moves_nothing_by_itself() -> None:
 
 def test_what_has_moved_by_another_list_is_counted_when_others_are_planned() -> None:
     """Beside it the new query has more room on n2, without it on n3."""
-    town, cluster = Town({"default/q": asked(replace(FILTER, operators=(within("n1"),)))}), FakeCluster()
+    town, cluster = (
+        Scenario({"default/q": desired(replace(FILTER, operators=(within("n1"),)))}),
+        FakeCluster(),
+    )
     town.nodes = (Node("n1", cpu=0.12), Node("n2", cpu=0.2), Node("n3", cpu=0.3))
     it = loop(town, cluster)
     settle(it)
-    town.queries["default/q"] = asked(replace(FILTER, operators=(within("n3"),)))
+    town.queries["default/q"] = desired(replace(FILTER, operators=(within("n3"),)))
     settle(it)
     other = query("r")
-    town.queries["default/r"] = asked(replace(other, operators=other.operators[:1]))
+    town.queries["default/r"] = desired(replace(other, operators=other.operators[:1]))
     settle(it)
     assert cluster.running() == {"q-f": "n3", "r-f": "n2"}
 
@@ -69,11 +72,11 @@ def within(*nodes: str) -> Operator:
 
 
 def test_where_nothing_else_fits_it_stays_and_that_is_said_once() -> None:
-    town, cluster = Town({"default/q": asked(query("q", nodes=("n1",)))}), FakeCluster()
+    town, cluster = Scenario({"default/q": desired(query("q", nodes=("n1",)))}), FakeCluster()
     town.leaving = frozenset({"n2"})
     it = loop(town, cluster)
     settle(it)
-    town.queries["default/q"] = asked(query("q", nodes=("n2",)))
+    town.queries["default/q"] = desired(query("q", nodes=("n2",)))
     settle(it)
     assert set(cluster.running().values()) == {"n1"}
     (decision, *_) = cluster.placements["default/q"].status["decisions"]
@@ -95,9 +98,9 @@ def on_another_node() -> Story:
 def test_a_shorter_latency_moves_what_does_not_keep_it_any_more() -> None:
     """1 ms for the row itself and 1 ms over the link."""
     story = on_another_node()
-    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0030))
+    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0030))
     assert set(story.rounds(int(HOLD) * 2)) == {"n2"}
-    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0015))
+    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0015))
     story.rounds(int(HOLD) * 2)
     assert story.node() == "n1"
     assert set(story.rounds(60)) == {"n1"}
@@ -106,19 +109,22 @@ def test_a_shorter_latency_moves_what_does_not_keep_it_any_more() -> None:
 def test_another_place_of_delivery_counts_for_the_latency() -> None:
     """From n2 the rows go one link further to n3: 3 ms."""
     story = on_another_node()
-    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0025, deliver_to=("n2",)))
+    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0025, deliver_to=("n2",)))
     assert set(story.rounds(int(HOLD) * 2)) == {"n2"}
-    story.town.queries["default/q"] = asked(replace(FILTER, max_latency=0.0025, deliver_to=("n3",)))
+    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0025, deliver_to=("n3",)))
     story.rounds(int(HOLD) * 2)
     assert story.node() in ("n1", "n3")
 
 
 def test_what_is_the_pods_own_replaces_them_where_they_are_one_after_the_other() -> None:
-    town, cluster = Town({f"default/{name}": asked(query(name)) for name in ("q", "r")}), FakeCluster()
+    town, cluster = (
+        Scenario({f"default/{name}": desired(query(name)) for name in ("q", "r")}),
+        FakeCluster(),
+    )
     it = loop(town, cluster)
     settle(it)
     nodes, others = cluster.running(), {k: p for k, p in cluster.processes.items() if k[0].startswith("r-")}
-    town.queries["default/q"] = asked(query("q"), pods='{"labels": {"team": "a"}}', generation=2)
+    town.queries["default/q"] = desired(query("q"), pods='{"labels": {"team": "a"}}', generation=2)
     for _ in range(20):
         it.once()
         lives = [p.fragment for p in cluster.processes.values()]
@@ -132,10 +138,10 @@ def test_what_is_the_pods_own_replaces_them_where_they_are_one_after_the_other()
 
 
 def test_fragments_of_the_plan_before_are_not_replaced_for_an_edit() -> None:
-    town, cluster = Town({"default/q": asked(query("q"))}), FakeCluster()
+    town, cluster = Scenario({"default/q": desired(query("q"))}), FakeCluster()
     it = loop(town, cluster)
     settle(it)
-    town.queries["default/q"] = asked(query("q", "s.k = 2"), pods='{"labels": {"team": "a"}}')
+    town.queries["default/q"] = desired(query("q", "s.k = 2"), pods='{"labels": {"team": "a"}}')
     settle(it)
     assert all(epochs == [1] for epochs in cluster.writers.values())
     assert len(cluster.placements["default/q"].spec["plan"]["told"]) == len(cluster.processes)
@@ -145,16 +151,16 @@ def record(*operators: Operator, node: str = "n1", sink: str = "") -> Record:
     plan = QueryPlan(
         replace(query("q"), operators=operators), {o.id: node for o in operators}, {"s": "n1"}, sink
     )
-    return Record("default/q", 1, plan, source=asked(query("q")).source)
+    return Record("default/q", 1, plan, source=desired(query("q")).source)
 
 
 def test_rows_are_delivered_where_they_are_wanted_now() -> None:
-    before, ops = asked(query("q")), query("q").operators
+    before, ops = desired(query("q")), query("q").operators
 
     def sink(*wanted: str, sink: str = "") -> str:
-        plan = as_asked(
+        plan = as_specified(
             record(*ops, node="n2", sink=sink),
-            replace(before, query=replace(before.query, deliver_to=wanted)),
+            replace(before, model=replace(before.model, deliver_to=wanted)),
             CLUSTER,
         )
         assert plan is not None
@@ -169,16 +175,16 @@ def test_rows_are_delivered_where_they_are_wanted_now() -> None:
 
 def test_an_edit_that_waits_changes_nothing_of_the_plan_before() -> None:
     now = record(*query("q", nodes=("n1",)).operators)
-    edit = asked(query("q", "s.k = 9", nodes=("n2",)))
-    assert as_asked(now, edit, CLUSTER) is now.plan
-    assert kept_from(now, edit, CLUSTER) == {}
+    edit = desired(query("q", "s.k = 9", nodes=("n2",)))
+    assert as_specified(now, edit, CLUSTER) is now.plan
+    assert excluded_nodes(now, edit, CLUSTER) == {}
 
 
 def test_an_operator_made_of_several_stays_within_the_lists_that_have_it() -> None:
     merged = replace(query("q").operators[0], id="x", origin=("f", "p"))
 
     def off(**nodes: tuple[str, ...]) -> frozenset[str]:
-        return kept_from(record(merged), replace(asked(query("q")), nodes=nodes), CLUSTER).get(
+        return excluded_nodes(record(merged), replace(desired(query("q")), nodes=nodes), CLUSTER).get(
             "x", frozenset()
         )
 

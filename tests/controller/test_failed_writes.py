@@ -11,7 +11,16 @@ import pytest
 from weir_operator.controller.decision import Action, Start, WritePlacement, WriteStatus
 from weir_operator.controller.ports import Gone, Refused, Unreachable
 
-from tests.controller.world import FakeCluster, Town, asked, condition, loop, one_query, query, settle
+from tests.controller.scenario import (
+    FakeCluster,
+    Scenario,
+    condition,
+    desired,
+    loop,
+    one_query,
+    query,
+    settle,
+)
 
 A, B = "default/a", "default/b"
 
@@ -35,8 +44,8 @@ class Picky(FakeCluster):
         super().apply(action)
 
 
-def town() -> Town:
-    return Town({name: asked(query(name.split("/")[1])) for name in (A, B)})
+def town() -> Scenario:
+    return Scenario({name: desired(query(name.split("/")[1])) for name in (A, B)})
 
 
 def refusing(error: OSError, *queries: str) -> Callable[[str], None]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from weir_operator.controller.report import statuses
 
+from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle
 from tests.controller.test_definitions import work
-from tests.controller.world import FakeCluster, Town, asked, loop, query, settle
 
 
 def test_the_latency_is_that_of_the_plan_in_force() -> None:
     cluster = FakeCluster()
-    settle(loop(Town({"default/q": asked(query("q", nodes=("n2",)))}), cluster))
+    settle(loop(Scenario({"default/q": desired(query("q", nodes=("n2",)))}), cluster))
     status = cluster.statuses["default/q"]
     assert status["nodes"] == "n2"
     assert status["latencySeconds"] == 0.00201, "a link of 1 ms from n1, and 1000 and 10 us of operators"
@@ -23,9 +23,9 @@ def test_the_latency_is_that_of_the_plan_in_force() -> None:
 def test_what_limits_the_headroom_is_told_anew_with_another_plan_or_when_numbers_are(
     now: float, revision: int, told: str
 ) -> None:
-    seen = work([], {"default/q": asked(query("q"))}, now=now)
+    seen = work([], {"default/q": desired(query("q"))}, now=now)
     seen.records["default/q"] = replace(seen.records["default/q"], revision=revision)
     seen.numbers["default/q"] = {"headroom": 2.0, "binding": "n2"}
-    seen.world = replace(seen.world, statuses={"default/q": {"revision": 1, "binding": "n1"}})
+    seen.desired = replace(seen.desired, statuses={"default/q": {"revision": 1, "binding": "n1"}})
     (write,) = statuses(seen)
     assert write.status["binding"] == told

@@ -11,7 +11,7 @@ from weir_placement.model.operators import Item, Operator, Window
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
 
-from tests.controller.world import LAYOUT, stream
+from tests.controller.scenario import LAYOUT, stream
 
 STREAMS = {"default/a": stream("a", "n1"), "default/b": stream("b", "n2")}
 FILTER = Operator("f", "filter", ("a",), ("a.k",), "a.k > 1", cost=5.0)

@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from weir_operator.controller.decision import Start
+from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.world import Asked
 from weir_operator.local.cluster import flows_of
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 from weir_placement.model.cluster import Node
 
-from tests.controller.world import FakeCluster, Town, asked, loop, query, settle
+from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle
 
 FLIGHTS = Path(__file__).parents[2] / "examples" / "flights"
 BROKERS = "{bootstrapServers: 'k:9092'}"
 
 
-def flights(folder: Path, exchange: str, kind: str = "kafka") -> Asked:
+def flights(folder: Path, exchange: str, kind: str = "kafka") -> DesiredQuery:
     """A query of the example under a policy with this `exchange.kafka`, or of another kind; "" for none."""
     folder.mkdir()
     policy = (FLIGHTS / "policy.yaml").read_text()
@@ -32,7 +32,7 @@ def flights(folder: Path, exchange: str, kind: str = "kafka") -> Asked:
     objects = tuple(
         {**o, "metadata": {**o["metadata"], "uid": "u"}} for o in machine.cluster.observe().objects
     )
-    (group,) = machine.loop.understand(Snapshot(1000.0, objects), machine.loop.settings).groups
+    (group,) = machine.loop.desired_state(Snapshot(1000.0, objects), machine.loop.settings).groups
     return group.queries[min(group.queries)]
 
 
@@ -60,7 +60,7 @@ def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() ->
                 starts.append(action)
             super().apply(action)
 
-    town = Town({"default/q": asked(query("q"))}, nodes=nodes)
+    town = Scenario({"default/q": desired(query("q"))}, nodes=nodes)
     cluster = Watched()
     it = loop(town, cluster)
     settle(it)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.controller.fake_cluster import Crash, FakeCluster
-from tests.controller.world import asked, loop, one_query, query, settle
+from tests.controller.scenario import desired, loop, one_query, query, settle
 
 
 def story(crash_at: int | None) -> FakeCluster:
@@ -20,7 +20,7 @@ def story(crash_at: int | None) -> FakeCluster:
                 cluster.crash_at = None
 
     run()
-    town.queries["default/q"] = asked(query("q", "s.k = 3"))
+    town.queries["default/q"] = desired(query("q", "s.k = 3"))
     run()
     town.leaving = frozenset(cluster.running().values())
     run()

@@ -9,33 +9,33 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.exposition import parse_metrics
 from weir_operator.controller.links import remember, remembered, with_links
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics, Process, Snapshot
-from weir_operator.controller.world import World
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.problem import Problem
 
-from tests.controller.world import FakeCluster, Town, asked, loop, query
+from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query
 
 WRITTEN = np.array([[0.0, 0.001, 0.002], [0.001, 0.0, 0.001], [0.002, 0.001, 0.0]])
 REAL = {("n1", "n2"): 0.050, ("n1", "n3"): 0.002}
 
 
 @dataclass
-class Measuring(Town):
+class Measuring(Scenario):
     """n1, n2, n3 with latencies as written; `measured` as a NetworkTopology says it."""
 
     measured: bool = True
 
-    def understand(self, snapshot: Snapshot, settings: Settings) -> World:
-        world = super().understand(snapshot, settings)
-        (group,) = world.groups
+    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
+        state = super().desired_state(snapshot, settings)
+        (group,) = state.groups
         cluster = replace(group.problem.cluster, network=Network.of_matrix(WRITTEN))
         problem = replace(group.problem, cluster=cluster)
-        return replace(world, groups=(replace(group, problem=problem, measured_links=self.measured),))
+        return replace(state, groups=(replace(group, problem=problem, measured_links=self.measured),))
 
 
 @dataclass
@@ -77,7 +77,7 @@ def story(measured: bool) -> tuple[FakeCluster, list[str]]:
         replace(far.operators[0], nodes=("n1",)),
         replace(far.operators[1], nodes=("n2", "n3")),
     )
-    town = Measuring({"default/q": asked(replace(far, operators=operators))}, policy, measured=measured)
+    town = Measuring({"default/q": desired(replace(far, operators=operators))}, policy, measured=measured)
     cluster = FakeCluster(time=10_000.0)
     running = loop(town, cluster, Readings(cluster), period=1.0)
     seen = []

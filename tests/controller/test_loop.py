@@ -7,9 +7,18 @@ from dataclasses import replace
 
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
-from weir_operator.controller.world import Fault
+from weir_operator.controller.desired_state import Fault
 
-from tests.controller.world import FakeCluster, Town, asked, condition, loop, one_query, query, settle
+from tests.controller.scenario import (
+    FakeCluster,
+    Scenario,
+    condition,
+    desired,
+    loop,
+    one_query,
+    query,
+    settle,
+)
 
 
 def test_a_query_is_planned_started_and_called_ready_only_when_it_runs() -> None:
@@ -77,12 +86,12 @@ def test_a_deleted_query_leaves_nothing() -> None:
 
 
 def test_an_edit_replaces_only_the_query_that_was_edited() -> None:
-    town = Town({"default/q": asked(query("q")), "default/r": asked(query("r"))})
+    town = Scenario({"default/q": desired(query("q")), "default/r": desired(query("r"))})
     cluster = FakeCluster()
     it = loop(town, cluster)
     settle(it)
     before = set(cluster.processes)
-    town.queries["default/q"] = asked(query("q", "s.k = 2"))
+    town.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     assert {f for f, _ in before if "r-" in f[:2]} <= {f for f, _ in cluster.processes}
     # also what computes the same as before: its batches may be deleted already
@@ -122,10 +131,10 @@ def test_a_query_that_becomes_faulty_goes_on_running_and_says_so() -> None:
 
 def test_a_missing_reference_stalls_only_after_two_minutes() -> None:
     cluster = FakeCluster()
-    town = Town({}, faults={"default/q": Fault("stream x is not there", missing=True, generation=1)})
+    town = Scenario({}, faults={"default/q": Fault("stream x is not there", missing=True, generation=1)})
     it = loop(town, cluster)
-    town_understand = town.understand
-    it.understand = lambda s, t: replace(town_understand(s, t), created={"default/q": 1000.0})
+    desired_state_before = town.desired_state
+    it.desired_state = lambda s, t: replace(desired_state_before(s, t), created={"default/q": 1000.0})
     it.once()
     assert condition(cluster, "q", "Stalled") == "False"
     assert condition(cluster, "q", "Reconciling") == "True"
@@ -137,7 +146,7 @@ def test_a_missing_reference_stalls_only_after_two_minutes() -> None:
 @pytest.mark.parametrize("objective", ["headroom", "network-usage"])
 def test_a_query_that_cannot_be_placed_is_stalled_with_the_reason(objective: str) -> None:
     cluster = FakeCluster()
-    town = Town({"default/q": asked(query("q", nodes=("nowhere",)))})
+    town = Scenario({"default/q": desired(query("q", nodes=("nowhere",)))})
     town.policy = PlacementPolicySpec.model_validate({"objective": objective, "strategy": {"name": "auto"}})
     settle(loop(town, cluster))
     assert condition(cluster, "q", "Stalled") == "True"
@@ -324,7 +333,7 @@ def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
 
 
 def test_writes_at_the_same_time_end_in_the_same_place() -> None:
-    town = Town({f"default/q{i}": asked(query(f"q{i}")) for i in range(6)})
+    town = Scenario({f"default/q{i}": desired(query(f"q{i}")) for i in range(6)})
     one, many = FakeCluster(), FakeCluster()
     settle(loop(town, one))
     with ThreadPoolExecutor(4) as pool:

@@ -159,8 +159,8 @@ def test_run_kill_adopt_move_finish_and_audit(place: Place) -> None:
 
     place.feed(6, end=True)
     place.until(lambda: any(s == "finished" for _, s in place.states().values()), "the end")
-    world = place.machine.loop.understand(place.machine.loop.snapshot, place.machine.loop.settings)
-    group = world.groups[0]
+    state = place.machine.loop.desired_state(place.machine.loop.snapshot, place.machine.loop.settings)
+    group = state.groups[0]
     verdict = audit(group.queries["default/sums"], group.problem.streams)
     assert verdict.rows > 0
     assert verdict.good, verdict

@@ -6,40 +6,40 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
+from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.world import World
 from weir_placement.model.cluster import Node
 from weir_placement.model.problem import Query
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import Town, asked, condition, loop, query, settle
+from tests.controller.scenario import Scenario, condition, desired, loop, query, settle
 
 
 @dataclass
-class Two(Town):
+class Two(Scenario):
     """Its first query has a policy of its own, which plans first."""
 
     entry: str = "n1"
 
-    def understand(self, snapshot: Snapshot, settings: Settings) -> World:
-        world = super().understand(snapshot, settings)
-        (whole,) = world.groups
+    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
+        state = super().desired_state(snapshot, settings)
+        (whole,) = state.groups
         (first, *rest), groups = whole.queries, []
         streams = {n: replace(s, origins=(self.entry,)) for n, s in whole.problem.streams.items()}
         for name, mine in (("high", [first]), ("low", rest)):
             problem = replace(
                 whole.problem,
-                queries=tuple(whole.queries[n].query for n in mine),
+                queries=tuple(whole.queries[n].model for n in mine),
                 streams=streams,
             )
             known = {n: whole.queries[n] for n in mine}
             groups.append(replace(whole, name=name, queries=known, problem=problem))
-        return replace(world, groups=tuple(groups))
+        return replace(state, groups=tuple(groups))
 
 
 def two(change: Callable[[Query], Query], *nodes: Node) -> Two:
-    queries = {f"default/{name}": asked(change(query(name))) for name in ("a", "b")}
+    queries = {f"default/{name}": desired(change(query(name))) for name in ("a", "b")}
     return Two(queries, nodes=nodes)
 
 

@@ -10,7 +10,7 @@ from weir_operator.controller.loop import WARM, WINDOW, Loop
 from weir_operator.controller.snapshot import FragmentMetrics, Process
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import Town, loop
+from tests.controller.scenario import Scenario, loop
 
 
 @dataclass
@@ -36,7 +36,7 @@ def measured(interval: float = 0.0) -> tuple[FakeCluster, Scraped, Loop]:
     cluster = FakeCluster(time=1000.0)
     cluster.processes["f", 1] = Process("f", 1, "n1", "n1", "running", 0.0)
     scraped = Scraped(cluster, interval)
-    it = loop(Town({}), cluster, scraped)
+    it = loop(Scenario({}), cluster, scraped)
     it.cluster.apply = lambda action: None  # type: ignore[method-assign]  # the process is nobody's: let it be
     return cluster, scraped, it
 

@@ -12,7 +12,7 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads, Problem
 from weir_placement.replacement import headroom_of, replace_fragments
 
-from tests.controller.world import query, stream
+from tests.controller.scenario import query, stream
 
 
 def problem(cpus: list[float], rate: float = 400.0, lost: tuple[str, ...] = ()) -> Problem:

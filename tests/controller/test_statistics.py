@@ -12,7 +12,7 @@ from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads, Problem
 
-from tests.controller.world import query, stream
+from tests.controller.scenario import query, stream
 
 PLAN = QueryPlan(query("q"), {"f": "n1", "p": "n1"}, {"s": "n1"})
 PROBLEM = Problem(

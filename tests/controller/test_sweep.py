@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from weir_operator.controller.desired_state import Fault
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.world import Fault
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.sweep import Sweep
 from weir_placement.fragments import Knobs, cut
@@ -17,7 +17,17 @@ from weir_placement.model.plan import QueryPlan
 from weir_runtime.logs.exchange_log import ExchangeLog
 from weir_runtime.publish import FolderWriter
 
-from tests.controller.world import LAYOUT, FakeCluster, FakeExchange, Town, asked, loop, query, settle, stream
+from tests.controller.scenario import (
+    LAYOUT,
+    FakeCluster,
+    FakeExchange,
+    Scenario,
+    desired,
+    loop,
+    query,
+    settle,
+    stream,
+)
 
 SECOND = 1_000_000
 TIMES = pa.schema([("v", pa.int64()), ("_time", pa.timestamp("us", "UTC"))])
@@ -84,18 +94,18 @@ def test_the_retention_of_the_policy_is_the_horizon_of_flows(tmp_path: Path) -> 
     paths = tuple(str(flights / f"{name}.yaml") for name in ("streams", "queries", "cluster", "policy"))
     machine = Machine(Options(paths, tmp_path, tmp_path, Knobs()), lambda findings: None)
     snapshot = Snapshot(1000.0, machine.cluster.observe().objects)
-    (group,) = machine.loop.understand(snapshot, machine.loop.settings).groups
-    assert {asked.ends.keep for asked in group.queries.values()} == {600 * SECOND}
+    (group,) = machine.loop.desired_state(snapshot, machine.loop.settings).groups
+    assert {query.ends.keep for query in group.queries.values()} == {600 * SECOND}
     one = query("q")
     plan = QueryPlan(one, {"f": "n1", "p": "n2"}, {"s": "n1"})
-    ends = replace(asked(one).ends, keep=7 * SECOND)
+    ends = replace(desired(one).ends, keep=7 * SECOND)
     specs = cut(plan, {"default/s": stream("s", "n1")}, ends, LAYOUT)
     assert [spec.output.keep for spec in specs] == [7 * SECOND, 0]
 
 
 def test_the_loop_sweeps_now_and_then_and_keeps_what_is_owned() -> None:
     cluster, exchange = FakeCluster(time=960.0), FakeExchange({"somebody-elses"})
-    town = Town({"default/q": asked(query("q")), "default/r": asked(query("r"))})
+    town = Scenario({"default/q": desired(query("q")), "default/r": desired(query("r"))})
     it = loop(town, cluster, exchange=exchange, period=1.0)
     settle(it)
     exchange.folders |= set(cluster.leases)
@@ -108,7 +118,7 @@ def test_the_loop_sweeps_now_and_then_and_keeps_what_is_owned() -> None:
 @pytest.mark.parametrize("change", ["suspended", "faulty"])
 def test_a_query_that_does_not_run_keeps_its_checkpoints(change: str) -> None:
     cluster = FakeCluster(time=960.0)
-    town = Town({"default/q": asked(query("q"))})
+    town = Scenario({"default/q": desired(query("q"))})
     exchange = FakeExchange()
     it = loop(town, cluster, exchange=exchange, period=1.0)
     settle(it)

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.understand import Understand
-from weir_operator.controller.world import World
 from weir_placement.fragments import Layout
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import Town, asked, condition, loop, query, settle
+from tests.controller.scenario import Scenario, condition, desired, loop, query, settle
 
 NAMES = ("a", "b")
 TAINT = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}
 
 
-def together() -> Town:
+def together() -> Scenario:
     """Two queries, both of which may be on the first two nodes."""
-    return Town({f"default/{name}": asked(query(name, nodes=("n1", "n2"))) for name in NAMES})
+    return Scenario({f"default/{name}": desired(query(name, nodes=("n1", "n2"))) for name in NAMES})
 
 
 def pods_of(cluster: FakeCluster, name: str) -> set[tuple[str, int, str]]:
@@ -66,13 +66,13 @@ def manifest(kind: str, name: str, spec: dict[str, Any], **more: Any) -> dict[st
     return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec, **more}
 
 
-def understood(
+def built(
     taints: list[dict[str, str]],
     *tolerations: list[dict[str, str]],
     operators: list[dict[str, Any]] | None = None,
     **node: Any,
-) -> World:
-    """The world with a tainted node n1, another one, a query for each list of tolerations, and one of these
+) -> DesiredState:
+    """A cluster with a tainted node n1, another one, a query for each list of tolerations, and one of these
     operators."""
     status = {"allocatable": {"cpu": "2", "memory": "8Gi"}}
     stream = {
@@ -92,13 +92,13 @@ def understood(
         objects.append(manifest("StreamQuery", f"q{number}", spec))
     if operators:
         objects.append(manifest("StreamQuery", "bound", {"operators": operators}))
-    return Understand()(Snapshot(1000.0, tuple(objects)), Settings(Layout("/data")))
+    return DesiredStateBuilder()(Snapshot(1000.0, tuple(objects)), Settings(Layout("/data")))
 
 
 def test_one_query_that_tolerates_everything_keeps_nobody_else_there() -> None:
-    world = understood([TAINT], [{"operator": "Exists"}], [], [{"key": "pool", "operator": "Exists"}])
-    assert not world.faults
-    left = {name: set(world.leaves(f"default/{name}")) for name in ("q0", "q1", "q2")}
+    state = built([TAINT], [{"operator": "Exists"}], [], [{"key": "pool", "operator": "Exists"}])
+    assert not state.faults
+    left = {name: set(state.nodes_to_leave(f"default/{name}")) for name in ("q0", "q1", "q2")}
     assert left == {"q0": set(), "q1": {"n1"}, "q2": {"n1"}}
 
 
@@ -112,17 +112,17 @@ def test_one_query_that_tolerates_everything_keeps_nobody_else_there() -> None:
     ids=lambda taint: str(taint["key"]),
 )
 def test_taints_that_tell_nobody_to_go(taint: dict[str, str]) -> None:
-    assert not understood([taint], []).leaves("default/q0")
+    assert not built([taint], []).nodes_to_leave("default/q0")
 
 
 def test_what_an_operator_is_bound_to_is_read_as_it_is_written() -> None:
     """Without what taints close: that differs from one round to the next."""
     filtered = {"id": "f", "kind": "filter", "inputs": ["s"], "predicate": "s.k > 1", "nodes": ["n1", "n2"]}
-    (group,) = understood([TAINT], [{"operator": "Exists"}], operators=[filtered]).groups
-    bound = {name: dict(asked.nodes) for name, asked in group.queries.items()}
+    (group,) = built([TAINT], [{"operator": "Exists"}], operators=[filtered]).groups
+    bound = {name: dict(query.nodes) for name, query in group.queries.items()}
     assert bound == {"default/q0": {}, "default/bound": {"f": ("n1", "n2")}}
 
 
 def test_a_cordon_is_for_everybody() -> None:
-    world = understood([], [{"operator": "Exists"}], unschedulable=True)
-    assert world.leaves("default/q0") == {"n1"}
+    state = built([], [{"operator": "Exists"}], unschedulable=True)
+    assert state.nodes_to_leave("default/q0") == {"n1"}

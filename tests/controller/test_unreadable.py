@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import Town, asked, condition, loop, query, settle
+from tests.controller.scenario import Scenario, condition, desired, loop, query, settle
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,14 @@ from tests.controller.world import Town, asked, condition, loop, query, settle
     ids=["a plan without parts", "no plan", "a list", "a word"],
 )
 def test_one_that_cannot_be_read_stops_nothing(nonsense: dict[str, Any]) -> None:
-    town = Town({f"default/{name}": asked(query(name)) for name in ("a", "b")})
+    town = Scenario({f"default/{name}": desired(query(name)) for name in ("a", "b")})
     cluster = FakeCluster()
     it = loop(town, cluster)
     settle(it)
     whole = cluster.placements["default/a"]
     cluster.placements["default/a"] = replace(whole, spec={**whole.spec, **nonsense})
     mine = {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")}
-    town.queries["default/b"] = asked(query("b", "s.k = 2"))
+    town.queries["default/b"] = desired(query("b", "s.k = 2"))
     settle(it)
     assert {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")} == mine
     assert condition(cluster, "a", "Stalled") == "True"

@@ -118,7 +118,7 @@ def planned(namespace: str, case: Case) -> int | None:
     made = build(objects)
     if made.findings:
         return None
-    budgets = made.rounds[0].problem.budgets
+    budgets = made.groups[0].problem.budgets
     asked = [(budget.left, each) for budget in budgets for each in budget.each.values()]
     return max(n for n in range(MANY + 1) if all(n * each <= left * (1 + 1e-9) for left, each in asked))
 

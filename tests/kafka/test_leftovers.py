@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from weir_operator.controller.decision import Forget
+from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
 from weir_runtime.sweep import sweep_topics
@@ -45,7 +45,7 @@ def test_a_fragment_that_is_forgotten_takes_its_topic_along(broker: Broker, tmp_
     brokers = {"bootstrapServers": broker.address, "topicPrefix": "mine."}
     policy = {"kind": "PlacementPolicy", "metadata": {"name": "p"}, "spec": {"exchange": {"kafka": brokers}}}
     cluster = LocalCluster(tmp_path, Layout(str(tmp_path)), lambda: [policy])
-    cluster.apply(Forget("f", "default/q"))
+    cluster.apply(CleanUp("f", "default/q"))
     assert topic.exists()
-    cluster.apply(Forget("f9", "default/q"))
+    cluster.apply(CleanUp("f9", "default/q"))
     until(lambda: not topic.exists())

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from weir_operator.controller.decision import (
-    Ask,
+    CleanUp,
     Event,
-    Forget,
     HandOver,
     Protect,
+    RequestCut,
     Start,
     WritePlacement,
     WriteStatus,
@@ -79,7 +79,7 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     assert len(memory.names("Pod")) == 1, "a start may be applied twice"
     found.apply(Protect("f1", "a/q", True))
     assert found.observe().protected == {"f1"}
-    found.apply(Forget("f1", ""))
+    found.apply(CleanUp("f1", ""))
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
 
 
@@ -133,12 +133,12 @@ def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:
 
     memory.refuse = killed
     with pytest.raises(KeyboardInterrupt):
-        found.apply(Forget("f1", "a/q"))
+        found.apply(CleanUp("f1", "a/q"))
     memory.refuse = lambda *_: None
     assert memory.names("Lease") == {"f1"}, "by the lease the next controller knows what is left"
     successor = cluster(memory)
     successor.observe()
-    successor.apply(Forget("f1", ""))
+    successor.apply(CleanUp("f1", ""))
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
 
 
@@ -210,16 +210,16 @@ def test_what_a_driver_should_not_write_into_its_lease_stops_nobody(note: dict[s
 def test_the_question_for_a_cut_never_overwrites_an_answer() -> None:
     memory = Memory()
     found = placed(memory)
-    found.apply(Ask("f1", 20.0))
+    found.apply(RequestCut("f1", 20.0))
     asked = memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
-    found.apply(Ask("f1", 99.0))
+    found.apply(RequestCut("f1", 99.0))
     assert memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE] == asked
     del memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
     stale = memory.objects["Lease", "a", "f1"]
     memory.put(stale)  # the driver renews it between the reading and the writing
     memory.get = lambda *_: stale  # type: ignore[method-assign]
     with pytest.raises(ApiError, match="modified"):
-        found.apply(Ask("f1", 99.0))
+        found.apply(RequestCut("f1", 99.0))
 
 
 def ending(*_: str) -> None:

@@ -200,14 +200,14 @@ def test_an_expired_lease_is_taken_only_after_its_whole_duration_was_watched(lea
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: Make) -> None:
     controller, old = lease(), lease()
     with pytest.raises(OSError, match="nobody has taken it"):
-        controller.ask(20.0)
+        controller.request_cut(20.0)
     assert old.acquire(1, "one:1:1", 10.0)
-    controller.ask(20.0)
-    controller.ask(99.0)
+    controller.request_cut(20.0)
+    controller.request_cut(99.0)
     until(lambda: (record := old.read()) is not None and record.change == Change(20.0))
     assert not lease().answer(1, "two:1:1", Change(20.0, 5)), "not the holder"
     assert old.answer(1, "one:1:1", Change(20.0, 1_700_000_000_000_001))
-    controller.ask(99.0)
+    controller.request_cut(99.0)
     assert old.renew(1, "one:1:1")
     controller.hand_over(2)
     assert old.release(1, "one:1:1")

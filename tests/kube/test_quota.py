@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from weir_operator.kube import names
-from weir_operator.kube.quota import counted, held_by_query
+from weir_operator.kube.quota import counted, usage_by_query
 
 from tests.kube.memory import Memory
 from tests.kube.test_cluster import cluster, placed
@@ -54,9 +54,9 @@ def test_a_pod_that_is_ending_counts_until_its_grace_is_over() -> None:
 def test_pods_of_queries_that_are_gone_are_others() -> None:
     query = {"metadata": {"namespace": "a", "name": "q"}}
     strange = pod(metadata={"namespace": "b"})
-    held = held_by_query([pod(), pod(), strange], [query], NOW)
-    assert set(held) == {"a/q"}
-    assert held["a/q"]["pods"] == 2.0
+    usage = usage_by_query([pod(), pod(), strange], [query], NOW)
+    assert set(usage) == {"a/q"}
+    assert usage["a/q"]["pods"] == 2.0
 
 
 def test_quotas_and_what_is_held_of_them_are_observed() -> None:
@@ -69,5 +69,5 @@ def test_quotas_and_what_is_held_of_them_are_observed() -> None:
     memory.put({"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": []}})
     seen = found.observe()
     assert {o["kind"] for o in seen.objects} >= {"ResourceQuota", "LimitRange"}
-    assert seen.held["a/q"]["requests.cpu"] == 0.1
-    assert cluster(Memory()).observe().held == {}
+    assert seen.quota_usage["a/q"]["requests.cpu"] == 0.1
+    assert cluster(Memory()).observe().quota_usage == {}

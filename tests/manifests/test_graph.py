@@ -11,7 +11,7 @@ COUNT = {"name": "n", "function": "count"}
 def operators(*specs, extra=()):
     made = built(*NODES, *STREAMS, *extra, graph("q", *specs))
     assert made.findings == (), [str(f) for f in made.findings]
-    return made.rounds[0].problem.queries[0].operators
+    return made.groups[0].problem.queries[0].operators
 
 
 def test_a_window_is_half_open_to_both_sides_of_its_pair():
@@ -34,7 +34,7 @@ def test_an_equality_join_passes_one_over_the_most_distinct_values():
         stream("a", statistics={"distinct": {"y": 50}}),
         stream("b", statistics={"distinct": {"y": 200}}),
     ]
-    (join,) = built(*NODES, *known, graph("q", JOIN)).rounds[0].problem.queries[0].operators
+    (join,) = built(*NODES, *known, graph("q", JOIN)).groups[0].problem.queries[0].operators
     assert join.selectivity == pytest.approx(1 / 200)
 
 

@@ -17,11 +17,11 @@ def net(spec, **options):
     raw = [*NODES, *STREAMS, obj("NetworkTopology", "default", spec), graph("q", FILTER)]
     made = built(*raw, **options)
     assert made.findings == (), [str(f) for f in made.findings]
-    return made.rounds[0].problem.cluster.network
+    return made.groups[0].problem.cluster.network
 
 
 def test_without_a_topology_the_network_costs_nothing():
-    network = built(*NODES, *STREAMS, graph("q", FILTER)).rounds[0].problem.cluster.network
+    network = built(*NODES, *STREAMS, graph("q", FILTER)).groups[0].problem.cluster.network
     assert network.link_latency(0, 2) == 0.0
 
 
@@ -109,5 +109,5 @@ def test_a_matrix_in_a_config_map(tmp_path):
     with pytest.raises(ManifestError, match="no ConfigMap weir/rtt"):
         load([str(tmp_path)])
     (tmp_path / "map.yaml").write_text(yaml.safe_dump({**config_map, "binaryData": {"matrix.gz": packed}}))
-    network = load([str(tmp_path)]).built.rounds[0].problem.cluster.network
+    network = load([str(tmp_path)]).built.groups[0].problem.cluster.network
     assert network.link_latency(0, 2) == 0.004

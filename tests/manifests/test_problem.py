@@ -11,9 +11,9 @@ from tests.manifests.scene import FILTER, JOIN, NODES, STREAMS, built, graph, no
 
 
 def only(*raw, **options):
-    made = built(*raw, **options)
-    assert made.findings == (), [str(f) for f in made.findings]
-    return made.rounds[0].problem
+    group = built(*raw, **options)
+    assert group.findings == (), [str(f) for f in group.findings]
+    return group.groups[0].problem
 
 
 def test_streams_in_si_units():
@@ -43,9 +43,9 @@ def test_capacity_is_less_by_the_reserve_and_by_what_others_ask():
 def test_bandwidth_and_speed_of_a_node_are_annotations():
     fast = node("n1")
     fast["metadata"]["annotations"] = {"weir.dev/egress": "100M", "weir.dev/speed": "1500m"}
-    (made,) = only(fast, *STREAMS, graph("q", FILTER)).cluster.nodes
-    assert (made.egress, made.ingress, made.speed) == (12.5e6, inf, 1.5)
-    assert made.cpu_capacity == 6e6
+    (group,) = only(fast, *STREAMS, graph("q", FILTER)).cluster.nodes
+    assert (group.egress, group.ingress, group.speed) == (12.5e6, inf, 1.5)
+    assert group.cpu_capacity == 6e6
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_policies_plan_by_priority():
         obj("PlacementPolicy", "high", {"priority": 9}),
     )
     raw = [graph("q1", FILTER, policy="low"), graph("q2", FILTER, policy="high"), graph("q3", FILTER)]
-    rounds = built(*NODES, *STREAMS, low, high, *raw).rounds
-    assert [made.policy.metadata.name for made in rounds] == ["high", "default", "low"]
-    assert [q.name for made in rounds for q in made.problem.queries] == [
+    groups = built(*NODES, *STREAMS, low, high, *raw).groups
+    assert [group.policy.metadata.name for group in groups] == ["high", "default", "low"]
+    assert [q.name for group in groups for q in group.problem.queries] == [
         "default/q2",
         "default/q3",
         "default/q1",
@@ -121,8 +121,8 @@ def test_a_later_round_sees_what_is_left():
 
 
 def test_a_suspended_query_is_not_planned():
-    made = built(*NODES, *STREAMS, graph("q", FILTER, suspend=True), graph("r", FILTER))
-    assert [q.name for q in made.rounds[0].problem.queries] == ["default/r"]
+    group = built(*NODES, *STREAMS, graph("q", FILTER, suspend=True), graph("r", FILTER))
+    assert [q.name for q in group.groups[0].problem.queries] == ["default/r"]
 
 
 def test_the_query_s_limits():

@@ -80,7 +80,7 @@ def test_streams_by_themselves(change, message):
 
 def test_the_other_queries_go_on():
     made = built(*NODES, *STREAMS, sql(GOOD, "good"), sql("SELECT z.x FROM zzz z", "bad"))
-    assert [query.name for query in made.rounds[0].problem.queries] == ["default/good"]
+    assert [query.name for query in made.groups[0].problem.queries] == ["default/good"]
     assert [finding.object.name for finding in made.findings] == ["bad"]
     assert made.findings[0].reason == "ReferenceNotFound"
 
@@ -121,7 +121,7 @@ def test_a_namespace_gets_no_more_queries_than_its_limit():
     policy = obj("PlacementPolicy", "p", {"limits": [{"namespace": "default", "queries": 1}]})
     queries = [sql(GOOD, "first", policy="p", priority=1), sql(GOOD, "second", policy="p")]
     made = built(*NODES, *STREAMS, policy, *queries)
-    assert [query.name for query in made.rounds[0].problem.queries] == ["default/first"]
+    assert [query.name for query in made.groups[0].problem.queries] == ["default/first"]
     assert "allows 1 queries in namespace default" in made.findings[0].message
 
 
@@ -133,6 +133,6 @@ def test_nothing_is_planned_before_the_last_object_that_it_depends_on():
     profile = obj("InputProfile", "f", {"points": [{"name": "rush", "rates": {"a": 5}}]})
     came = [query, *STREAMS, policy, profile]
     for last in range(1, len(came) + 1):
-        assert not [q for made in built(*NODES, *came[:last]).rounds for q in made.problem.queries]
-    (made,) = built(*NODES, *came, topology).rounds
-    assert [q.name for q in made.problem.queries] == ["default/q"]
+        assert not [q for group in built(*NODES, *came[:last]).groups for q in group.problem.queries]
+    (group,) = built(*NODES, *came, topology).groups
+    assert [q.name for q in group.problem.queries] == ["default/q"]

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.understand import Understand
-from weir_operator.controller.world import World
 from weir_operator.kube.fragment import secrets_in
 from weir_operator.manifests.site import ANYWHERE, HERE, Site
 from weir_placement.fragments import Layout
@@ -16,8 +16,10 @@ from tests.manifests.scene import NODES, built, obj, stream
 CLUSTER = Site(files="/var/lib/weir/files")
 
 
-def world(source: str, sink: str, site: Site = CLUSTER) -> World:
-    return Understand(site=site)(Snapshot(0.0, (*NODES, clicks(source), query(sink))), Settings(Layout("/d")))
+def desired_state(source: str, sink: str, site: Site = CLUSTER) -> DesiredState:
+    return DesiredStateBuilder(site=site)(
+        Snapshot(0.0, (*NODES, clicks(source), query(sink))), Settings(Layout("/d"))
+    )
 
 
 def clicks(uri: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:
@@ -36,14 +38,14 @@ def query(uri: str = "out", sql: str = "SELECT a.x FROM a") -> dict[str, Any]:
     ],
 )
 def test_fragments_are_told_where_relative_uris_lie(site: Site, source: str, sink: str) -> None:
-    ends = world("in/a", "out", site).groups[0].queries["default/q"].ends
+    ends = desired_state("in/a", "out", site).groups[0].queries["default/q"].ends
     assert ends.sources["a"] == {"files": {"uri": source, "format": "arrow"}}
     assert (ends.sink.kind, ends.sink.uri, ends.sink.options) == ("files", sink, {"format": "parquet"})
 
 
 def test_absolute_ones_below_the_root_stay_as_they_are() -> None:
     inside = "/var/lib/weir/files/default/x"
-    ends = world(inside, inside).groups[0].queries["default/q"].ends
+    ends = desired_state(inside, inside).groups[0].queries["default/q"].ends
     assert (ends.sources["a"]["files"]["uri"], ends.sink.uri) == (inside, inside)
 
 
@@ -60,15 +62,15 @@ def test_absolute_ones_below_the_root_stay_as_they_are() -> None:
 )
 def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: str) -> None:
     right = "is not below /var/lib/weir/files/default, the namespace's root; write it relative to that, as "
-    found = world("in", uri)
+    found = desired_state("in", uri)
     assert not found.groups[0].queries
     fault = found.faults["default/q"]
     assert not fault.missing
     assert fault.message.startswith(f'spec.sink.files.uri: "{uri}" {right}')
-    found = world(uri, "out")
+    found = desired_state(uri, "out")
     assert found.wrong["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
     assert "stream a has errors itself" in found.faults["default/q"].message
-    assert world(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
+    assert desired_state(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
 
 
 def objects(secret: str = "") -> dict[str, Any]:
@@ -78,7 +80,9 @@ def objects(secret: str = "") -> dict[str, Any]:
 def test_objects_stay_where_they_are_and_their_keys_are_told() -> None:
     raw = [*NODES, stream("a", source={"files": objects("login")}), query("s3://lake/out")]
     raw[-1]["spec"]["sink"]["files"]["s3"] = {"secretRef": "login"}
-    ends = Understand(site=CLUSTER)(Snapshot(0.0, tuple(raw)), Settings(Layout("/d"))).groups[0].queries
+    ends = (
+        DesiredStateBuilder(site=CLUSTER)(Snapshot(0.0, tuple(raw)), Settings(Layout("/d"))).groups[0].queries
+    )
     told = ends["default/q"].ends
     assert told.sources["a"] == {"files": objects("login")}
     assert told.sink.uri == "s3://lake/out"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from weir_operator.controller.decision import Forget
+from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
 from weir_runtime.exchange import StoreExchange
@@ -206,9 +206,9 @@ class StoreCases:
         assert capsys.readouterr().out == ""
         policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"files": self.files(store)}}}
         cluster = LocalCluster(Path("/nonexistent"), Layout("/nonexistent"), lambda: [policy])
-        cluster.apply(Forget("f", "b/q"))
+        cluster.apply(CleanUp("f", "b/q"))
         assert list(store.names("b")) != []
-        cluster.apply(Forget("f1", "b/q"))
+        cluster.apply(CleanUp("f1", "b/q"))
         assert list(store.names("b")) == []
 
     @staticmethod

@@ -102,15 +102,15 @@ def test_handing_over_an_unheld_lease_lets_only_that_epoch_begin(lease: FileLeas
 
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: FileLease) -> None:
     with pytest.raises(OSError, match="nobody has taken it"):
-        lease.ask(20.0)
+        lease.request_cut(20.0)
     lease.acquire(1, ALIVE, 10)
-    lease.ask(20.0)
-    lease.ask(99.0)
+    lease.request_cut(20.0)
+    lease.request_cut(99.0)
     assert lease.read().change == Change(20.0)  # type: ignore[union-attr]
     assert not lease.answer(1, OTHER_HOST, Change(20.0, 5)), "not the holder"
     assert lease.answer(1, ALIVE, Change(20.0, 1_700_000_000_000_001))
     lease.hand_over(2)
     assert lease.release(1, ALIVE)
     assert lease.acquire(2, OTHER_HOST, 10)
-    lease.ask(99.0)
+    lease.request_cut(99.0)
     assert lease.read().change == Change(20.0, 1_700_000_000_000_001)  # type: ignore[union-attr]

@@ -201,7 +201,7 @@ def test_both_plans_together_give_each_row_once_whenever_they_are_killed(
         feed(tmp_path / alias, rows, 0, 7)
     assert not kill(old, "nowhere", 7)
 
-    FileLease(old.lease).ask(2.0)
+    FileLease(old.lease).request_cut(2.0)
     assert kill(old, IN_A_CHANGE[0], 7)
     assert change_of(old).time is None
     assert kill(old, IN_A_CHANGE[1], 7)

@@ -39,9 +39,9 @@ def container(**bounds: Any) -> dict[str, Any]:
 
 
 def budgets(*raw: Any, **options: Any) -> dict[str, Budget]:
-    made: Built = built(*NODES, *STREAMS, *raw, **options)
-    assert made.findings == (), [str(f) for f in made.findings]
-    return {budget.name.split(" ")[0]: budget for budget in made.rounds[0].problem.budgets}
+    group: Built = built(*NODES, *STREAMS, *raw, **options)
+    assert group.findings == (), [str(f) for f in group.findings]
+    return {budget.name.split(" ")[0]: budget for budget in group.groups[0].problem.budgets}
 
 
 HARD = {"requests.cpu": "2", "cpu": "3", "requests.memory": "8Gi", "limits.memory": "9Gi", "pods": "5",
@@ -62,8 +62,8 @@ def test_a_quota_is_a_budget_for_each_resource_that_pods_ask_for() -> None:
 
 
 def test_what_own_pods_hold_is_given_back_to_queries_that_are_planned() -> None:
-    held = {"default/one": {"pods": 2.0}, "default/gone": {"pods": 1.0}, "other/x": {"pods": 9.0}}
-    found = budgets(quota({"pods": "5"}, used={"pods": "5"}), graph("one", FILTER), held=held)
+    usage = {"default/one": {"pods": 2.0}, "default/gone": {"pods": 1.0}, "other/x": {"pods": 9.0}}
+    found = budgets(quota({"pods": "5"}, used={"pods": "5"}), graph("one", FILTER), quota_usage=usage)
     assert found["pods"].left == 2.0
 
 
@@ -91,7 +91,7 @@ def test_only_quotas_whose_scopes_are_about_the_pods_count(spec: dict[str, Any],
 def test_a_policy_s_limits_are_budgets_of_its_queries() -> None:
     limit = [{"namespace": "default", "cpu": "1", "memory": "2Gi"}, {"namespace": "other", "cpu": "1"}]
     policy = obj("PlacementPolicy", "default", {"limits": limit}, "")
-    found = built(*NODES, *STREAMS, policy, graph("one", FILTER)).rounds[0].problem.budgets
+    found = built(*NODES, *STREAMS, policy, graph("one", FILTER)).groups[0].problem.budgets
     assert [(b.name, b.left, dict(b.each)) for b in found] == [
         ("cpu that PlacementPolicy default allows default", 1.0, {"default/one": 0.1}),
         ("memory that PlacementPolicy default allows default", 2.0**31, {"default/one": LEAST}),
@@ -136,8 +136,8 @@ def test_what_a_limit_range_forbids_is_told(item: dict[str, Any], message: str) 
 def test_a_later_policy_gets_what_an_earlier_one_leaves_of_a_quota() -> None:
     high = obj("PlacementPolicy", "high", {"priority": 1}, "")
     queries = [graph("a", FILTER), graph("b", FILTER, policy="high"), graph("c", FILTER, policy="high")]
-    made = built(*NODES, *STREAMS, high, *queries, quota({"pods": "2"}))
-    first, second = plan_all(made.rounds, Choice())
+    group = built(*NODES, *STREAMS, high, *queries, quota({"pods": "2"}))
+    first, second = plan_all(group.groups, Choice())
     assert {q.query.name for q in first.result.plan.queries} == {"default/b", "default/c"}
     (refused,) = second.result.plan.rejected
     assert refused.query == "default/a"

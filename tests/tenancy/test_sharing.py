@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.understand import Understand
-from weir_operator.controller.world import World
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import LAYOUT, condition, loop
+from tests.controller.scenario import LAYOUT, condition, loop
 from tests.manifests.scene import FILTER, NODES, graph, obj, stream
 
 KAFKA = {"kafka": {"bootstrapServers": "kafka:9092", "topic": "bids"}}
@@ -34,12 +34,12 @@ def by_graph() -> dict[str, Any]:
 
 @dataclass
 class Raw:
-    """What the loop reads its world from."""
+    """What the loop reads its state from."""
 
     objects: list[dict[str, Any]] = field(default_factory=list)
 
-    def understand(self, snapshot: Snapshot, settings: Settings) -> World:
-        return Understand()(replace(snapshot, objects=tuple(self.objects)), settings)
+    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
+        return DesiredStateBuilder()(replace(snapshot, objects=tuple(self.objects)), settings)
 
 
 def rounds(it: Loop) -> None:
@@ -51,12 +51,12 @@ def rounds(it: Loop) -> None:
 @pytest.mark.parametrize("query", [by_sql, by_graph])
 def test_a_shared_stream_is_read_from_where_it_is(query: Any, shared_with: tuple[str, ...]) -> None:
     raw = Raw([*NODES, bids(*shared_with), query()])
-    world = raw.understand(Snapshot(1000.0, ()), Settings(LAYOUT))
-    assert world.faults == {}
-    asked = world.groups[0].queries["default/q"]
-    (alias,) = asked.query.sources
-    assert asked.query.sources[alias] == "shop/bids"
-    assert asked.ends.sources[alias]["kafka"]["topic"] == "bids"
+    state = raw.desired_state(Snapshot(1000.0, ()), Settings(LAYOUT))
+    assert state.faults == {}
+    query = state.groups[0].queries["default/q"]
+    (alias,) = query.model.sources
+    assert query.model.sources[alias] == "shop/bids"
+    assert query.ends.sources[alias]["kafka"]["topic"] == "bids"
 
 
 @pytest.mark.parametrize("query", [by_sql, by_graph])

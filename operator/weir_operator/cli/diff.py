@@ -82,9 +82,9 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     )
     seen = machine.cluster.observe()
     snapshot = Snapshot(time.time(), seen.objects, seen.processes, seen.leases)
-    world = machine.loop.understand(snapshot, machine.loop.settings)
-    auto = tuple(replace(g, policy=g.policy.model_copy(update={"mode": "Auto"})) for g in world.groups)
-    decision = decide(snapshot, replace(world, groups=auto), machine.loop.settings)
+    state = machine.loop.desired_state(snapshot, machine.loop.settings)
+    auto = tuple(replace(g, policy=g.policy.model_copy(update={"mode": "Auto"})) for g in state.groups)
+    decision = decide(snapshot, replace(state, groups=auto), machine.loop.settings)
     before = {r.query: r for o in seen.objects if o["kind"] == "Placement" for r in [read_record(o)]}
     changes = {}
     for placement in decision.placements:

@@ -71,7 +71,7 @@ def plan(
 
     loaded = load(filename, namespace)
     choice = Choice(strategy, objective, pairs(set_), seed, time_limit)
-    planned = plan_all(loaded.built.rounds, choice)
+    planned = plan_all(loaded.built.groups, choice)
     if not planned:
         print("no query to plan: give a StreamQuery that is not suspended", file=sys.stderr)
         return 2
@@ -107,7 +107,7 @@ def evaluate(
     from weir_operator.manifests.load import load
 
     loaded = load(filename, namespace)
-    planned = evaluate_plan(loaded.built.rounds, plan)
+    planned = evaluate_plan(loaded.built.groups, plan)
     zones = {node.name: node.zone for node in planned.problem.cluster.nodes}
     write(planned.report, output, zones)
     return DIFFERENT if planned.report.get("infeasible") else 0

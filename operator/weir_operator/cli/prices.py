@@ -20,7 +20,7 @@ def print_prices(filename: list[str], namespace: str, region: Path | None) -> in
 
     from weir_operator.manifests.load import load
 
-    for planned in load(filename, namespace).built.rounds:
+    for planned in load(filename, namespace).built.groups:
         problem = planned.problem
         plan = STRATEGIES["auto"].load()
         result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})

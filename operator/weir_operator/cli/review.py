@@ -34,8 +34,8 @@ def written(difference: Difference, output: str) -> str:
 
 def _plan(loaded: Loaded, before: Any) -> dict[str, Any]:
     """The merged PlanReport of manifests; the plan `before` counts as in force."""
-    rounds = loaded.built.rounds
-    planned = plan_all(in_force(rounds, before) if before else rounds, Choice())
+    groups = loaded.built.groups
+    planned = plan_all(in_force(groups, before) if before else groups, Choice())
     return merged(planned) if planned else {"queries": [], "networkUsageBytes": 0.0, "binding": None}
 
 
@@ -47,7 +47,9 @@ def _edited(old: Loaded, new: Loaded) -> set[str]:
         if old.objects.streams[name].spec != new.objects.streams[name].spec
     }
     reads = {
-        query.name: set(query.sources.values()) for made in new.built.rounds for query in made.problem.queries
+        query.name: set(query.sources.values())
+        for group in new.built.groups
+        for query in group.problem.queries
     }
     return {
         name

@@ -13,10 +13,10 @@ from dataclasses import replace
 from weir_placement.fragments import cut
 from weir_placement.model.fragment import FOREVER, FragmentSpec
 
-from weir_operator.controller.decision import Ask
+from weir_operator.controller.decision import RequestCut
+from weir_operator.controller.desired_state import DesiredQuery, Group
 from weir_operator.controller.record import Record
-from weir_operator.controller.work import Work
-from weir_operator.controller.world import Asked, Group
+from weir_operator.controller.round_state import RoundState
 
 
 def leave(before: Record, after: Record) -> Record:
@@ -29,18 +29,18 @@ def leave(before: Record, after: Record) -> Record:
     return replace(after, since=None, leaving=before.told)
 
 
-def advance(work: Work) -> None:
+def advance(state: RoundState) -> None:
     """Takes over what leases say of the cuts; plans that have published all that was theirs are left."""
-    for group in work.world.groups:
-        for name, asked in group.queries.items():
-            record = work.records[name]
-            if record.leaving and not asked.suspended:
-                work.records[name] = _advanced(work, record)
+    for group in state.desired.groups:
+        for name, desired in group.queries.items():
+            record = state.records[name]
+            if record.leaving and not desired.suspended:
+                state.records[name] = _advanced(state, record)
 
 
-def _advanced(work: Work, record: Record) -> Record:
+def _advanced(state: RoundState, record: Record) -> Record:
     last = record.leaving[-1]
-    lease, processes = work.snapshot.leases.get(last.name), work.processes.get(last.name, [])
+    lease, processes = state.snapshot.leases.get(last.name), state.processes.get(last.name, [])
     change = lease.change if lease else None
     since, done = record.since, bool(change and change.passed)
     if lease is None and not processes:  # it never ran: all of its share is left
@@ -51,42 +51,44 @@ def _advanced(work: Work, record: Record) -> Record:
         since = change.time
     if since is not None and record.since is None:
         text = f"changed: rows up to event time {since / 1e6:.6f} s come from the plan before"
-        record = replace(record, since=since).decided(work.snapshot.now, text)
+        record = replace(record, since=since).decided(state.snapshot.now, text)
     return replace(record, leaving=()) if done and since is not None else record
 
 
-def specs_in_force(work: Work, group: Group, asked: Asked, record: Record) -> tuple[FragmentSpec, ...]:
+def specs_in_force(
+    state: RoundState, group: Group, desired: DesiredQuery, record: Record
+) -> tuple[FragmentSpec, ...]:
     """The fragments of a query's plan in force; none before the cut at which it begins is agreed.
 
     While an edit waits (for a change under way, an approval, room) they are what they were told last.
     """
     if record.plan is None or record.since is None:
         return ()
-    if record.source != asked.source:
+    if record.source != desired.source:
         nodes = record.plan.nodes
         return tuple(replace(spec, node=nodes[spec.operators[-1].id]) for spec in record.told)
-    cut_before, specs = work.cuts.get(record.query, (None, ()))
+    cut_before, specs = state.cuts.get(record.query, (None, ()))
     if cut_before is not record:
         generation = f"/{record.generation}" if record.generation else ""
-        ends = replace(asked.ends, incarnation=asked.ends.incarnation + generation, since=record.since)
-        specs = cut(record.plan, group.problem.streams, ends, work.settings.layout, record.boundaries)
-        work.cuts[record.query] = record, specs
+        ends = replace(desired.ends, incarnation=desired.ends.incarnation + generation, since=record.since)
+        specs = cut(record.plan, group.problem.streams, ends, state.settings.layout, record.boundaries)
+        state.cuts[record.query] = record, specs
     return specs
 
 
-def leaving_specs(work: Work, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
+def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
     """Those of the plan before, on a node of the new plan where their own is going."""
-    gone = work.world.lost | work.world.leaves(record.query)
+    gone = state.desired.lost | state.desired.nodes_to_leave(record.query)
     known = set(group.problem.cluster.index) - gone
     other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in known), "")
     return tuple(s if s.node in known or not other else replace(s, node=other) for s in record.leaving)
 
 
-def questions(work: Work, record: Record) -> tuple[Ask, ...]:
+def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:
     """The question for the cut, while the lease of the delivering fragment does not hold it."""
     if not record.leaving:
         return ()
-    lease = work.snapshot.leases.get(record.leaving[-1].name)
+    lease = state.snapshot.leases.get(record.leaving[-1].name)
     if lease is None or lease.change is not None:
         return ()
-    return (Ask(record.leaving[-1].name, work.settings.change_lead),)
+    return (RequestCut(record.leaving[-1].name, state.settings.change_lead),)

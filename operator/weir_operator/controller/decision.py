@@ -33,7 +33,7 @@ class HandOver:
 
 
 @dataclass(frozen=True)
-class Ask:
+class RequestCut:
     """Write into the fragment's lease, once, that its plan shall end at a cut, `lead` [s] from now."""
 
     fragment: str
@@ -50,7 +50,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Forget:
+class CleanUp:
     """The fragment is gone: its lease, checkpoint and streams that nobody reads may go."""
 
     fragment: str
@@ -67,7 +67,7 @@ class Protect:
     executors: int = 0
 
 
-Action: TypeAlias = Start | HandOver | Ask | Stop | Forget | Protect
+Action: TypeAlias = Start | HandOver | RequestCut | Stop | CleanUp | Protect
 
 
 @dataclass(frozen=True)

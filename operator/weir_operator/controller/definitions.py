@@ -9,14 +9,14 @@ from typing import Any
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import WriteStatus
 from weir_operator.controller.record import name_of
+from weir_operator.controller.round_state import RoundState
 from weir_operator.controller.snapshot import Manifest
-from weir_operator.controller.work import Work
 
 KINDS = ("Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 MOST_READERS = 100
 
 
-def definition_statuses(work: Work, numbers: bool) -> list[WriteStatus]:
+def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
     """One for each Stream, InputProfile, PlacementPolicy and NetworkTopology that has something new to say;
     `numbers`: whether it is time to write measured ones that changed.
 
@@ -24,17 +24,17 @@ def definition_statuses(work: Work, numbers: bool) -> list[WriteStatus]:
     they have applied would never end.
     """
     result = []
-    streams, policies = _streams(work), _policies(work)
-    for manifest in work.snapshot.objects:
+    streams, policies = _streams(state), _policies(state)
+    for manifest in state.snapshot.objects:
         meta, kind = manifest["metadata"], manifest.get("kind", "")
         if kind not in KINDS:
             continue
         namespace, name = meta.get("namespace", ""), meta["name"]
-        wrong = work.world.wrong.get((kind, namespace, name), "")
+        wrong = state.desired.wrong.get((kind, namespace, name), "")
         health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
         generation, present = int(meta.get("generation", -1)), manifest.get("status") or {}
-        made = conditions(health, generation, work.snapshot.now, present.get("conditions") or [])
-        status = {"observedGeneration": generation, "conditions": made}
+        described = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
+        status = {"observedGeneration": generation, "conditions": described}
         if kind == "Stream":
             status |= _with_rate(streams.get(name_of(manifest), {}), present)
         elif kind == "PlacementPolicy":
@@ -44,43 +44,45 @@ def definition_statuses(work: Work, numbers: bool) -> list[WriteStatus]:
     return result
 
 
-def _streams(work: Work) -> dict[str, dict[str, Any]]:
+def _streams(state: RoundState) -> dict[str, dict[str, Any]]:
     """By stream that has readers: they, and its rate where it was measured."""
     readers: dict[str, set[str]] = defaultdict(set)
     rates: dict[str, float] = {}
-    for group in work.world.groups:
-        for query, asked in group.queries.items():
-            rates |= work.numbers.get(query, {}).get("rates") or {}
-            for stream in asked.query.sources.values():
-                readers[stream].add(query)
-    found: dict[str, dict[str, Any]] = {n: {"readers": sorted(r)[:MOST_READERS]} for n, r in readers.items()}
-    for stream in found.keys() & rates.keys():
-        found[stream]["rate"] = short(rates[stream])
-    return found
+    for group in state.desired.groups:
+        for name, desired in group.queries.items():
+            rates |= state.numbers.get(name, {}).get("rates") or {}
+            for stream in desired.model.sources.values():
+                readers[stream].add(name)
+    statuses: dict[str, dict[str, Any]] = {
+        stream: {"readers": sorted(names)[:MOST_READERS]} for stream, names in readers.items()
+    }
+    for stream in statuses.keys() & rates.keys():
+        statuses[stream]["rate"] = short(rates[stream])
+    return statuses
 
 
-def _with_rate(known: Mapping[str, Any], present: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_rate(status: Mapping[str, Any], present: Mapping[str, Any]) -> Mapping[str, Any]:
     """While a reader starts or moves, the rate that was measured last stands."""
-    if known and "rate" not in known and present.get("rate") is not None:
-        return {**known, "rate": float(present["rate"])}
-    return known
+    if status and "rate" not in status and present.get("rate") is not None:
+        return {**status, "rate": float(present["rate"])}
+    return status
 
 
-def _policies(work: Work) -> dict[str, dict[str, Any]]:
+def _policies(state: RoundState) -> dict[str, dict[str, Any]]:
     """By policy that a query names: how many do, how many of them have a plan, and the plan's headroom."""
-    found: dict[str, dict[str, Any]] = {}
-    for manifest in filter(_is_query, work.snapshot.objects):
+    statuses: dict[str, dict[str, Any]] = {}
+    for manifest in filter(_is_query, state.snapshot.objects):
         policy = (manifest.get("spec") or {}).get("policy") or "default"
-        found.setdefault(policy, {"queries": 0, "admitted": 0})["queries"] += 1
-    for group in work.world.groups:
-        known = found.setdefault(group.name, {"queries": 0, "admitted": 0})
-        for query, asked in group.queries.items():
-            planned = query in work.records and work.records[query].plan is not None
-            known["admitted"] += planned and not asked.suspended and query not in work.refused
-            headroom = finite(work.numbers.get(query, {}).get("headroom"))
+        statuses.setdefault(policy, {"queries": 0, "admitted": 0})["queries"] += 1
+    for group in state.desired.groups:
+        status = statuses.setdefault(group.name, {"queries": 0, "admitted": 0})
+        for name, desired in group.queries.items():
+            planned = name in state.records and state.records[name].plan is not None
+            status["admitted"] += planned and not desired.suspended and name not in state.refused
+            headroom = finite(state.numbers.get(name, {}).get("headroom"))
             if headroom is not None:
-                known["headroom"] = headroom  # the same of every query of a policy
-    return found
+                status["headroom"] = headroom  # the same of every query of a policy
+    return statuses
 
 
 def _is_query(manifest: Manifest) -> bool:

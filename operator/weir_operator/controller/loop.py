@@ -19,6 +19,7 @@ from weir_operator.controller.decision import (
     Start,
     WritePlacement,
 )
+from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.ports import (
     Clock,
     ClusterPort,
@@ -30,7 +31,6 @@ from weir_operator.controller.ports import (
 )
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
-from weir_operator.controller.world import World
 
 T = TypeVar("T")
 log = logging.getLogger("weir.loop")
@@ -51,7 +51,7 @@ class Loop:
     cluster: ClusterPort
     metrics: MetricsPort
     exchange: ExchangePort
-    understand: Callable[[Snapshot, Settings], World]
+    desired_state: Callable[[Snapshot, Settings], DesiredState]
     settings: Settings
     clock: Clock
     readings: dict[str, deque[FragmentMetrics]] = field(default_factory=dict)  # of each fragment, by time
@@ -83,12 +83,12 @@ class Loop:
             foreign=seen.foreign,
             protected=seen.protected,
             budget_since=seen.budget_since,
-            held=seen.held,
+            quota_usage=seen.quota_usage,
         )
         said = frozenset(self.last.events)
-        world = self.understand(self.snapshot, self.settings)
-        laps.end("understand")
-        self.last = decide(self.snapshot, world, self.settings)
+        desired = self.desired_state(self.snapshot, self.settings)
+        laps.end("desired state")
+        self.last = decide(self.snapshot, desired, self.settings)
         laps.end("decide")
         self._apply(self.last, said)
         laps.end("apply")
@@ -123,10 +123,10 @@ class Loop:
         A query whose intent could not be written is left alone in this round; the others go on. Events that
         the round before has published already are not published again.
         """
-        held = _Held(self._each(self.cluster.write_placement, decision.placements))
+        unwritten = _Unwritten(self._each(self.cluster.write_placement, decision.placements))
         by_fragment: dict[str, list[Action]] = {}
         for action in decision.actions:
-            if not held.touches(action):
+            if not unwritten.touches(action):
                 by_fragment.setdefault(_fragment(action), []).append(action)
         self._each(self._carry_out, by_fragment.values())
         if decision.keep is not None:
@@ -192,7 +192,7 @@ class Laps:
         self.seconds[part], self._began = now - self._began, now
 
 
-class _Held:
+class _Unwritten:
     """The queries whose intents could not be written, and their fragments."""
 
     def __init__(self, unwritten: Iterable[WritePlacement | DeletePlacement]) -> None:

@@ -13,14 +13,14 @@ from typing import Literal
 from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentSpec
 
-from weir_operator.controller.decision import Action, Forget, HandOver, Start, Stop
+from weir_operator.controller.decision import Action, CleanUp, HandOver, Start, Stop
 from weir_operator.controller.snapshot import Lease, Process
 
 Phase = Literal["waiting", "starting", "running", "moving", "finished", "failed", "stopping", "gone"]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesiredFragment:
     """A fragment that the plan in force has; `spec.node` is where it belongs."""
 
     spec: FragmentSpec
@@ -40,13 +40,13 @@ class Step:
 
 
 def next_step(
-    wanted: Wanted,
+    wanted: DesiredFragment,
     processes: Sequence[Process],
     lease: Lease | None,
     layout: Layout,
     may_move: bool = True,
     warm: bool = True,
-    room: bool = True,
+    quota_left: bool = True,
 ) -> Step:
     """Brings the fragment to its node, one step at a time.
 
@@ -54,7 +54,7 @@ def next_step(
         processes: those of this fragment, in any order, also such as have ended: `Stop` clears them away.
         may_move: whether a new standby may be started now, when the present process still works.
         warm: false for a move without standby: the hand-over first, then a process that starts cold.
-        room: false when the namespace's quota has no room for a second process: the present one goes first.
+        quota_left: false when the namespace's quota admits no second process: the present one goes first.
     """
     if lease is None and not any(p.epoch for p in processes):
         return Step((_start(wanted, 1, layout, standby=False),), "starting")
@@ -86,8 +86,8 @@ def next_step(
             return Step(past + others, "moving", owner, bound)
         if works and not may_move:
             return Step(past + others, "running", owner)
-        if not room:
-            return Step((*past, *others, *_make_room(owner, works, epoch, handover)), "moving", owner)
+        if not quota_left:
+            return Step((*past, *others, *_free_quota(owner, works, epoch, handover)), "moving", owner)
         following = max([epoch, *(p.epoch for p in processes)]) + 1
         if warm or not works:
             following = max(following, (handover or 0) + 1)
@@ -102,7 +102,7 @@ def next_step(
     return Step(actions, "moving", owner, candidate)
 
 
-def _make_room(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:
+def _free_quota(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:
     """The owner is told to hand over, to nobody yet; what is left of it goes. Then there is room."""
     if owner is None or owner.terminating:
         return ()
@@ -112,7 +112,7 @@ def _make_room(owner: Process | None, works: bool, epoch: int, handover: int | N
 
 
 def _settled(
-    wanted: Wanted,
+    wanted: DesiredFragment,
     owner: Process,
     later: Sequence[Process],
     handover: int | None,
@@ -151,13 +151,13 @@ def removal(fragment: str, query: str, processes: Sequence[Process], forget: boo
     if processes:
         by_epoch = sorted(processes, key=lambda p: p.epoch)
         return Step(tuple(Stop(p.fragment, p.epoch, "no longer wanted") for p in by_epoch), "stopping")
-    return Step((Forget(fragment, query),) if forget else (), "gone")
+    return Step((CleanUp(fragment, query),) if forget else (), "gone")
 
 
-def _fits(process: Process, wanted: Wanted) -> bool:
+def _fits(process: Process, wanted: DesiredFragment) -> bool:
     return process.wanted_node == wanted.spec.node and process.build == wanted.build
 
 
-def _start(wanted: Wanted, epoch: int, layout: Layout, standby: bool) -> Start:
+def _start(wanted: DesiredFragment, epoch: int, layout: Layout, standby: bool) -> Start:
     spec = layout.stamp(wanted.spec, epoch, wanted.spec.node, standby)
     return Start(spec, wanted.build, wanted.query, wanted.policy)

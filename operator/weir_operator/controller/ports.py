@@ -21,7 +21,7 @@ class Observed:
     foreign: Mapping[str, Requests] = field(default_factory=dict)
     protected: frozenset[str] = frozenset()
     budget_since: Mapping[str, float] = field(default_factory=dict)
-    held: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 class Refused(OSError):

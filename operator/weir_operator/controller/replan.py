@@ -17,22 +17,22 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.strategies import select
 
-from weir_operator.controller.asked import as_asked, as_it_is
 from weir_operator.controller.change import leave
+from weir_operator.controller.current_plan import as_specified, unconstrained
 from weir_operator.controller.decision import Event
+from weir_operator.controller.desired_state import DesiredState, Group
 from weir_operator.controller.drift import drift
+from weir_operator.controller.quota_ledger import QuotaLedger
 from weir_operator.controller.record import Record, pack, unpack
-from weir_operator.controller.room import Room
 from weir_operator.controller.statistics import Measured, with_measured
-from weir_operator.controller.world import Group, World
 
 
 @dataclass
-class Round:
+class GroupReplan:
     """One group's planning: records change as it goes on."""
 
     group: Group
-    world: World
+    desired: DesiredState
     now: float
     records: dict[str, Record]
     found: Mapping[str, Mapping[str, Measured]]  # query -> last operator of a fragment -> measurement
@@ -43,7 +43,7 @@ class Round:
     refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
     moving: frozenset[str] = frozenset()  # queries with a fragment that is on its way
     look: bool = True  # whether this is a round in which a better plan is looked for
-    room: Room | None = None  # what quotas leave; less with each plan that comes into force
+    ledger: QuotaLedger | None = None  # what quotas leave; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
     def run(self) -> None:
@@ -83,24 +83,25 @@ class Round:
 
     def _first_plans(self) -> None:
         """Queries without a plan, or with one of another version, are planned beside what runs."""
-        asked = self.group.queries
+        desired = self.group.queries
         fresh = [
             n
-            for n, a in asked.items()
+            for n, a in desired.items()
             if not (a.suspended or self.records[n].source == a.source or self.records[n].leaving)
-            and not (self.room and n in self.room.held)
+            and not (self.ledger and n in self.ledger.blocked)
         ]
         if not fresh:
             return
         problem = replace(
-            self.problem_with_force(measured=False), budgets=self.room.left_for(fresh) if self.room else ()
+            self.problem_with_force(measured=False),
+            budgets=self.ledger.remaining(fresh) if self.ledger else (),
         )
-        present = {n: r for n, r in self.records.items() if n in asked and n not in fresh}
+        present = {n: r for n, r in self.records.items() if n in desired and n not in fresh}
         cluster = self.group.problem.cluster
-        kept = {n: p for n, r in present.items() if (p := as_asked(r, asked[n], cluster))}
+        kept = {n: p for n, r in present.items() if (p := as_specified(r, desired[n], cluster))}
         pinned = {f"{n}/{op}": node for n, plan in kept.items() for op, node in plan.nodes.items()}
-        queries = [as_it_is(plan.query) for plan in kept.values()]
-        queries += [asked[n].query for n in fresh]
+        queries = [unconstrained(plan.query) for plan in kept.values()]
+        queries += [desired[n].model for n in fresh]
         policy = self.group.policy
         result = select(policy.strategy.name, policy.objective).load()(
             replace(problem, queries=tuple(queries), pinned={**problem.pinned, **pinned}),
@@ -118,8 +119,8 @@ class Round:
                 continue
             boundaries = frozenset(fragment_ends(plans[name]))
             why = "edited" if self.records[name].plan else "first plan"
-            if self.adopt_or_propose(name, plans[name], boundaries, why, None) and self.room:
-                self.room.take(name, len(boundaries))
+            if self.adopt_or_propose(name, plans[name], boundaries, why, None) and self.ledger:
+                self.ledger.reserve(name, len(boundaries))
 
     # -- the gate that every plan passes
 
@@ -176,9 +177,10 @@ class Round:
         problem = self.group.problem
         streams = {n: replace(s, rate=self.rates.get(n, s.rate)) for n, s in problem.streams.items()}
         problem = replace(problem, streams=streams)
-        asked, cluster = self.group.queries, self.group.problem.cluster
+        desired, cluster = self.group.queries, self.group.problem.cluster
         plans = [
-            (as_asked(self.records[n], asked[n], cluster), self.records[n].boundaries, n) for n in running
+            (as_specified(self.records[n], desired[n], cluster), self.records[n].boundaries, n)
+            for n in running
         ]
         return Plan(
             tuple(

@@ -8,14 +8,14 @@ from typing import Any
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
+from weir_operator.controller.desired_state import DesiredQuery, Fault
 from weir_operator.controller.moves import Step
 from weir_operator.controller.record import Record
+from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.snapshot import Process
-from weir_operator.controller.work import Work, specs_of
-from weir_operator.controller.world import Asked, Fault
 
 
-def fragments(work: Work, query: str) -> list[Mapping[str, Any]]:
+def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
     """The fragments of a Placement's spec."""
     return [
         {
@@ -24,74 +24,74 @@ def fragments(work: Work, query: str) -> list[Mapping[str, Any]]:
             "hash": spec.name.rsplit("-", 1)[-1],
             "operators": [op.id for op in spec.operators],
         }
-        for spec in specs_of(work, query)
+        for spec in specs_of(state, query)
     ]
 
 
-def with_running(work: Work, record: Record) -> Record:
+def with_running(state: RoundState, record: Record) -> Record:
     """What really runs, in the Placement's status."""
     running: list[dict[str, Any]] = []
-    for spec in specs_of(work, record.query):
-        owner = work.steps[spec.name].owner
+    for spec in specs_of(state, record.query):
+        owner = state.steps[spec.name].owner
         running.append(
             {
                 "name": spec.name,
                 "node": owner.node if owner else "",
                 "epoch": owner.epoch if owner else 0,
-                "state": owner.state if owner else work.steps[spec.name].phase,
+                "state": owner.state if owner else state.steps[spec.name].phase,
                 "message": owner.message[:1000] if owner else "",
             }
         )
         if spec.executors:
             running[-1]["executors"] = f"{owner.executors if owner else 0}/{spec.executors}"
-    names = [spec.name for spec in (*specs_of(work, record.query), *record.leaving)]
-    alive = set(work.processes) | set(work.snapshot.leases)
+    names = [spec.name for spec in (*specs_of(state, record.query), *record.leaving)]
+    alive = set(state.processes) | set(state.snapshot.leases)
     owned = sorted(set(names) | {f for f in record.status.get("owned") or [] if f in alive})
     good = sum(entry["state"] in ("running", "finished") for entry in running)
     return record.with_status(
         running=running,
         owned=owned or None,
         ready=f"{good}/{len(running)}" if running else None,
-        nodes=", ".join(sorted({spec.node for spec in specs_of(work, record.query)})) or None,
+        nodes=", ".join(sorted({spec.node for spec in specs_of(state, record.query)})) or None,
         revision=record.revision or None,
-        headroom=finite(work.numbers.get(record.query, {}).get("headroom")),
+        headroom=finite(state.numbers.get(record.query, {}).get("headroom")),
     )
 
 
-def numbers(work: Work) -> bool:
+def numbers(state: RoundState) -> bool:
     """Whether it is time to write numbers that changed."""
-    return work.settings.first_round_of(work.settings.status_period, work.snapshot.now)
+    return state.settings.first_round_of(state.settings.status_period, state.snapshot.now)
 
 
-def assess(work: Work) -> None:
+def assess(state: RoundState) -> None:
     """Events of processes that are not where they were told to be, or have failed."""
-    for group in work.world.groups:
+    for group in state.desired.groups:
         for name in group.queries:
-            for spec in specs_of(work, name):
-                owner = work.steps[spec.name].owner
+            for spec in specs_of(state, name):
+                owner = state.steps[spec.name].owner
                 if owner and (text := _elsewhere(owner)):
                     text = f"{spec.name} {text}"
-                    work.events.append(Event(name, "OffItsPin", text, warning=True))
+                    state.events.append(Event(name, "OffItsPin", text, warning=True))
                 if owner and owner.state == "failed":
                     again = f"start {owner.restarts + 2}"
                     text = f"{spec.name} failed and is started again ({again}): {owner.message}"
-                    work.events.append(Event(name, "FragmentFailed", text, warning=True))
+                    state.events.append(Event(name, "FragmentFailed", text, warning=True))
 
 
-def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
-    record = work.records[name]
-    if asked.suspended:
+def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> Health:
+    record = state.records[name]
+    if desired.suspended:
         return Health.current("Suspended", "suspended: nothing runs, checkpoints stay")
-    if name in work.refused:
-        return Health.failed("Rejected", work.refused[name], ready=bool(specs_of(work, name)))
-    specs = specs_of(work, name)
+    if name in state.refused:
+        return Health.failed("Rejected", state.refused[name], ready=bool(specs_of(state, name)))
+    specs = specs_of(state, name)
     if record.leaving and record.since is None:
         text = f"{record.leaving[-1].name} goes on until the cut, which it has not named yet"
         return Health.in_progress("Changing", text, moving=True)
     if not specs:
         reason = "Proposed" if record.status.get("proposed") else "Planning"
         return Health.in_progress(reason, f"no plan in force yet (mode {mode})")
-    steps = {s.name: work.steps[s.name] for s in specs}
+    steps = {s.name: state.steps[s.name] for s in specs}
     moving = sorted(f for f, s in steps.items() if s.phase == "moving")
     serving = [
         s.name
@@ -110,7 +110,7 @@ def _health(work: Work, name: str, asked: Asked, mode: str) -> Health:
     text = "; ".join(f"{f} {_standing(steps[f])}" for f in late)
     was_ready = any(
         c["type"] == "Ready" and c["status"] == "True"
-        for c in work.world.statuses.get(name, {}).get("conditions", [])
+        for c in state.desired.statuses.get(name, {}).get("conditions", [])
     )
     if moving and was_ready and set(late) <= set(moving):
         return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
@@ -134,58 +134,58 @@ def _elsewhere(owner: Process) -> str:
     return f"runs on {owner.node}, not on {owner.wanted_node}"
 
 
-def _fault(work: Work, name: str, fault: Fault) -> Health:
-    age = work.snapshot.now - work.world.created.get(name, work.snapshot.now)
+def _fault(state: RoundState, name: str, fault: Fault) -> Health:
+    age = state.snapshot.now - state.desired.created.get(name, state.snapshot.now)
     if not fault.missing:
         return Health.failed("Invalid", fault.message)
-    waits = age < work.settings.reference_grace
+    waits = age < state.settings.reference_grace
     return (Health.in_progress if waits else Health.failed)("ReferenceNotFound", fault.message)
 
 
-def statuses(work: Work) -> list[WriteStatus]:
+def statuses(state: RoundState) -> list[WriteStatus]:
     """Every status that says something new."""
     result = []
-    for group in work.world.groups:
-        for name, asked in group.queries.items():
-            health = _health(work, name, asked, group.policy.mode)
-            specs = specs_of(work, name)
-            figures = work.numbers.get(name, {})
+    for group in state.desired.groups:
+        for name, desired in group.queries.items():
+            health = _health(state, name, desired, group.policy.mode)
+            specs = specs_of(state, name)
+            figures = state.numbers.get(name, {})
             extra = {
                 "headroom": finite(figures.get("headroom")),
                 "latencySeconds": short(figures.get("latency")),
-                "binding": _binding(work, name),
+                "binding": _binding(state, name),
                 "fragments": len(specs) or None,
-                "readyFragments": sum(work.steps[s.name].phase in ("running", "finished") for s in specs)
+                "readyFragments": sum(state.steps[s.name].phase in ("running", "finished") for s in specs)
                 if specs
                 else None,
                 "nodes": ", ".join(sorted({s.node for s in specs})) or None,
-                "revision": work.records[name].revision or None,
+                "revision": state.records[name].revision or None,
             }
-            result += _status(work, name, health, asked.generation, extra)
-    for name, fault in work.world.faults.items():
-        result += _status(work, name, _fault(work, name, fault), fault.generation, {})
-    return result + definition_statuses(work, numbers(work))
+            result += _status(state, name, health, desired.generation, extra)
+    for name, fault in state.desired.faults.items():
+        result += _status(state, name, _fault(state, name, fault), fault.generation, {})
+    return result + definition_statuses(state, numbers(state))
 
 
-def _binding(work: Work, name: str) -> str | None:
+def _binding(state: RoundState, name: str) -> str | None:
     """What limits the headroom. Of several that nearly do, noise chooses: so it is a number in this."""
-    told = work.world.statuses.get(name, {})
-    if not numbers(work) and told.get("binding") and told.get("revision") == work.records[name].revision:
+    told = state.desired.statuses.get(name, {})
+    if not numbers(state) and told.get("binding") and told.get("revision") == state.records[name].revision:
         return str(told["binding"])
-    return work.numbers.get(name, {}).get("binding") or None
+    return state.numbers.get(name, {}).get("binding") or None
 
 
 def _status(
-    work: Work, name: str, health: Health, generation: int, extra: Mapping[str, Any]
+    state: RoundState, name: str, health: Health, generation: int, extra: Mapping[str, Any]
 ) -> list[WriteStatus]:
-    present: Mapping[str, Any] = work.world.statuses.get(name, {})
-    made = conditions(health, generation, work.snapshot.now, present.get("conditions") or [])
+    present: Mapping[str, Any] = state.desired.statuses.get(name, {})
+    made = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
     status = {
         "observedGeneration": generation,
         "conditions": made,
         **{k: v for k, v in extra.items() if v is not None},
     }
-    if not worth_writing(present, status, numbers(work)):
+    if not worth_writing(present, status, numbers(state)):
         return []
     namespace, short = name.split("/", 1)
     return [WriteStatus("StreamQuery", namespace, short, status)]

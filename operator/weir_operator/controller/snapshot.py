@@ -109,5 +109,5 @@ class Snapshot:
     protected: frozenset[str] = frozenset()  # fragments that have a disruption budget
     budget_since: Mapping[str, float] = field(default_factory=dict)
     """By fragment: since when its node wants to be without it (a cordon, a taint it does not tolerate)."""
-    held: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By query: what its pods use of their namespace's quotas, by the quotas' names of resources."""

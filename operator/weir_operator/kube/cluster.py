@@ -13,12 +13,12 @@ from weir_placement.model.fragment import Change
 
 from weir_operator.controller.decision import (
     Action,
-    Ask,
+    CleanUp,
     DeletePlacement,
     Event,
-    Forget,
     HandOver,
     Protect,
+    RequestCut,
     Start,
     Stop,
     WritePlacement,
@@ -38,7 +38,7 @@ from weir_operator.kube.ours import at_home, epoch_of, homes
 from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
-from weir_operator.kube.quota import held_by_query
+from weir_operator.kube.quota import usage_by_query
 from weir_operator.kube.settings import Settings
 from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
 from weir_operator.kube.template import template_of
@@ -117,7 +117,7 @@ class KubernetesCluster:
             leases=held,
             protected=protected,
             budget_since=self._drains(nodes, drivers, processes),
-            held=held_by_query(pods, self.queries(), self._clock()),
+            quota_usage=usage_by_query(pods, self.queries(), self._clock()),
         )
 
     def queries(self) -> list[Mapping[str, Any]]:
@@ -191,12 +191,12 @@ class KubernetesCluster:
                 notes = {"metadata": {"annotations": {names.HANDOVER: str(action.epoch)}}}
                 name = names.object_name(action.fragment)
                 self._api.merge("Lease", self._namespace(action.fragment), name, notes)
-            case Ask():
-                self._ask(action)
+            case RequestCut():
+                self._request_cut(action)
             case Protect():
                 self._protect(action)
-            case Forget():
-                self._forget(action)
+            case CleanUp():
+                self._clean_up(action)
 
     def _start(self, action: Start) -> None:
         namespace, name = action.query.split("/", 1)
@@ -215,7 +215,7 @@ class KubernetesCluster:
             raise
         self._namespaces[names.object_name(action.spec.name)] = namespace
 
-    def _ask(self, action: Ask) -> None:
+    def _request_cut(self, action: RequestCut) -> None:
         """Once: the holder's answer must not be overwritten, so the version that was read is named."""
         namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
         lease = self._api.get("Lease", namespace, name)
@@ -234,7 +234,7 @@ class KubernetesCluster:
             namespace = self._namespace(action.fragment)
             self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))
 
-    def _forget(self, action: Forget) -> None:
+    def _clean_up(self, action: CleanUp) -> None:
         """The lease last: as long as it is there, the rest comes up again."""
         namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
         for kind in ("PodDisruptionBudget", "RoleBinding", "Role", "ServiceAccount", "Lease"):

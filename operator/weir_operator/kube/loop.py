@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from weir_placement.fragments import Knobs, Layout
 
+from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings as LoopSettings
-from weir_operator.controller.understand import Understand
 from weir_operator.kube.api import WRITES_AT_A_TIME
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.driver_pod import DATA_PATH, SITE
@@ -38,7 +38,7 @@ def build_loop(cluster: KubernetesCluster, settings: Settings, leads: Callable[[
         cluster=cluster,
         metrics=metrics,
         exchange=NothingToSweep(),
-        understand=Understand(
+        desired_state=DesiredStateBuilder(
             cluster.matrices.readers,
             knobs=Knobs(trigger_ms=settings.trigger_ms),
             executors=True,

@@ -13,7 +13,7 @@ from weir_operator.kube.quantities import effective
 from weir_operator.manifests.requests import PodAmounts
 
 
-def held_by_query(
+def usage_by_query(
     pods: Iterable[Mapping[str, Any]], queries: Iterable[Mapping[str, Any]], now: float
 ) -> dict[str, dict[str, float]]:
     """By `namespace/name` of the queries that are there: what their drivers and executors use of a quota."""
@@ -21,14 +21,14 @@ def held_by_query(
     for query in queries:
         meta = query["metadata"]
         known[meta["namespace"], names.object_name(meta["name"])] = f"{meta['namespace']}/{meta['name']}"
-    held: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    usage: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for pod in pods:
         meta = pod["metadata"]
         name = known.get((meta["namespace"], meta["labels"].get(names.QUERY, "")))
         if name is not None:
             for resource, amount in counted(pod, now).items():
-                held[name][resource] += amount
-    return {name: dict(amounts) for name, amounts in held.items()}
+                usage[name][resource] += amount
+    return {name: dict(amounts) for name, amounts in usage.items()}
 
 
 def counted(pod: Mapping[str, Any], now: float) -> dict[str, float]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from weir_operator.controller.decide import decide
 from weir_operator.controller.decision import Decision
+from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.understand import Understand
 
 CREATED = "2026-01-01T00:00:00Z"
 
@@ -20,7 +20,7 @@ def rehearse(settings: Settings) -> Decision:
     the kinds, the reader of SQL, the compiled searches) is there by then: about a second and a half.
     """
     snapshot = Snapshot(now=0.0, objects=tuple(_objects()))
-    return decide(snapshot, Understand()(snapshot, settings), settings)
+    return decide(snapshot, DesiredStateBuilder()(snapshot, settings), settings)
 
 
 def _objects() -> list[dict[str, Any]]:

@@ -13,33 +13,33 @@ from weir_placement.model.fragment import STORE, Output
 from weir_placement.model.streams import Stream
 from weir_runtime.audit import Source, Verdict, batch, compare
 
-from weir_operator.controller.world import Asked
+from weir_operator.controller.desired_state import DesiredQuery
 
 
-def audit(asked: Asked, streams: Mapping[str, Stream]) -> Verdict:
+def audit(desired: DesiredQuery, streams: Mapping[str, Stream]) -> Verdict:
     """The sink's files against the batch query, which is made from the operators as the user wrote them.
 
     Raises:
         ValueError: the sink or a source is not made of files.
     """
-    expected = expected_rows(asked, streams)
-    sink = asked.ends.sink
+    expected = expected_rows(desired, streams)
+    sink = desired.ends.sink
     if sink.kind != "files" or sink.uri.startswith(STORE):
         where = f"{sink.kind} {sink.uri}".strip()
-        raise ValueError(f"{asked.query.name}: only a files sink can be audited here, not {where}")
+        raise ValueError(f"{desired.model.name}: only a files sink can be audited here, not {where}")
     if sink.columns:
         expected = expected.select([column.column for column in sink.columns])
     return compare(expected, sink_rows(sink, expected.slice(0, 0)))
 
 
-def expected_rows(asked: Asked, streams: Mapping[str, Stream]) -> pa.Table:
+def expected_rows(desired: DesiredQuery, streams: Mapping[str, Stream]) -> pa.Table:
     """What the batch query gives, all columns of the last operator. Raises ValueError as `audit`."""
     sources = {}
-    for alias, name in asked.query.sources.items():
+    for alias, name in desired.model.sources.items():
         stream = streams[name]
-        rows = read_log(asked.ends.sources[alias])
+        rows = read_log(desired.ends.sources[alias])
         sources[alias] = Source(rows, stream.event_time, round(stream.delay * 1e6))
-    return batch(asked.query.operators, sources)
+    return batch(desired.model.operators, sources)
 
 
 def sink_rows(sink: Output, nothing: pa.Table) -> pa.Table:

@@ -15,12 +15,12 @@ from weir_runtime.sweep import FOLDERS
 from weir_operator.api.policy import Exchange
 from weir_operator.controller.decision import (
     Action,
-    Ask,
+    CleanUp,
     DeletePlacement,
     Event,
-    Forget,
     HandOver,
     Protect,
+    RequestCut,
     Start,
     Stop,
     WritePlacement,
@@ -39,7 +39,7 @@ def flows_of(manifest: Manifest) -> Mapping[str, Any]:
     return Exchange.model_validate(exchange).told() if manifest["kind"] == "PlacementPolicy" else {}
 
 
-def _forget_topic(brokers: Mapping[str, Any], namespace: str, fragment: str) -> None:
+def _remove_topic(brokers: Mapping[str, Any], namespace: str, fragment: str) -> None:
     from weir_runtime.topic import KafkaError, remove  # heavy, and most have none
 
     prefix = f"{brokers['topicPrefix']}{namespace}."
@@ -49,7 +49,7 @@ def _forget_topic(brokers: Mapping[str, Any], namespace: str, fragment: str) -> 
         raise OSError(f"topic {prefix}{fragment}: {error}") from error
 
 
-def _forget_objects(flows: Mapping[str, Any], namespace: str, fragment: str) -> None:
+def _remove_objects(flows: Mapping[str, Any], namespace: str, fragment: str) -> None:
     from weir_runtime.store import StoreError, remove
 
     try:
@@ -107,10 +107,10 @@ class LocalCluster:
             self.processes.stop(action.fragment, action.epoch)
         elif isinstance(action, HandOver):
             self._lease(action.fragment).hand_over(action.epoch)
-        elif isinstance(action, Ask):
-            self._lease(action.fragment).ask(action.lead)
-        elif isinstance(action, Forget):
-            self._forget(action)
+        elif isinstance(action, RequestCut):
+            self._lease(action.fragment).request_cut(action.lead)
+        elif isinstance(action, CleanUp):
+            self._clean_up(action)
         elif isinstance(action, Protect):
             return  # nothing on one machine evicts a process
 
@@ -129,10 +129,10 @@ class LocalCluster:
             raise OSError(f"{fragment} has no lease yet")
         return found[0]
 
-    def _forget(self, action: Forget) -> None:
+    def _clean_up(self, action: CleanUp) -> None:
         """Checkpoint, flow, side log, state; the lease last, because it says that there is something left."""
         root = Path(self._layout.root)
-        self._forget_flows(action)
+        self._clean_up_flows(action)
         for what in FOLDERS:
             for path in root.glob(f"{what}/*/{action.fragment}"):
                 shutil.rmtree(path, ignore_errors=True)
@@ -141,11 +141,11 @@ class LocalCluster:
         for path in root.glob(f"leases/*/{action.fragment}.json*"):
             path.unlink(missing_ok=True)
 
-    def _forget_flows(self, action: Forget) -> None:
+    def _clean_up_flows(self, action: CleanUp) -> None:
         """Raises OSError when brokers or a store of a policy do not answer."""
         for flows in filter(None, map(flows_of, self._objects())):
-            forget = _forget_objects if "uri" in flows else _forget_topic
-            forget(flows, action.query.split("/")[0], action.fragment)
+            remove = _remove_objects if "uri" in flows else _remove_topic
+            remove(flows, action.query.split("/")[0], action.fragment)
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """See Store."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from weir_placement.fragments import Knobs, Layout
 
+from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest
-from weir_operator.controller.understand import Understand
 from weir_operator.local.calibration import Calibration
 from weir_operator.local.cluster import LocalCluster
 from weir_operator.local.files import Files, resolve
@@ -47,14 +47,14 @@ class Machine:
         self.files = Files(list(options.paths), root, tell)
         self.cluster = LocalCluster(root, layout, self._objects)
         calibration = Calibration.load(options.calibration)
-        understand = Understand(
+        desired_state = DesiredStateBuilder(
             self._matrices, options.knobs, calibration.query, calibration.overheads, site=HERE
         )
         self.loop = Loop(
             self.cluster,
             Scrape(self.cluster.processes),
             Sweep(root),
-            understand,
+            desired_state,
             Settings(layout, period=options.period, status_period=options.period, standby=options.standby),
             time.time,
         )

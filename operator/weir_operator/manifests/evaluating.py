@@ -12,10 +12,10 @@ from weir_placement.report import read_plan, report
 
 from weir_operator.manifests.finding import Finding, ManifestError
 from weir_operator.manifests.planning import Planned
-from weir_operator.manifests.problem import Round
+from weir_operator.manifests.problem import PolicyProblem
 
 
-def evaluate_plan(rounds: Sequence[Round], file: Path) -> Planned:
+def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> Planned:
     """The plan's report on today's problem. All policies' queries are scored together.
 
     Raises:
@@ -23,11 +23,11 @@ def evaluate_plan(rounds: Sequence[Round], file: Path) -> Planned:
     """
     from dataclasses import replace
 
-    if not rounds:
+    if not groups:
         raise ManifestError([Finding(None, "", "no query to evaluate", "give a StreamQuery", file=str(file))])
-    first = rounds[0]
-    streams = {name: s for made in rounds for name, s in made.problem.streams.items()}
-    queries = tuple(query for made in rounds for query in made.problem.queries)
+    first = groups[0]
+    streams = {name: s for group in groups for name, s in group.problem.streams.items()}
+    queries = tuple(query for group in groups for query in group.problem.queries)
     problem = replace(first.problem, streams=streams, queries=queries)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

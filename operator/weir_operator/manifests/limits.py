@@ -1,7 +1,7 @@
 """LimitRanges of a namespace: defaults that its pods get, and bounds that a fragment's pods must keep.
 
 As the API server's LimitRanger does it: a container's missing limits and requests are filled in, then each
-container and each pod is held against every bound. The pods of fragments have one container.
+container and each pod is checked against every bound. The pods of fragments have one container.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plans every round of a set of objects: policies in the order of their priority."""
+"""Plans every policy of a set of objects: policies in the order of their priority."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.manifests.cluster import Used
 from weir_operator.manifests.finding import Finding, Key, ManifestError, suggestion
-from weir_operator.manifests.problem import Round, less
+from weir_operator.manifests.problem import PolicyProblem, less
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class Planned:
-    """One round with its plan; `problem` has what earlier rounds use taken off."""
+    """One policy with its plan; `problem` has what earlier policies use taken off."""
 
-    round: Round
+    group: PolicyProblem
     problem: Problem
     result: Result
     report: dict[str, Any]
 
 
-def plan_round(made: Round, choice: Choice, problem: Problem | None = None) -> Planned:
-    """Plan one round.
+def plan_round(group: PolicyProblem, choice: Choice, problem: Problem | None = None) -> Planned:
+    """Plan the queries of one policy.
 
     Raises:
         ManifestError: the policy or the choice names a strategy, objective or option that is not there.
     """
-    spec, problem = made.policy.spec, problem or made.problem
-    key = Key("PlacementPolicy", "", made.policy.metadata.name)
+    spec, problem = group.policy.spec, problem or group.problem
+    key = Key("PlacementPolicy", "", group.policy.metadata.name)
     name = choice.strategy or spec.strategy.name
     objective = choice.objective or spec.objective
     if name not in STRATEGIES:
@@ -77,25 +77,25 @@ def plan_round(made: Round, choice: Choice, problem: Problem | None = None) -> P
         )
     except ValueError as error:  # how a strategy refuses an option's value or a node without its tier's label
         raise _refused(key, "spec.strategy", f"{name}: {error}", "", None) from error
-    return Planned(made, problem, result, report(problem, result))
+    return Planned(group, problem, result, report(problem, result))
 
 
 def _refused(key: Key, path: str, wrong: str, right: str, by_option: object) -> ManifestError:
     return ManifestError([Finding(None if by_option else key, path, wrong, right)])
 
 
-def plan_all(rounds: Sequence[Round], choice: Choice) -> list[Planned]:
-    """Plan every round, each on what the earlier ones leave."""
+def plan_all(groups: Sequence[PolicyProblem], choice: Choice) -> list[Planned]:
+    """Plan every policy, each on what the earlier ones leave."""
     used: dict[str, Used] = {}
     taken: dict[str, float] = {}
     planned = []
-    for made in rounds:
-        one = plan_round(made, choice, less(made.problem, used, taken) if used else made.problem)
+    for group in groups:
+        one = plan_round(group, choice, less(group.problem, used, taken) if used else group.problem)
         planned.append(one)
         for name, load in loads(one).items():
             used[name] = used.get(name, Used()) + load
         fragments = fragments_of(one.result.plan)
-        for budget in made.problem.budgets:
+        for budget in group.problem.budgets:
             taken[budget.name] = taken.get(budget.name, 0.0) + requested(budget, fragments)
     return planned
 
@@ -115,7 +115,7 @@ def loads(planned: Planned) -> dict[str, Used]:
 
 
 def merged(planned: Sequence[Planned]) -> dict[str, Any]:
-    """One PlanReport of all rounds: the first one's head, everybody's queries and flows, loads added.
+    """One PlanReport of all policies: the first one's head, everybody's queries and flows, loads added.
 
     With several policies `policies` has each one's own head.
     """
@@ -123,7 +123,7 @@ def merged(planned: Sequence[Planned]) -> dict[str, Any]:
         return planned[0].report
     reports = [one.report for one in planned]
     heads = [
-        {"policy": one.round.policy.metadata.name}
+        {"policy": one.group.policy.metadata.name}
         | {k: v for k, v in one.report.items() if not isinstance(v, list | dict)}
         for one in planned
     ]
@@ -147,7 +147,7 @@ _LOADS = ("cpu", "memoryBytes", "egressBytesPerSecond", "ingressBytesPerSecond")
 
 
 def _added(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Loads summed by node; capacities are the first round's, which has everything."""
+    """Loads summed by node; capacities are the first policy's, which has everything."""
     totals = {node["name"]: dict(node) for node in tables[0]}
     for table in tables[1:]:
         for node in table:
@@ -156,8 +156,8 @@ def _added(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
     return list(totals.values())
 
 
-def in_force(rounds: Sequence[Round], report: Mapping[str, Any]) -> list[Round]:
-    """The rounds with a plan that runs already: fewer moves from it break ties between plans."""
+def in_force(groups: Sequence[PolicyProblem], report: Mapping[str, Any]) -> list[PolicyProblem]:
+    """The problems with a plan that runs already: fewer moves from it break ties between plans."""
     placed = {
         query["name"]: tuple(
             Placed(query["name"], op["id"].split("/", 1)[-1], op["node"]) for op in query["operators"]
@@ -165,7 +165,7 @@ def in_force(rounds: Sequence[Round], report: Mapping[str, Any]) -> list[Round]:
         for query in report["queries"]
     }
     result = []
-    for made in rounds:
-        running = tuple(p for query in made.problem.queries for p in placed.get(query.name, ()))
-        result.append(replace(made, problem=replace(made.problem, in_force=running)))
+    for group in groups:
+        running = tuple(p for query in group.problem.queries for p in placed.get(query.name, ()))
+        result.append(replace(group, problem=replace(group.problem, in_force=running)))
     return result

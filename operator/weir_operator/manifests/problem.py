@@ -28,11 +28,11 @@ from weir_operator.manifests.queries import (
 )
 from weir_operator.manifests.site import ANYWHERE, Site
 from weir_operator.manifests.streams import model_stream
-from weir_operator.manifests.tenancy import Held, Tenancy
+from weir_operator.manifests.tenancy import QuotaUsage, Tenancy
 
 
 @dataclass(frozen=True)
-class Round:
+class PolicyProblem:
     """The queries of one policy, planned together."""
 
     policy: PlacementPolicy
@@ -41,9 +41,9 @@ class Round:
 
 @dataclass(frozen=True)
 class Built:
-    """`rounds` by falling priority of their policies; queries with findings are in none of them."""
+    """`groups` by falling priority of their policies; queries with findings are in none of them."""
 
-    rounds: tuple[Round, ...]
+    groups: tuple[PolicyProblem, ...]
     findings: tuple[Finding, ...]
 
     def of(self, key: Key) -> tuple[Finding, ...]:
@@ -56,7 +56,7 @@ def build(
     *,
     used: Mapping[str, Used] | None = None,
     read: Mapping[str, Read] | None = None,
-    held: Held | None = None,
+    quota_usage: QuotaUsage | None = None,
     site: Site = ANYWHERE,
 ) -> Built:
     """Problems from objects.
@@ -64,7 +64,7 @@ def build(
     Args:
         used: by node, what pods that are not Weir's ask for.
         read: by name of a NetworkTopology, how the bytes of its matrix are read.
-        held: by query, what its own pods hold of the quotas that count them.
+        quota_usage: by query, what its own pods use of the quotas that count them.
         site: where they are to run, when that is known.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
@@ -84,19 +84,20 @@ def build(
         findings += _policy_findings(policy, objects)
     findings += _profile_findings(objects)
     wrong = {finding.object for finding in findings}
-    rounds = []
+    groups = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
-        made, errors = _round(objects, name, by_policy[name], used or {}, read or {}, wrong, site)
+        group, errors = _policy_problem(objects, name, by_policy[name], used or {}, read or {}, wrong, site)
         findings += errors
-        rounds.append(made)
-    if objects.quotas or any(made.policy.spec.limits for made in rounds):
-        planned = frozenset(query.name for made in rounds for query in made.problem.queries)
-        rounds = [
-            replace(r, problem=tenancy.with_budgets(r.problem, r.policy, planned, held or {})) for r in rounds
+        groups.append(group)
+    if objects.quotas or any(group.policy.spec.limits for group in groups):
+        planned = frozenset(query.name for group in groups for query in group.problem.queries)
+        groups = [
+            replace(r, problem=tenancy.with_budgets(r.problem, r.policy, planned, quota_usage or {}))
+            for r in groups
         ]
-    if not rounds:  # nothing is planned, but streams and the network are checked all the same
-        findings += _round(objects, "default", [], used or {}, read or {}, wrong, site)[1]
-    return Built(tuple(rounds), tuple(dict.fromkeys(findings)))
+    if not groups:  # nothing is planned, but streams and the network are checked all the same
+        findings += _policy_problem(objects, "default", [], used or {}, read or {}, wrong, site)[1]
+    return Built(tuple(groups), tuple(dict.fromkeys(findings)))
 
 
 def _priority(objects: Objects, name: str) -> int:
@@ -126,7 +127,7 @@ def _profile_findings(objects: Objects) -> Iterator[Finding]:
                     yield Finding(key, path, f"no stream {name}", right, "ReferenceNotFound")
 
 
-def _round(
+def _policy_problem(
     objects: Objects,
     name: str,
     items: Sequence[StreamQuery],
@@ -134,7 +135,7 @@ def _round(
     read: Mapping[str, Read],
     wrong: set[Key | None],
     site: Site,
-) -> tuple[Round, list[Finding]]:
+) -> tuple[PolicyProblem, list[Finding]]:
     policy = objects.policy(name)
     assert policy is not None
     topology = objects.topology(policy.spec.topology) or objects.topology("default")
@@ -181,7 +182,7 @@ def _round(
         max_cluster_size=policy.spec.hierarchy.max_cluster_size,
         tier_label=policy.spec.hierarchy.tier_label or "",
     )
-    return Round(policy, problem), findings
+    return PolicyProblem(policy, problem), findings
 
 
 def _no_matrix(_: object) -> bytes:
@@ -206,7 +207,7 @@ def _over_limit(policy: PlacementPolicy, items: Sequence[StreamQuery]) -> Iterat
 def _profile(
     objects: Objects, items: Sequence[StreamQuery], streams: set[str]
 ) -> tuple[Mapping[str, float], ...]:
-    """The points of every profile that a query of the round names, as rates by full stream name."""
+    """The points of every profile that a query of the policy names, as rates by full stream name."""
     points: list[Mapping[str, float]] = []
     names = dict.fromkeys(f"{i.metadata.namespace}/{i.spec.profile}" for i in items if i.spec.profile)
     for name in names:
@@ -220,7 +221,7 @@ def _profile(
 
 
 def less(problem: Problem, used: Mapping[str, Used], asked: Mapping[str, float] | None = None) -> Problem:
-    """The problem with what earlier rounds' plans use of each node, and `asked` of each budget, taken off."""
+    """The problem with what earlier policies' plans use of each node and budget taken off."""
     nodes = tuple(
         replace(
             node,

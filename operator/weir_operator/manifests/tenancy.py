@@ -1,5 +1,5 @@
 """What a namespace lets its queries have: ResourceQuotas and a policy's limits become budgets of the planner,
-LimitRanges are held against each query's pods.
+LimitRanges are checked against each query's pods.
 
 What a fragment asks for does not depend on its node, so a quota bounds how many fragments the namespace has.
 """
@@ -22,7 +22,7 @@ from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.requests import Amounts, PodAmounts, pod_amounts
 
 T = TypeVar("T", ResourceQuota, LimitRange)
-Held = Mapping[str, Amounts]
+QuotaUsage = Mapping[str, Amounts]
 """By query: what a ResourceQuota counts of its pods that are there."""
 
 
@@ -50,7 +50,7 @@ class Tenancy:
                     yield Finding(key, "metadata.namespace", wrong, right, "NotAllowed")
 
     def with_budgets(
-        self, problem: Problem, policy: PlacementPolicy, planned: frozenset[str], held: Held
+        self, problem: Problem, policy: PlacementPolicy, planned: frozenset[str], quota_usage: QuotaUsage
     ) -> Problem:
         """The problem of a policy's queries with the budgets that they are in.
 
@@ -61,7 +61,7 @@ class Tenancy:
         own: dict[str, list[Amounts]] = defaultdict(list)
         for query in problem.queries:
             asked[_namespace(query.name)][query.name] = self._counted(self.queries[query.name])
-        for name, amounts in held.items():
+        for name, amounts in quota_usage.items():
             if name in planned:
                 own[_namespace(name)].append(amounts)
         found = [b for ns, mine in asked.items() for b in self._of_quotas(policy, ns, mine, own[ns])]

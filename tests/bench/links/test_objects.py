@@ -36,7 +36,7 @@ def test_weir_plans_the_queries(chosen: str, strategy: str, tmp_path: Path) -> N
     assert not findings
     built = build(objects)
     assert not built.findings
-    (found,) = built.rounds
+    (found,) = built.groups
     result = STRATEGIES[strategy].load()(
         found.problem, objective="headroom", seed=0, time_limit=2.0, options={}
     )
@@ -50,7 +50,7 @@ def test_weirs_plan_carries_more_than_round_robin() -> None:
     value = {}
     for strategy in ("auto", "round-robin"):
         objects, _ = from_raw([*nodes(), *weir_objects("links", "flights", "p-", 4000, 20_000_000, strategy)])
-        (found,) = build(objects).rounds
+        (found,) = build(objects).groups
         plan = STRATEGIES[strategy].load()
         value[strategy] = plan(found.problem, objective="headroom", seed=0, time_limit=2.0, options={}).value
     assert value["auto"] > value["round-robin"]

@@ -15,18 +15,18 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
 
+from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.record import Record
-from weir_operator.controller.world import Asked
 
 
-def as_asked(record: Record, asked: Asked, cluster: Cluster) -> QueryPlan | None:
-    """The plan in force with the present delivery and limit, its operators bound to no node (`kept_from` says
-    that); as it is stored while an edit of the operators waits."""
+def as_specified(record: Record, desired: DesiredQuery, cluster: Cluster) -> QueryPlan | None:
+    """The plan in force with the present delivery and limit, its operators bound to no node
+    (`excluded_nodes` says that); as it is stored while an edit of the operators waits."""
     plan = record.plan
-    if plan is None or record.source != asked.source:
+    if plan is None or record.source != desired.source:
         return plan
-    query = replace(_unbound(plan.query), max_latency=asked.query.max_latency)
-    plan, wanted = replace(plan, query=query), asked.query.deliver_to
+    query = replace(_unbound(plan.query), max_latency=desired.model.max_latency)
+    plan, wanted = replace(plan, query=query), desired.model.deliver_to
     known = [node for node in wanted if node in cluster.index]
     if wanted and not known:
         return plan
@@ -34,7 +34,7 @@ def as_asked(record: Record, asked: Asked, cluster: Cluster) -> QueryPlan | None
     return replace(plan, query=replace(query, deliver_to=wanted), sink=sink)
 
 
-def as_it_is(query: Query) -> Query:
+def unconstrained(query: Query) -> Query:
     """A query that runs, for planning others beside it: it is pinned, and no list of nodes or limit that it
     does not keep may refuse it, with which its load would be forgotten."""
     return replace(_unbound(query), max_latency=inf, fixed_order=True)
@@ -46,12 +46,12 @@ def _unbound(query: Query) -> Query:
     return replace(query, operators=operators)
 
 
-def kept_from(record: Record, asked: Asked, cluster: Cluster) -> dict[str, frozenset[str]]:
+def excluded_nodes(record: Record, desired: DesiredQuery, cluster: Cluster) -> dict[str, frozenset[str]]:
     """Operator of the plan in force -> the nodes that its list does not have, if it has a list."""
     plan = record.plan
-    if plan is None or not asked.nodes or record.source != asked.source:
+    if plan is None or not desired.nodes or record.source != desired.source:
         return {}
-    bounds = {op.id: _bounds(op, plan.nodes[op.id], asked.nodes) for op in plan.query.operators}
+    bounds = {op.id: _bounds(op, plan.nodes[op.id], desired.nodes) for op in plan.query.operators}
     return {op: frozenset(cluster.names) - nodes for op, nodes in bounds.items() if nodes}
 
 

@@ -8,19 +8,19 @@ from typing import Any
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.decision import Event
+from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.moves import Step
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Process, Snapshot
-from weir_operator.controller.world import World
 
 
 @dataclass
-class Work:
+class RoundState:
     """What one round collects."""
 
     snapshot: Snapshot
-    world: World
+    desired: DesiredState
     settings: Settings
     records: dict[str, Record]
     processes: dict[str, list[Process]]
@@ -31,10 +31,12 @@ class Work:
     steps: dict[str, Step] = field(default_factory=dict)  # by fragment
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    held: dict[str, str] = field(default_factory=dict)  # queries whose plan in force has no room in a quota
+    blocked: dict[str, str] = field(
+        default_factory=dict
+    )  # queries whose plan in force has no room in a quota
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
 
-def specs_of(work: Work, query: str) -> tuple[FragmentSpec, ...]:
+def specs_of(state: RoundState, query: str) -> tuple[FragmentSpec, ...]:
     """The fragments of a query's plan in force; none when nothing of it shall run."""
-    return work.specs.get(query, ())
+    return state.specs.get(query, ())

@@ -1,4 +1,4 @@
-"""Raw objects to a `World`: parsed, checked and built by `manifests`, the same as the command line does."""
+"""Raw objects to a `DesiredState`: parsed, checked and built by `manifests`, as the command line does it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from weir_placement.model.problem import Overheads, Query
 
 from weir_operator.api.query import StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
+from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.times import seconds
-from weir_operator.controller.world import Asked, Fault, Group, World
 from weir_operator.manifests.cluster import Used, shut_out
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, Reader
-from weir_operator.manifests.problem import Round, build
+from weir_operator.manifests.problem import PolicyProblem, build
 from weir_operator.manifests.site import ANYWHERE, Site
 
 Calibrated = Callable[[Query], Query]
@@ -34,7 +34,7 @@ _WHERE = ("bootstrapServers", "topicPrefix", "uri", "endpoint")
 
 
 @dataclass
-class Understand:
+class DesiredStateBuilder:
     """Called in every round; `matrices` reads the files or ConfigMaps of topologies by name.
 
     Args:
@@ -53,8 +53,8 @@ class Understand:
     site: Site = ANYWHERE
     read: Reader = field(default_factory=Reader)
 
-    def __call__(self, snapshot: Snapshot, settings: Settings) -> World:
-        """The world of one snapshot; objects with errors become faults of the queries that need them."""
+    def __call__(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
+        """What one snapshot asks for; objects with errors become faults of the queries that need them."""
         manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
         raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
         sources = {
@@ -62,16 +62,18 @@ class Understand:
         }
         objects, findings = self.read(manifests)
         used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
-        built = build(objects, used=used, read=self.matrices(objects), held=snapshot.held, site=self.site)
+        built = build(
+            objects, used=used, read=self.matrices(objects), quota_usage=snapshot.quota_usage, site=self.site
+        )
         faults = _faults([*findings, *built.findings], raw)
         lost, leaving = _nodes(snapshot, settings, objects)
-        groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.rounds)
+        groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.groups)
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
             faults[name] = Fault(
                 "not planned: its policy or streams have errors", True, _generation(raw[name])
             )
-        return World(
+        return DesiredState(
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
             lost=lost,
@@ -84,24 +86,24 @@ class Understand:
 
     def _group(
         self,
-        found: Round,
+        source: PolicyProblem,
         objects: Objects,
         raw: Mapping[str, Manifest],
         sources: Mapping[str, Any],
         faults: Mapping[str, Fault],
     ) -> Group:
-        queries: dict[str, Asked] = {}
+        queries: dict[str, DesiredQuery] = {}
         alone = {} if self.executors else {"processes": 1}
-        planned = {q.name: self.calibrate(replace(q, **alone)) for q in found.problem.queries}
+        planned = {q.name: self.calibrate(replace(q, **alone)) for q in source.problem.queries}
         for name, item in objects.queries.items():
-            if item.spec.policy != found.policy.metadata.name or name in faults:
+            if item.spec.policy != source.policy.metadata.name or name in faults:
                 continue
             manifest = raw[name]
             query = planned.get(name)
             if query is None:
                 if item.spec.suspend:
                     nothing = Ends({}, Output("noop"))
-                    queries[name] = Asked(
+                    queries[name] = DesiredQuery(
                         Query(name, {}, ()), nothing, "", _generation(manifest), suspended=True
                     )
                 continue
@@ -111,30 +113,30 @@ class Understand:
             ends = Ends(
                 {
                     alias: self.site.anchored(
-                        _source(sources[stream], found.problem.streams[stream].rate), stream.split("/")[0]
+                        _source(sources[stream], source.problem.streams[stream].rate), stream.split("/")[0]
                     )
                     for alias, stream in query.sources.items()
                 },
                 sink_of(item.spec, query, self.site),
                 uid,
                 replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
-                round(found.policy.spec.exchange.retention * 1e6),
-                exchange=found.policy.spec.exchange.told(),
+                round(source.policy.spec.exchange.retention * 1e6),
+                exchange=source.policy.spec.exchange.told(),
             )
-            queries[name] = Asked(
+            queries[name] = DesiredQuery(
                 query,
                 ends,
-                _source_hash(query, ends, found),
+                _source_hash(query, ends, source),
                 _generation(manifest),
                 nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
                 pods=pods_of(item.spec),
             )
-        problem = replace(found.problem, queries=tuple(a.query for a in queries.values() if not a.suspended))
+        problem = replace(source.problem, queries=tuple(a.model for a in queries.values() if not a.suspended))
         if problem.overheads == Overheads():
             problem = replace(problem, overheads=self.overheads)
-        topology = objects.topology(found.policy.spec.topology)
+        topology = objects.topology(source.policy.spec.topology)
         measured = topology is not None and topology.spec.measured
-        return Group(found.policy.metadata.name, found.policy.spec, problem, queries, measured)
+        return Group(source.policy.metadata.name, source.policy.spec, problem, queries, measured)
 
 
 def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
@@ -181,12 +183,19 @@ def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
     return {"rate": {**options, "rowsPerSecond": parse_quantity(str(options.get("rowsPerSecond", rate)))}}
 
 
-def _source_hash(query: Query, ends: Ends, found: Round) -> str:
+def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
     """Of all that the query's rows depend on, and of its executors, which have the state in other partitions
     and make a plan carry more processes; rates, costs and nodes are not among it."""
-    known = found.problem.streams
+    problem_streams = source.problem.streams
     streams = [
-        [alias, name, known[name].columns, known[name].event_time, known[name].delay, ends.sources[alias]]
+        [
+            alias,
+            name,
+            problem_streams[name].columns,
+            problem_streams[name].event_time,
+            problem_streams[name].delay,
+            ends.sources[alias],
+        ]
         for alias, name in sorted(query.sources.items())
     ]
     told = [[semantics(op) for op in query.operators], streams, said(vars(ends.sink)), ends.incarnation]

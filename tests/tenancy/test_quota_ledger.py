@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from weir_operator.controller.decision import Action, Start
+from weir_operator.controller.desired_state import DesiredQuery, DesiredState
 from weir_operator.controller.ports import Refused
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.controller.world import Asked, World
 from weir_placement.model.problem import Budget
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.world import Town, asked, condition, loop, query, settle
+from tests.controller.scenario import Scenario, condition, desired, loop, query, settle
 
 
 @dataclass
@@ -32,28 +32,28 @@ class Guarded(FakeCluster):
 
 
 @dataclass
-class Small(Town):
+class Small(Scenario):
     """With a quota on pods; `others` is what other pods use of it."""
 
     cluster: Guarded = field(default_factory=Guarded)
     others: int = 0
 
-    def understand(self, snapshot: Snapshot, settings: object) -> World:
-        world = super().understand(snapshot, settings)  # type: ignore[arg-type]
-        planned = {name for name, asked in self.queries.items() if not asked.suspended}
+    def desired_state(self, snapshot: Snapshot, settings: object) -> DesiredState:
+        state = super().desired_state(snapshot, settings)  # type: ignore[arg-type]
+        planned = {name for name, query in self.queries.items() if not query.suspended}
         ending = sum(f"default/{p.fragment.split('-')[0]}" not in planned for p in snapshot.processes)
         left = float(self.cluster.most - self.others - ending)
         budget = Budget(
             "pods of ResourceQuota default/small", left, self.cluster.most, dict.fromkeys(self.queries, 1.0)
         )
-        groups = tuple(replace(g, problem=replace(g.problem, budgets=(budget,))) for g in world.groups)
-        return replace(world, groups=groups)
+        groups = tuple(replace(g, problem=replace(g.problem, budgets=(budget,))) for g in state.groups)
+        return replace(state, groups=groups)
 
 
-def one(name: str, priority: int = 0, predicate: str = "s.k = 1") -> Asked:
+def one(name: str, priority: int = 0, predicate: str = "s.k = 1") -> DesiredQuery:
     """A query of one operator, hence of one fragment."""
     found = query(name, predicate)
-    return asked(replace(found, operators=found.operators[:1], priority=priority))
+    return desired(replace(found, operators=found.operators[:1], priority=priority))
 
 
 def town(most: int, *names: str) -> Small:

@@ -13,10 +13,10 @@ from weir_operator.api.policy import PlacementPolicySpec
 
 
 @dataclass(frozen=True)
-class Asked:
+class DesiredQuery:
     """One StreamQuery that can be planned."""
 
-    query: Query
+    model: Query
     ends: Ends
     source: str  # hash of all that its rows depend on
     generation: int
@@ -41,12 +41,12 @@ class Group:
     name: str
     policy: PlacementPolicySpec
     problem: Problem
-    queries: Mapping[str, Asked]
+    queries: Mapping[str, DesiredQuery]
     measured_links: bool = False  # latencies between fragments go before the topology's
 
 
 @dataclass(frozen=True)
-class World:
+class DesiredState:
     """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `leaving` ones are cordoned,
     `closed` ones have a taint that a query does not tolerate."""
 
@@ -59,17 +59,17 @@ class World:
     wrong: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
     statuses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # query -> its present status
 
-    def leaves(self, query: str) -> frozenset[str]:
+    def nodes_to_leave(self, query: str) -> frozenset[str]:
         """The nodes that a query has to leave: there a pod of its own would not be admitted any more."""
         return self.leaving | self.closed.get(query, frozenset())
 
-    def without(self, faulty: Mapping[str, str]) -> World:
-        """The world in which these queries (name -> why) are not to be planned: they stay as they are."""
+    def without(self, faulty: Mapping[str, str]) -> DesiredState:
+        """The state in which these queries (name -> why) are not to be planned: they stay as they are."""
         if not faulty:
             return self
         groups, faults = [], dict(self.faults)
         for group in self.groups:
-            kept = {name: asked for name, asked in group.queries.items() if name not in faulty}
+            kept = {name: desired for name, desired in group.queries.items() if name not in faulty}
             faults |= {
                 n: Fault(faulty[n], False, a.generation) for n, a in group.queries.items() if n in faulty
             }

@@ -1,4 +1,4 @@
-"""A small world for tests of the loop: one or two queries on three nodes."""
+"""A small cluster for tests of the loop: one or two queries on three nodes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
-from weir_operator.controller.world import Asked, Fault, Group, World
 from weir_placement.fragments import Ends, Layout
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import Output
@@ -40,18 +40,18 @@ def query(name: str, predicate: str = "s.k = 1", nodes: tuple[str, ...] = ()) ->
     )
 
 
-def asked(q: Query, **changes: Any) -> Asked:
+def desired(q: Query, **changes: Any) -> DesiredQuery:
     ends = Ends({"s": {"files": {"uri": "/in/s", "format": "arrow"}}}, Output("files", f"/out/{q.name}"))
     source = f"{q.name} {q.operators[0].predicate}"
     nodes = {op.id: op.nodes for op in q.operators if op.nodes}
-    return replace(Asked(q, ends, source, generation=1, nodes=nodes), **changes)
+    return replace(DesiredQuery(q, ends, source, generation=1, nodes=nodes), **changes)
 
 
 @dataclass
-class Town:
+class Scenario:
     """What a user can change; `understand` is what the loop reads it by."""
 
-    queries: dict[str, Asked]
+    queries: dict[str, DesiredQuery]
     policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     nodes: tuple[Node, ...] = tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3))
     lost: frozenset[str] = frozenset()
@@ -59,20 +59,20 @@ class Town:
     closed: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
 
-    def understand(self, snapshot: Snapshot, settings: Settings) -> World:
+    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
         gone = self.lost | self.leaving
         nodes = tuple(replace(n, schedulable=n.name not in gone) for n in self.nodes)
         cluster = Cluster(nodes, Network.uniform(len(nodes), 0.001))
         problem = Problem(
             cluster,
             {"default/s": stream("s", "n1")},
-            tuple(a.query for a in self.queries.values()),
+            tuple(a.model for a in self.queries.values()),
             overheads=Overheads(fragment_cpu=1000.0),
         )
         names = {
             o["metadata"]["name"]: o.get("status") or {} for o in snapshot.objects if o["kind"] == "Query"
         }
-        return World(
+        return DesiredState(
             (Group("default", self.policy, problem, self.queries),),
             faults=self.faults,
             lost=self.lost,
@@ -82,8 +82,8 @@ class Town:
         )
 
 
-def one_query() -> Town:
-    return Town({"default/q": asked(query("q"))})
+def one_query() -> Scenario:
+    return Scenario({"default/q": desired(query("q"))})
 
 
 def condition(cluster: FakeCluster, name: str, kind: str) -> str:
@@ -109,13 +109,13 @@ class FakeExchange:
 
 
 def loop(
-    town: Town, cluster: FakeCluster, metrics: Any = None, exchange: Any = None, **settings: Any
+    town: Scenario, cluster: FakeCluster, metrics: Any = None, exchange: Any = None, **settings: Any
 ) -> Loop:
     return Loop(
         cluster,
         metrics or NoMetrics(),
         exchange or FakeExchange(),
-        town.understand,
+        town.desired_state,
         Settings(LAYOUT, **settings),
         lambda: cluster.time,
     )

@@ -1,0 +1,162 @@
+"""From plans in force to actions: fragments, the next step of each, what is wanted no more, budgets."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_operator.controller.change import cut_requests, leaving_specs, specs_in_force
+from weir_operator.controller.decision import Action, Protect, Start
+from weir_operator.controller.desired_state import DesiredQuery, Group
+from weir_operator.controller.moves import DesiredFragment, Step, next_step, removal
+from weir_operator.controller.quota_ledger import beside_running, counted_by_quota
+from weir_operator.controller.round_state import RoundState, specs_of
+
+
+def cut_fragments(state: RoundState) -> None:
+    """Fragments of every plan in force, into `state.specs`."""
+    for group in state.desired.groups:
+        for name, desired in group.queries.items():
+            record = state.records[name]
+            idle = desired.suspended or name in state.blocked
+            if not idle and (specs := specs_in_force(state, group, desired, record)):
+                state.specs[name] = specs
+
+
+def _surroundings(group: Group, image: str) -> str:
+    """What all processes of a group run in."""
+    return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}"
+
+
+def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
+    """Hash of what a process is told beside node, zone and epoch, and of what it runs in: another one means
+    another process."""
+    output = replace(spec.output, consumers=())
+    told = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
+    text = f"{told.to_json()} {surroundings}" + (f" {pods}" if pods else "")
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _present_build(state: RoundState, fragment: str) -> str:
+    """Of the newest process that works; "" without one. A fragment that goes is not replaced for an edit."""
+    live = [p for p in state.processes.get(fragment, ()) if p.state not in ("stopped", "lost", "failed")]
+    return max(live, key=lambda p: p.epoch).build if live else ""
+
+
+def choose_steps(state: RoundState) -> None:
+    """Fragments that moves are under way for go first, so that the limit holds for new ones."""
+    wanted: dict[str, DesiredFragment] = {}
+    for group in state.desired.groups:
+        surroundings = _surroundings(group, state.settings.image)
+        for name, desired in group.queries.items():
+            leaving: tuple[FragmentSpec, ...] = ()
+            if not desired.suspended and name not in state.blocked:
+                leaving = leaving_specs(state, group, state.records[name])
+            going = {old.name for old in leaving}
+            for spec in (*specs_of(state, name), *leaving):
+                spec = replace(spec, zone=_zone(group, spec.node))
+                build = _build(spec, surroundings, desired.pods)
+                if spec.name in going:
+                    build = _present_build(state, spec.name) or build
+                wanted[spec.name] = DesiredFragment(spec, build, name, group.name)
+    under_way = 0
+    ledger = beside_running(state, {fragment: want.query for fragment, want in wanted.items()})
+    order = sorted(wanted, key=lambda f: (not _moves_now(state, f), f))
+    for fragment in order:
+        want, seen = wanted[fragment], state.processes.get(fragment, [])
+        lease = state.snapshot.leases.get(fragment)
+        forced = any(p.node in state.desired.lost | state.desired.nodes_to_leave(want.query) for p in seen)
+        may = forced or under_way < state.settings.concurrent_moves
+        fits = not counted_by_quota(seen) or ledger.fits(want.query)
+        step = next_step(want, seen, lease, state.settings.layout, may, state.settings.standby, fits)
+        if counted_by_quota(seen) and any(isinstance(action, Start) for action in step.actions):
+            ledger.reserve(want.query)
+        under_way += step.phase == "moving"
+        state.steps[fragment] = step
+    for record in state.records.values():
+        for question in cut_requests(state, record):
+            if question.fragment in state.steps:
+                step = state.steps[question.fragment]
+                state.steps[question.fragment] = replace(step, actions=(*step.actions, question))
+    _remove_unwanted(state, wanted)
+
+
+def _zone(group: Group, node: str) -> str:
+    cluster = group.problem.cluster
+    return cluster.nodes[cluster.index[node]].zone if node in cluster.index else ""
+
+
+def _moves_now(state: RoundState, fragment: str) -> bool:
+    return len({p.epoch for p in state.processes.get(fragment, [])}) > 1
+
+
+def _remove_unwanted(state: RoundState, wanted: Mapping[str, DesiredFragment]) -> None:
+    """Fragments of edited, suspended and deleted queries. Those of an edited query stay until all of the
+    new plan run; those of one that has become faulty stay as they are."""
+    owners = _owners(state)
+    for fragment in sorted(set(state.processes) | set(state.snapshot.leases)):
+        if fragment in wanted:
+            continue
+        query = owners.get(fragment, "")
+        if query in state.desired.faults:
+            continue
+        desired = _desired_query(state, query)
+        news = [state.steps[s.name] for s in specs_of(state, query)]
+        if desired and not desired.suspended and (query in state.refused or any(_young(s) for s in news)):
+            continue
+        suspended = desired is not None and desired.suspended
+        state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not suspended)
+
+
+def _young(step: Step) -> bool:
+    return step.phase in ("waiting", "starting")
+
+
+def _owners(state: RoundState) -> dict[str, str]:
+    """Fragment -> query, also for fragments of plans that are no more: the Placements' history knows them."""
+    owners = {}
+    for name, record in state.records.items():
+        for entry in record.status.get("owned") or []:
+            owners[entry] = name
+    return owners
+
+
+def _desired_query(state: RoundState, query: str) -> DesiredQuery | None:
+    return next((g.queries[query] for g in state.desired.groups if query in g.queries), None)
+
+
+def actions(state: RoundState) -> list[Action]:
+    """Steps in order: what is wanted first, then what goes, then budgets."""
+    actions: list[Action] = []
+    for fragment in sorted(state.steps, key=lambda f: (state.steps[f].phase in ("stopping", "gone"), f)):
+        actions += state.steps[fragment].actions
+    return actions + list(_protection(state))
+
+
+def _protection(state: RoundState) -> list[Protect]:
+    """A budget for each fragment that runs; none once the time that a drain may be held up is over."""
+    result: list[Protect] = []
+    wanted: dict[str, Protect] = {}
+    for group in state.desired.groups:
+        for name in group.queries:
+            for spec in specs_of(state, name):
+                since = state.snapshot.budget_since.get(spec.name)
+                over = since is not None and state.snapshot.now - since > group.policy.drain_timeout
+                stuck = (
+                    spec.node in state.desired.nodes_to_leave(name)
+                    and state.steps[spec.name].phase == "running"
+                )
+                if (
+                    state.steps[spec.name].phase in ("running", "moving", "starting")
+                    and not over
+                    and not stuck
+                ):
+                    wanted[spec.name] = Protect(spec.name, name, True, spec.executors)
+    result += [wanted[fragment] for fragment in sorted(set(wanted) - state.snapshot.protected)]
+    owners = _owners(state)
+    for fragment in sorted(state.snapshot.protected - set(wanted)):
+        result.append(Protect(fragment, owners.get(fragment, ""), False))
+    return result

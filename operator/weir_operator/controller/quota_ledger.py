@@ -1,0 +1,107 @@
+"""What the budgets of namespaces (quotas) leave beside the desired fragments.
+
+A plan that is in force is not taken back for a quota: what runs goes on, as Kubernetes has it. But nothing is
+planned, started anew or warmed up for a move whose pods the API server would refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from weir_placement.budget.admission import too_many
+from weir_placement.cost.budget import fits
+from weir_placement.fragments import groups_of
+from weir_placement.model.problem import Budget
+
+from weir_operator.controller.desired_state import DesiredQuery, Group
+from weir_operator.controller.record import Record
+from weir_operator.controller.round_state import RoundState
+from weir_operator.controller.snapshot import Process
+
+
+class QuotaLedger:
+    """Budgets of all groups by name, less what has been taken of them."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        self._budgets: dict[str, Budget] = {}
+        self._requests: dict[
+            str, dict[str, float]
+        ] = {}  # query -> budget -> what one of its fragments requests
+        for group in groups:
+            for budget in group.problem.budgets:
+                self._budgets.setdefault(budget.name, budget)
+                for query, each in budget.each.items():
+                    self._requests.setdefault(query, {})[budget.name] = each
+        self.blocked: dict[str, str] = {}  # queries with a plan in force that must not start, and why
+
+    def __bool__(self) -> bool:
+        return bool(self._budgets)
+
+    def reserve(self, query: str, fragments: int = 1) -> None:
+        """Takes what so many fragments of a query, running or about to start, request off the budgets."""
+        for name, each in self._requests.get(query, {}).items():
+            budget = self._budgets[name]
+            self._budgets[name] = replace(budget, left=budget.left - fragments * each)
+
+    def fits(self, query: str, fragments: int = 1) -> bool:
+        """Whether so many more would be admitted."""
+        requests = self._requests.get(query, {})
+        return all(fits(self._budgets[name], fragments * each) for name, each in requests.items())
+
+    def refusal(self, query: str, fragments: int) -> str:
+        """Why so many more would not be; empty when they would."""
+        return too_many(self.remaining([query]), query, fragments)
+
+    def remaining(self, queries: Collection[str]) -> tuple[Budget, ...]:
+        """What remains of the budgets that these queries are in."""
+        requests: dict[str, dict[str, float]] = {}
+        for query in queries:
+            for name, each in self._requests.get(query, {}).items():
+                requests.setdefault(name, {})[query] = each
+        return tuple(replace(self._budgets[name], each=each) for name, each in requests.items())
+
+
+def beside_plans_in_force(state: RoundState) -> QuotaLedger:
+    """The ledger with the plans in force booked. Of those of which nothing runs (a query that was suspended,
+    or that has lost all pods) only the ones that fit come back, by priority; the others are `blocked`."""
+    ledger, idle = QuotaLedger(state.desired.groups), []
+    for group in state.desired.groups if ledger else ():
+        for name, desired in group.queries.items():
+            record = state.records[name]
+            if desired.suspended or record.plan is None:
+                continue
+            count = _fragments(record, desired)
+            owned = {*(record.status.get("owned") or ()), *(s.name for s in (*record.told, *record.leaving))}
+            if any(state.processes.get(fragment) for fragment in owned):
+                ledger.reserve(name, count)
+            elif count:
+                idle.append((-desired.model.priority, name, count))
+    for _, name, count in sorted(idle):
+        if reason := ledger.refusal(name, count):
+            ledger.blocked[name] = reason
+        else:
+            ledger.reserve(name, count)
+    return ledger
+
+
+def _fragments(record: Record, desired: DesiredQuery) -> int:
+    """Of the plan in force, and of the one before it that still publishes; of an edit that waits, as told."""
+    if record.source != desired.source:
+        return len(record.told)
+    return len(groups_of(record.plan, record.boundaries) if record.plan else ()) + len(record.leaving)
+
+
+def beside_running(state: RoundState, fragments: Mapping[str, str]) -> QuotaLedger:
+    """The ledger with one process of each desired fragment (which maps to its query) booked, and all
+    that runs of it beyond one: what remains is for the standbys of moves."""
+    ledger = QuotaLedger(state.desired.groups)
+    for fragment, query in fragments.items() if ledger else ():
+        ledger.reserve(query, max(1, len(counted_by_quota(state.processes.get(fragment, ())))))
+    return ledger
+
+
+def counted_by_quota(processes: Iterable[Process]) -> list[Process]:
+    """The processes that a quota counts: not one that was stopped on a node that does not answer (the API
+    server counts its pod until its grace is over, and refuses the next one until then)."""
+    return [p for p in processes if not (p.terminating and p.state == "lost")]
