@@ -14,7 +14,7 @@ from weir_operator.cli.inputs import Namespace, Paths
 from weir_operator.cli.run import CALIBRATION, DEFAULT_FOLDER, RunFolder
 
 
-class Format(StrEnum):
+class DiffFormat(StrEnum):
     """How a difference is written."""
 
     text = "text"
@@ -27,7 +27,9 @@ def diff(
     base: Annotated[
         list[str] | None, typer.Option("--base", metavar="PATH", help="Manifests to compare with.")
     ] = None,
-    output: Annotated[Format, typer.Option("-o", "--output", help="How it is written.")] = Format.text,
+    output: Annotated[
+        DiffFormat, typer.Option("-o", "--output", help="How it is written.")
+    ] = DiffFormat.text,
     run_folder: RunFolder = DEFAULT_FOLDER,
     namespace: Namespace = "default",
 ) -> int:
@@ -48,11 +50,11 @@ def diff(
         print(written(difference, output.value))
         return DIFFERENT if difference else OK
     found = _against_run(filename, run_folder, namespace)
-    if output is Format.json:
+    if output is DiffFormat.json:
         print(json.dumps(found, indent=1))
         return DIFFERENT if found else OK
     for name, text in found.items():
-        if output is Format.markdown:
+        if output is DiffFormat.markdown:
             print(f"### {name}\n\n```diff\n{text}\n```\n")
         else:
             print(f"{name}\n{text}")

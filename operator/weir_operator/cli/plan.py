@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,8 +26,10 @@ from weir_operator.cli.inputs import (
 if TYPE_CHECKING:
     from weir_placement.model.problem import Problem
 
+    from weir_operator.pictures.draw import ImageFormat
 
-class Format(StrEnum):
+
+class PlanFormat(StrEnum):
     """How a plan is written."""
 
     table = "table"
@@ -37,7 +40,15 @@ class Format(StrEnum):
     html = "html"
 
 
-Output = Annotated[Format, typer.Option("-o", "--output", help="How the plan is written to standard output.")]
+IMAGES: Mapping[PlanFormat, ImageFormat] = {
+    PlanFormat.svg: "svg",
+    PlanFormat.png: "png",
+    PlanFormat.html: "html",
+}
+
+Output = Annotated[
+    PlanFormat, typer.Option("-o", "--output", help="How the plan is written to standard output.")
+]
 
 
 def plan(
@@ -47,7 +58,7 @@ def plan(
     set_: Settings = None,
     seed: Seed = None,
     time_limit: TimeLimit = None,
-    output: Output = Format.table,
+    output: Output = PlanFormat.table,
     hierarchy: Annotated[
         bool,
         typer.Option("--hierarchy", help="Pictures show the hierarchy of partitions and the flows over it."),
@@ -77,7 +88,7 @@ def plan(
         return 2
     report = merged(planned)
     zones = {node.name: node.zone for node in planned[0].problem.cluster.nodes}
-    if hierarchy and output in (Format.svg, Format.png, Format.html):
+    if hierarchy and output in IMAGES:
         sys.stdout.buffer.write(_hierarchy(report, planned[0].problem, output))
         sys.stdout.buffer.flush()
     else:
@@ -90,7 +101,7 @@ def evaluate(
     plan: Annotated[
         Path, typer.Option("--plan", metavar="FILE", help="A plan as `weir plan -o json` writes it.")
     ],
-    output: Output = Format.table,
+    output: Output = PlanFormat.table,
     namespace: Namespace = "default",
 ) -> int:
     """Score a given plan against manifests: headroom, loads, latency, what binds.
@@ -113,30 +124,30 @@ def evaluate(
     return DIFFERENT if planned.report.get("infeasible") else 0
 
 
-def _hierarchy(report: dict[str, Any], problem: Problem, output: Format) -> bytes:
+def _hierarchy(report: dict[str, Any], problem: Problem, output: PlanFormat) -> bytes:
     from weir_placement.hierarchy.partition import hierarchy_of
 
     from weir_operator.pictures.hierarchy import hierarchy_picture
 
     found = hierarchy_of(problem.cluster, problem.tier_label, problem.max_cluster_size)
     names = [node.name for node in problem.cluster.nodes]
-    return hierarchy_picture(report, found, names, output.value)  # type: ignore[arg-type]
+    return hierarchy_picture(report, found, names, IMAGES[output])
 
 
-def write(report: dict[str, Any], output: Format, zones: dict[str, str]) -> None:
+def write(report: dict[str, Any], output: PlanFormat, zones: dict[str, str]) -> None:
     """Write a PlanReport to standard output."""
-    if output is Format.table:
+    if output is PlanFormat.table:
         from weir_operator.cli.table import print_report
 
         print_report(report, zones)
-    elif output is Format.json:
+    elif output is PlanFormat.json:
         print(json.dumps(report, indent=1))
-    elif output is Format.yaml:
+    elif output is PlanFormat.yaml:
         import yaml
 
         print(yaml.dump(report, Dumper=yaml.CSafeDumper, sort_keys=False, width=110), end="")
     else:
         from weir_operator.pictures.draw import picture
 
-        sys.stdout.buffer.write(picture(report, output.value, zones))
+        sys.stdout.buffer.write(picture(report, IMAGES[output], zones))
         sys.stdout.buffer.flush()

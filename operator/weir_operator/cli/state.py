@@ -4,6 +4,7 @@ this machine, beside it), never the user's object."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
     for placement in store.placements():
         meta, told = placement["metadata"], placement["status"]
         seen = store.status("StreamQuery", meta["namespace"], meta["name"])
-        ready = next((c for c in seen.get("conditions") or [] if c["type"] == "Ready"), {})
+        ready: Mapping[str, Any] = next((c for c in seen.get("conditions") or [] if c["type"] == "Ready"), {})
         headroom = seen.get("headroom")
         table.add_row(
             f"{meta['namespace']}/{meta['name']}",

@@ -93,8 +93,10 @@ class DesiredStateBuilder:
         faults: Mapping[str, Fault],
     ) -> Group:
         queries: dict[str, DesiredQuery] = {}
-        alone = {} if self.executors else {"processes": 1}
-        planned = {q.name: self.calibrate(replace(q, **alone)) for q in source.problem.queries}
+        planned = {
+            q.name: self.calibrate(q if self.executors else replace(q, processes=1))
+            for q in source.problem.queries
+        }
         for name, item in objects.queries.items():
             if item.spec.policy != source.policy.metadata.name or name in faults:
                 continue

@@ -210,7 +210,7 @@ def _held_in_place(replan: GroupReplan, names: list[str]) -> dict[str, str]:
 
 def _budget(replan: GroupReplan, running: list[str]) -> int:
     budget = replan.group.policy.move_budget
-    recent = sum(
+    recent: int = sum(
         t > replan.now - budget.period
         for name in running
         for t in replan.records[name].drift.get("moves", [])

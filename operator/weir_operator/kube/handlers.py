@@ -86,10 +86,11 @@ def registry(
         kopf.on.event(names.GROUP, plural, registry=handlers)(changed)
     if admission is not None:
 
-        def check(body: kopf.Body, operation: str, **_: Any) -> None:
-            wrong = admission.complaint(dict(body)) if operation in ("CREATE", "UPDATE") else ""
-            if wrong:
-                raise kopf.AdmissionError(wrong, code=422)
+        def check(*, body: kopf.Body, **context: Any) -> None:
+            if context["operation"] not in ("CREATE", "UPDATE"):
+                return
+            if complaint := admission.complaint(dict(body)):
+                raise kopf.AdmissionError(complaint, code=422)
 
         for plural in CHECKED:
             kopf.on.validate(names.GROUP, plural, id="check", registry=handlers)(check)

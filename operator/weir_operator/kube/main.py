@@ -47,7 +47,7 @@ def run(settings: Settings, context: str | None = None) -> None:
     try:
         kopf.run(
             registry=registry(runner, liveness, admission, settings.webhook_port),
-            identity=settings.identity,
+            identity=settings.identity,  # type: ignore[arg-type]  # a NewType that kopf does not export
             standalone=True,
             clusterwide=not settings.watch_namespaces,
             namespaces=(*settings.watch_namespaces, settings.namespace) if settings.watch_namespaces else (),

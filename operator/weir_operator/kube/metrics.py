@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import requests
-from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
+from prometheus_api_client import PrometheusConnect
+from prometheus_api_client.exceptions import PrometheusApiClientException
 
 from weir_operator.controller.exposition import parse_metrics
 from weir_operator.controller.snapshot import FragmentMetrics, Process

@@ -29,7 +29,7 @@ def read_process(
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
     terminating = "deletionTimestamp" in meta
-    container = next(iter(status.get("containerStatuses") or ()), {})
+    container: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
     own = lease is not None and lease.epoch == epoch
     writes = lease is not None and own and not lease.released
     state, since, message = _state(pod, container, writes)

@@ -7,6 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from weir_operator.api.policy import KafkaExchange
@@ -160,11 +161,11 @@ class Sweeper:
         running = {pod["metadata"]["namespace"] for pod in sweeps}
         for pod in sweeps:
             if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
-                self._attempt(pod["metadata"]["namespace"], lambda pod=pod: self._clear(pod))
+                self._attempt(pod["metadata"]["namespace"], partial(self._clear, pod))
         waiting = {namespace for namespace, at in self._again.items() if self._clock() < at}
         for namespace in sorted(self._due - ending - running - waiting):
             keep = present.get(namespace, frozenset())
-            if self._attempt(namespace, lambda ns=namespace, keep=keep: self._sweep(ns, keep)):
+            if self._attempt(namespace, partial(self._sweep, namespace, keep)):
                 running.add(namespace)
         self.busy = frozenset(running)
 

@@ -40,7 +40,8 @@ def flows_of(manifest: Manifest) -> Mapping[str, Any]:
 
 
 def _remove_topic(brokers: Mapping[str, Any], namespace: str, fragment: str) -> None:
-    from weir_runtime.topic import KafkaError, remove  # heavy, and most have none
+    from kafka.errors import KafkaError  # heavy, and most have none
+    from weir_runtime.topic import remove
 
     prefix = f"{brokers['topicPrefix']}{namespace}."
     try:

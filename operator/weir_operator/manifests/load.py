@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weir_operator.manifests.finding import Finding, ManifestError
+from weir_operator.manifests.finding import Finding, Key, ManifestError
 from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects, from_documents
 from weir_operator.manifests.problem import Built, build
@@ -48,7 +48,7 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
     return Loaded(objects, built)
 
 
-def _is_broken(finding: Finding, broken: set[object]) -> bool:
+def _is_broken(finding: Finding, broken: set[Key | None]) -> bool:
     """Whether what is missed is there but has errors of its own, which are told already."""
     words = finding.wrong.split()
     return any(getattr(key, "name", None) in words for key in broken)

@@ -93,12 +93,15 @@ def _base(
 
 
 def _set(
-    latency: NDArray[np.float64], bandwidth: NDArray[np.float64], where: object, link: LinkValues
+    latency: NDArray[np.float64],
+    bandwidth: NDArray[np.float64],
+    where: tuple[NDArray[np.intp], ...],
+    link: LinkValues,
 ) -> None:
     if link.latency is not None:
-        latency[where] = link.latency  # type: ignore[index]
+        latency[where] = link.latency
     if link.bandwidth is not None:
-        bandwidth[where] = link.bandwidth  # type: ignore[index]
+        bandwidth[where] = link.bandwidth
 
 
 def _apply_matrix(

@@ -43,7 +43,7 @@ class Objects:
 
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The mapping that holds objects of a kind."""
-        return {
+        kinds: dict[str, dict[str, Any]] = {
             "Stream": self.streams,
             "StreamQuery": self.queries,
             "InputProfile": self.profiles,
@@ -53,7 +53,8 @@ class Objects:
             "Node": self.nodes,
             "ResourceQuota": self.quotas,
             "LimitRange": self.limit_ranges,
-        }[kind]
+        }
+        return kinds[kind]
 
     def add(self, item: Object) -> None:
         """Put an object in, in place of one of the same name."""

@@ -48,13 +48,13 @@ def plan_round(group: PolicyProblem, choice: Choice, problem: Problem | None = N
     spec, problem = group.policy.spec, problem or group.problem
     key = Key("PlacementPolicy", "", group.policy.metadata.name)
     name = choice.strategy or spec.strategy.name
-    objective = choice.objective or spec.objective
+    objective = cast(Objective, choice.objective or spec.objective)  # any other is refused below
     if name not in STRATEGIES:
         path = "--strategy" if choice.strategy else "spec.strategy.name"
         raise _refused(
             key, path, f"no strategy {name}", suggestion(name, STRATEGIES, "strategies"), choice.strategy
         )
-    strategy = select(name, cast(Objective, objective))
+    strategy = select(name, objective)
     if objective not in strategy.objectives:
         able = sorted(n for n, s in STRATEGIES.items() if objective in s.objectives)
         right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
@@ -70,7 +70,7 @@ def plan_round(group: PolicyProblem, choice: Choice, problem: Problem | None = N
     try:
         result = strategy.load()(
             problem,
-            objective=cast(Objective, objective),
+            objective=objective,
             seed=spec.strategy.seed if choice.seed is None else choice.seed,
             time_limit=spec.strategy.time_limit if choice.time_limit is None else choice.time_limit,
             options=options,

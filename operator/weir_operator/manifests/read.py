@@ -34,7 +34,7 @@ class Document:
     def line(self, path: str = "") -> int:
         """Line of a field (`spec.operators[2].on`), or of its nearest parent that is there."""
         node = self.node
-        line = node.start_mark.line + 1
+        line: int = node.start_mark.line + 1
         for part in _PATH_PART.findall(path):
             if isinstance(node, yaml.SequenceNode) and part.isdigit() and int(part) < len(node.value):
                 node = node.value[int(part)]

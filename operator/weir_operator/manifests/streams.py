@@ -25,7 +25,7 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
         columns = parse_schema(spec.ddl)
     except ValueError as error:
         return None, [Finding(key, "spec.schema", str(error), "")]
-    findings = list(site.outside(spec.source and spec.source.files, key, "spec.source.files"))
+    findings = list(site.outside(spec.source.files if spec.source else None, key, "spec.source.files"))
     types = {column.name: column.type for column in columns}
     if spec.event_time:
         time = spec.event_time.column

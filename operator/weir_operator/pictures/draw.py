@@ -6,7 +6,7 @@ import html
 import io
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -35,21 +35,21 @@ QUERIES = ("#dbeafe", "#fde8cf", "#dff3e4", "#f2e1f7", "#fdf3c4", "#e3e8ef", "#f
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-Kind: TypeAlias = Literal["svg", "png", "html"]
+ImageFormat: TypeAlias = Literal["svg", "png", "html"]
 
 
-def picture(report: Report, kind: Kind, zones: Mapping[str, str] | None = None) -> bytes:
+def picture(report: Report, form: ImageFormat, zones: Mapping[str, str] | None = None) -> bytes:
     """The plan as a picture; `zones` maps node name -> zone."""
     content = read(report, zones)
     scene = lay_out(content)
     figure, titles = _figure(content, scene)
-    return rendered(figure, titles, content, kind)
+    return rendered(figure, titles, content, form)
 
 
-def rendered(figure: Figure, titles: Mapping[str, str], content: Content, kind: Kind) -> bytes:
+def rendered(figure: Figure, titles: Mapping[str, str], content: Content, form: ImageFormat) -> bytes:
     """A figure as a file; `titles` are hover texts by shape id."""
     buffer = io.BytesIO()
-    if kind == "png":
+    if form == "png":
         FigureCanvasAgg(figure).print_png(buffer)
         return buffer.getvalue()
     from matplotlib import rc_context
@@ -57,7 +57,7 @@ def rendered(figure: Figure, titles: Mapping[str, str], content: Content, kind: 
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "weir"}):
         FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
     svg = _with_titles(buffer.getvalue(), titles)
-    return svg if kind == "svg" else _page(content, svg)
+    return svg if form == "svg" else _page(content, svg)
 
 
 def _figure(content: Content, scene: Scene) -> tuple[Figure, dict[str, str]]:
@@ -90,12 +90,12 @@ class Pen:
         self.axes.axis("off")
         self.titles: dict[str, str] = {}
 
-    def text(self, x: float, y: float, words: str, size: float = 9, **style: object) -> None:
+    def text(self, x: float, y: float, words: str, size: float = 9, **style: Any) -> None:
         """Words with their baseline's left end at (x, y)."""
         style = {"color": INK, "family": ["DejaVu Sans", "sans-serif"], **style}
         self.axes.text(x, y, words, fontsize=size, parse_math=False, **style)
 
-    def box(self, box: Box, radius: float = 5.0, title: str = "", **style: object) -> None:
+    def box(self, box: Box, radius: float = 5.0, title: str = "", **style: Any) -> None:
         """A rounded rectangle."""
         shape = f"round,pad=0,rounding_size={radius}"
         self.add(FancyBboxPatch((box.x, box.y), box.width, box.height, boxstyle=shape, **style), title)
@@ -204,7 +204,8 @@ def _with_titles(svg: bytes, titles: Mapping[str, str]) -> bytes:
             child = ElementTree.Element(f"{SVG}title")
             child.text = title
             group.insert(0, child)
-    return ElementTree.tostring(tree, encoding="utf-8", xml_declaration=True)
+    xml: bytes = ElementTree.tostring(tree, encoding="utf-8", xml_declaration=True)
+    return xml
 
 
 def _page(content: Content, svg: bytes) -> bytes:

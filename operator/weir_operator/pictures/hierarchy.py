@@ -26,7 +26,7 @@ from weir_operator.pictures.draw import (
     SINK,
     SOURCE,
     ZONE,
-    Kind,
+    ImageFormat,
     Pen,
     rendered,
 )
@@ -91,7 +91,7 @@ def lay_out_tree(hierarchy: Hierarchy, room: float) -> Tree:
     return Tree(tuple(frames), leaf, base, max(x + MARGIN, 620.0))
 
 
-def hierarchy_picture(report: Report, hierarchy: Hierarchy, names: Sequence[str], kind: Kind) -> bytes:
+def hierarchy_picture(report: Report, hierarchy: Hierarchy, names: Sequence[str], form: ImageFormat) -> bytes:
     """The hierarchy over the nodes `names` (in the order of their indexes) and the plan's flows under it."""
     content = read(report)
     room = 4.8 * min(LETTERS, max(map(len, names))) + 6
@@ -115,7 +115,7 @@ def hierarchy_picture(report: Report, hierarchy: Hierarchy, names: Sequence[str]
         _members(pen, frame, names, nodes)
     _flows(pen, report, at, ground, colours)
     _legend(pen, colours, floor + 8, tree.width)
-    return rendered(figure, pen.titles, content, kind)
+    return rendered(figure, pen.titles, content, form)
 
 
 def _subtitle(hierarchy: Hierarchy, content: Content) -> str:
