@@ -17,6 +17,7 @@ from typing import Any
 
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, said
+from weir_placement.model.location import Flows
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
@@ -38,7 +39,7 @@ class Layout:
     state: str = "{root}/state/{namespace}/{fragment}-e{epoch}.json"
 
     def folder(self, what: str, namespace: str, name: str) -> str:
-        """`what` is exchange, checkpoints or late."""
+        """`what` is checkpoints or late."""
         return f"{self.root}/{what}/{namespace}/{name}"
 
     def stamp(self, spec: FragmentSpec, epoch: int, node: str, standby: bool) -> FragmentSpec:
@@ -77,9 +78,7 @@ class Ends:
         keep: event time [us] that flows between fragments keep behind their slowest reader.
         since: event time [us] after which the rows are this plan's; sources are read from as far back as
             that needs (`horizon`). 0: from the beginning.
-        exchange: of flows that are Kafka topics: bootstrapServers, topicPrefix, replication, security. Of
-            flows on an object store: uri (`s3://bucket/prefix`), endpoint, region, secretRef, caSecretRef.
-            Empty: flows are folders.
+        flows: where the flows between fragments lie.
     """
 
     sources: Mapping[str, Mapping[str, Any]]
@@ -88,17 +87,7 @@ class Ends:
     knobs: Knobs = field(default_factory=Knobs)
     keep: int = 0
     since: int = 0
-    exchange: Mapping[str, Any] = field(default_factory=dict)
-
-    def flow(self, layout: Layout, namespace: str, name: str) -> tuple[str, dict[str, Any]]:
-        """Where the output of a fragment lies that others read: its folder and {}, or its topic or URI and
-        how to reach that."""
-        if not self.exchange:
-            return layout.folder("exchange", namespace, name), {}
-        reached = {k: v for k, v in self.exchange.items() if k not in ("topicPrefix", "uri")}
-        if "uri" in self.exchange:
-            return f"{self.exchange['uri']}/{namespace}/{name}", reached
-        return f"{self.exchange['topicPrefix']}{namespace}.{name}", reached
+    flows: Flows = field(default_factory=Flows)
 
 
 def cut(
@@ -135,8 +124,8 @@ def cut(
         name = names[last]
         output = replace(ends.sink, after=ends.since)
         if last != plan.query.operators[-1].id:
-            uri, options = ends.flow(layout, namespace, name)
-            output = Output("exchange", uri, options, (), tuple(sorted(readers[last])), ends.keep)
+            flow = ends.flows.written(layout.root, namespace, name)
+            output = Output("exchange", consumers=tuple(sorted(readers[last])), keep=ends.keep, flow=flow)
         specs.append(
             FragmentSpec(
                 name=name,
@@ -214,9 +203,7 @@ def _input(
 ) -> Input:
     if name not in plan.query.sources:
         namespace = plan.query.name.split("/", 1)[0]
-        where, options = ends.flow(layout, namespace, names[name])
-        options.pop("replication", None)
-        return Input(name, "exchange", exchange=where, options=options)
+        return Input(name, "exchange", flow=ends.flows.read(layout.root, namespace, names[name]))
     stream = streams[plan.query.sources[name]]
     return Input(
         name,
@@ -249,7 +236,7 @@ def _name(
             )
         else:
             inputs.append([outside, names[outside]])
-    delivered = said(vars(ends.sink)) if last == plan.query.operators[-1].id else None
+    delivered = said(ends.sink.stored()) if last == plan.query.operators[-1].id else None
     canonical = json.dumps(
         [ends.incarnation, [semantics(op) for op in members], inputs, delivered],
         default=vars,

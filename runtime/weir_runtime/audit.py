@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
 from sqlglot import expressions as sql
-from weir_placement.model.fragment import STORE, FragmentError, FragmentSpec, Input, Output
+from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
+from weir_placement.model.location import STORE
 from weir_placement.model.operators import Operator
 
 from weir_runtime.logs.file_log import FileLog
@@ -230,11 +231,11 @@ def audit(spec: FragmentSpec) -> Verdict:
 
 def sink_files(output: Output) -> list[Any]:
     """A files sink's, as pyarrow reads them: paths, or bodies of objects."""
-    if not output.uri.startswith(STORE):
+    if output.files.kind != STORE:
         return sorted(Path(output.uri).glob("[!._]*.parquet"))
     from weir_runtime.store import Store
 
-    store = Store(output.uri, output.options.get("s3") or {})
+    store = Store(output.files.address, output.files.options)
     return [pa.BufferReader(store.read(name)) for name in store.names() if name.endswith(".parquet")]
 
 

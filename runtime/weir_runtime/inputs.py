@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
+from weir_placement.model.location import files_location
 
 from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.compiler import Flow, exchange_flow, source_flow
 from weir_runtime.cpu import executor_folder
-from weir_runtime.exchange import Exchange, exchange_of
+from weir_runtime.exchanges import reader_of
+from weir_runtime.exchanges.ports import ExchangeReader
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
 from weir_runtime.logs.rate_log import RateLog
@@ -40,7 +42,7 @@ class OpenInput:
 def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
     """None when an exchange has not described itself yet. Raises FragmentError for a wrong source."""
     if item.kind == "exchange":
-        exchange = exchange_of(item)
+        exchange = reader_of(item)
         description = exchange.description()
         return None if description is None else _open_exchange(item, exchange, description, spec.name)
     names = tuple(column.name for column in item.columns)
@@ -51,7 +53,7 @@ def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
 
 
 def _open_exchange(
-    item: Input, exchange: Exchange, description: Mapping[str, Any], consumer: str
+    item: Input, exchange: ExchangeReader, description: Mapping[str, Any], consumer: str
 ) -> OpenInput:
     schema = to_arrow_schema(StructType.fromJson(description["schema"]), timezone="UTC")
     log = exchange.log(schema, consumer, item.start)
@@ -68,7 +70,7 @@ def source_log(item: Input, sidelog: str, ahead: Path | None = None) -> Log:
         if form not in FILE_FORMATS:
             raise FragmentError(f"{path}.format: {form!r}; give one of {', '.join(FILE_FORMATS)}")
         return FileLog(
-            _need(options, "uri", path),
+            files_location({"uri": _need(options, "uri", path), "s3": options.get("s3")}),
             form,
             schema,
             item.event_time,
@@ -76,7 +78,6 @@ def source_log(item: Input, sidelog: str, ahead: Path | None = None) -> Log:
             sidelog,
             item.start,
             item.after,
-            options.get("s3"),
         )
     if kind == "rate":
         rate = float(_need(options, "rowsPerSecond", path))

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 
 from weir_placement.model.fragment import Input
 
-from weir_runtime.exchange import Exchange, exchange_of
+from weir_runtime.exchanges import reader_of
+from weir_runtime.exchanges.ports import ExchangeReader
 
 PERIOD = 30.0
 """[s] between two measurements."""
@@ -35,7 +36,7 @@ def _own_address() -> str:
         return "127.0.0.1"
 
 
-def latency(exchange: Exchange) -> float | None:
+def latency(exchange: ExchangeReader) -> float | None:
     """[s] one way to the producer of an exchange; None when it has not said where it is, or is not there."""
     where = exchange.producer()
     if where is None:
@@ -53,7 +54,7 @@ def latency(exchange: Exchange) -> float | None:
 
 def watch(inputs: Iterable[Input], say: Callable[[str, float], None], stop: threading.Event) -> None:
     """Measures every exchange among the inputs in a daemon thread until `stop`; `say(input, seconds)`."""
-    exchanges = {item.name: exchange_of(item) for item in inputs if item.kind == "exchange"}
+    exchanges = {item.name: reader_of(item) for item in inputs if item.kind == "exchange"}
 
     def run() -> None:
         while not stop.is_set():

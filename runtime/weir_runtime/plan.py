@@ -96,7 +96,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     ]
     streams = [
         {
-            "input": said({k: v for k, v in dataclasses.asdict(item.spec).items() if k != "options"}),
+            "input": said({k: v for k, v in item.spec.stored().items() if k != "options"}),
             "schema": [[field.name, str(field.type)] for field in item.log.schema],
             "clocking": item.clocking.to_json(),
         }
@@ -104,9 +104,9 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     ]
     output = {
         "kind": spec.output.kind,
-        "uri": spec.output.uri,
+        "uri": spec.output.stored()["uri"],
         "columns": dataclasses.asdict(spec.output)["columns"],
         "after": spec.output.after,
     }
     parts = [operators, streams, said(output), spec.partitions, pyspark.__version__, 1]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(parts, default=vars, sort_keys=True).encode()).hexdigest()[:12]

@@ -18,7 +18,8 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_runtime import secrets
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
-from weir_runtime.exchange import exchange_writer
+from weir_runtime.exchanges import writer_of
+from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
@@ -28,7 +29,7 @@ from weir_runtime.metrics import Metrics
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import Plan, build_plan, plan_hash
 from weir_runtime.progress import Progress
-from weir_runtime.publish import ExchangeWriter, Fenced
+from weir_runtime.publish import Fenced
 from weir_runtime.reports import Reports
 from weir_runtime.scratch import scratch
 from weir_runtime.sinks import Sink, make_sink
@@ -101,7 +102,7 @@ class Fragment:
         Raises Fenced, FragmentError, Stopped (SIGTERM before it ran), RuntimeError (the query failed).
         """
         spec = self.spec
-        exchange = exchange_writer(spec) if spec.output.kind == "exchange" else None
+        exchange = writer_of(spec) if spec.output.kind == "exchange" else None
         if exchange and exchange.ended():
             self.status.say(phase="finished")
             return 0

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from weir_placement.model.fragment import STORE, FragmentError, FragmentSpec
+import pyarrow.parquet as pq
+from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_placement.model.location import STORE
 
 from weir_runtime.compiler import ID
-from weir_runtime.publish import Fence, FilesSink, user_rows
+from weir_runtime.faults import reach
+from weir_runtime.names import batch_name
+from weir_runtime.publish import Fence, put_once, user_rows
 
 
 class Sink(Protocol):
@@ -44,6 +50,38 @@ class ConsoleSink:
         sys.stdout.write(text)
         sys.stdout.flush()
         return len(text)
+
+
+class FilesSink:
+    """The user's rows as parquet files, exactly once; batches without rows leave no file.
+
+    Args:
+        folder: the sink's folder.
+        prefix: the plan's hash, so that a changed plan's batches have other names.
+        columns: (column, name that readers see), in order.
+    """
+
+    def __init__(self, folder: str, prefix: str, epoch: int, columns: list[tuple[str, str]]) -> None:
+        self._folder = Path(folder)
+        self._prefix = prefix
+        self._epoch = epoch
+        self._columns = columns
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes batch `number`; the bytes written."""
+        rows = user_rows(table, self._columns)
+        final = self._folder / f"{self._prefix}-{batch_name(number, 'parquet')}"
+        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
+        if rows.num_rows == 0:
+            fence()
+            return 0
+        reach("before-temporary")
+        pq.write_table(rows, temporary)
+        reach("after-temporary")
+        size = temporary.stat().st_size
+        put_once(temporary, final, fence)
+        return size
 
 
 class KafkaSink:
@@ -86,11 +124,11 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sin
             raise FragmentError(
                 f"fragment.output.columns[{i}]: no column {name!r}; there are {', '.join(columns)}"
             )
-    if output.kind == "files" and output.uri.startswith(STORE):
+    if output.kind == "files" and output.files.kind == STORE:
         from weir_runtime.store import Store
-        from weir_runtime.store_writer import StoreSink
+        from weir_runtime.store_sink import StoreSink
 
-        return StoreSink(Store(output.uri, output.options.get("s3") or {}), plan_hash, chosen)
+        return StoreSink(Store(output.files.address, output.files.options), plan_hash, chosen)
     if output.kind == "files":
         return FilesSink(output.uri, plan_hash, spec.epoch, chosen)
     if output.kind == "kafka":

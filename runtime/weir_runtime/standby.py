@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.exchanges.folder.writer import FolderWriter
 from weir_runtime.inputs import OpenInput
 from weir_runtime.logs.warm_log import WarmLog
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import build_plan
-from weir_runtime.publish import FolderWriter
 from weir_runtime.scratch import scratch
 from weir_runtime.source import Control
 

@@ -6,7 +6,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,8 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 from obstore.store import S3Store
-from weir_placement.model.fragment import STORE, FragmentError
+from weir_placement.model.fragment import FragmentError
+from weir_placement.model.location import SCHEME
 
 from weir_runtime import secrets
 
@@ -99,7 +100,7 @@ class Store:
         self.uri = uri.rstrip("/")
         self.options = dict(options)
         self._quick = quick
-        self._bucket, _, path = self.uri.removeprefix(STORE).partition("/")
+        self._bucket, _, path = self.uri.removeprefix(SCHEME).partition("/")
         self._path = f"{path}/" if path else ""
 
     def quick(self) -> Store:
@@ -206,17 +207,6 @@ class Store:
             if key not in _clients:
                 _clients[key] = _connect(self._bucket, self.options, QUICK if self._quick else PATIENT)
             return _clients[key]
-
-
-def remove(flows: Mapping[str, Any], namespace: str, wanted: Callable[[str], bool]) -> list[str]:
-    """Deletes the flows of the fragments of a namespace that `wanted` picks; their URIs. `flows`: uri, and
-    the options of a `Store`. Raises StoreError, FragmentError."""
-    options = {key: value for key, value in flows.items() if key != "uri"}
-    below = Store(f"{flows['uri']}/{namespace}", options)
-    gone = [name for name in below.quick().folders() if wanted(name)]
-    for name in gone:
-        below.delete([f"{name}/{rest}" for rest in Store(f"{below.uri}/{name}", options).names()])
-    return [f"{below.uri}/{name}" for name in gone]
 
 
 def _connect(bucket: str, options: Mapping[str, Any], waits: tuple[timedelta, timedelta]) -> S3Store:

@@ -1,11 +1,11 @@
-"""Removes what fragments that are gone have left on the shared volume, in Kafka, and on object stores.
+"""Removes what fragments that are gone have left on the shared volume, and in exchanges elsewhere.
 
     python -m weir_runtime.sweep ROOT NAMESPACE [FRAGMENT TO KEEP]...
 
 The operator mounts no volume of a namespace: it runs this there, and starts no fragment in the
-namespace before it has ended. WEIR_TOPICS is a JSON list of brokers with flows of the namespace
-(bootstrapServers, topicPrefix, security), WEIR_STORES one of object stores (uri, endpoint, region,
-secretRef, caSecretRef); where they do not answer, flows stay until the next sweep.
+namespace before it has ended. WEIR_FLOWS is a JSON list of where else flows of the namespace lie (kind,
+address, options of `weir_placement.model.location.Flows`); what does not answer keeps its flows until the
+next sweep.
 """
 
 from __future__ import annotations
@@ -14,52 +14,41 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from weir_placement.model.fragment import FragmentError
+from weir_placement.model.location import Flows
 
-TOPICS = "WEIR_TOPICS"
+from weir_runtime.exchanges import backend
+
+FLOWS = "WEIR_FLOWS"
 """Environment variable."""
-STORES = "WEIR_STORES"
-"""Another."""
 
-FOLDERS = ("exchange", "checkpoints", "late")
+FOLDERS = ("checkpoints", "late")
+"""What fragments leave on the volume beside their flows."""
 
 
 def sweep(root: Path, namespace: str, keep: frozenset[str]) -> list[Path]:
     """Folders of fragments that are not in `keep`; they are gone afterwards. Raises OSError."""
-    gone = [
+    volume = Flows()
+    flows = backend(volume.kind).remove(volume, str(root), namespace, lambda name: name not in keep)
+    folders = [
         folder
         for what in FOLDERS
         for folder in sorted((root / what / namespace).glob("*"))
         if folder.name not in keep
     ]
-    for folder in gone:
+    for folder in folders:
         shutil.rmtree(folder)
-    return gone
+    return [*map(Path, flows), *folders]
 
 
-def sweep_topics(brokers: Mapping[str, Any], namespace: str, keep: frozenset[str]) -> list[str]:
-    """Topics and groups of fragments that are not in `keep`; or why they stay."""
-    from weir_runtime.topic import KafkaError, remove
-
-    prefix = f"{brokers['topicPrefix']}{namespace}."
+def sweep_flows(flows: Flows, root: Path, namespace: str, keep: frozenset[str]) -> list[str]:
+    """What became of the flows of fragments that are not in `keep`: removed, or why they stay."""
     try:
-        return [f"removed {name}" for name in remove(brokers, prefix, lambda name: name not in keep)]
-    except (KafkaError, FragmentError) as error:
-        return [f"topics {prefix}* stay: {error}"]
-
-
-def sweep_store(flows: Mapping[str, Any], namespace: str, keep: frozenset[str]) -> list[str]:
-    """Flows of fragments that are not in `keep`; or why they stay."""
-    from weir_runtime.store import StoreError, remove
-
-    try:
-        return [f"removed {uri}" for uri in remove(flows, namespace, lambda name: name not in keep)]
-    except (StoreError, FragmentError) as error:
-        return [f"flows {flows['uri']}/{namespace}/* stay: {error}"]
+        gone = backend(flows.kind).remove(flows, str(root), namespace, lambda name: name not in keep)
+    except OSError as error:
+        return [str(error)]
+    return [f"removed {address}" for address in gone]
 
 
 def main(arguments: list[str]) -> int:
@@ -67,13 +56,11 @@ def main(arguments: list[str]) -> int:
     if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    for folder in sweep(Path(arguments[0]), arguments[1], frozenset(arguments[2:])):
+    root, namespace, keep = Path(arguments[0]), arguments[1], frozenset(arguments[2:])
+    for folder in sweep(root, namespace, keep):
         print(f"removed {folder}")
-    for brokers in json.loads(os.environ.get(TOPICS, "[]")):
-        for line in sweep_topics(brokers, arguments[1], frozenset(arguments[2:])):
-            print(line)
-    for flows in json.loads(os.environ.get(STORES, "[]")):
-        for line in sweep_store(flows, arguments[1], frozenset(arguments[2:])):
+    for flows in json.loads(os.environ.get(FLOWS, "[]")):
+        for line in sweep_flows(Flows(**flows), root, namespace, keep):
             print(line)
     return 0
 

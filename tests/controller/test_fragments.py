@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weir_operator.api.policy import Exchange
 from weir_operator.kube.fragment import secrets_in
 from weir_placement.fragments import Ends, cut, groups_of
 from weir_placement.model.fragment import FragmentSpec, Output
+from weir_placement.model.location import Location
 from weir_placement.model.operators import Item, Operator, Window
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
@@ -50,31 +52,34 @@ def test_a_stream_that_leaves_its_node_is_an_exchange_that_names_its_reader() ->
     assert specs["f"].output.kind == "exchange"
     assert specs["f"].output.consumers == (specs["p"].name,)
     source = next(i for i in specs["p"].inputs if i.name == "f")
-    assert (source.kind, source.exchange) == ("exchange", specs["f"].output.uri)
+    assert (source.kind, source.flow) == ("exchange", specs["f"].output.flow)
 
 
 def test_a_stream_that_leaves_its_node_is_a_topic_where_the_policy_says_kafka() -> None:
     brokers = {"bootstrapServers": "k:9092", "topicPrefix": "t.", "replication": 3}
-    specs = cut_it(plan("n1", "n2", "n2"), replace(ENDS, exchange=brokers))
+    flows = Exchange.model_validate({"kafka": brokers}).flows()
+    specs = cut_it(plan("n1", "n2", "n2"), replace(ENDS, flows=flows))
     output, name = specs["f"].output, specs["f"].name
-    assert (output.kind, output.uri) == ("exchange", f"t.default.{name}")
-    assert output.options == {"bootstrapServers": "k:9092", "replication": 3}
+    at = Location("topic", f"t.default.{name}", {"bootstrapServers": "k:9092", "replication": 3})
+    assert (output.kind, output.flow) == ("exchange", at)
     source = next(i for i in specs["p"].inputs if i.name == "f")
-    assert (source.exchange, source.options) == (output.uri, {"bootstrapServers": "k:9092"})
+    assert source.flow == replace(at, options={"bootstrapServers": "k:9092"})
     for spec in specs.values():
         replace(spec, epoch=1, lease="l", state="s").check()
 
 
 def test_a_stream_that_leaves_its_node_lies_below_the_namespace_of_a_store_and_pods_have_its_keys() -> None:
     reached = {"region": "eu", "secretRef": "login", "caSecretRef": "ca"}
-    specs = cut_it(plan("n1", "n2", "n2"), replace(ENDS, exchange={"uri": "s3://weir/prod", **reached}))
+    flows = Exchange.model_validate({"files": {"uri": "s3://weir/prod", "s3": reached}}).flows()
+    specs = cut_it(plan("n1", "n2", "n2"), replace(ENDS, flows=flows))
     output, name = specs["f"].output, specs["f"].name
-    assert (output.kind, output.uri) == ("exchange", f"s3://weir/prod/default/{name}")
+    at = Location("store", f"s3://weir/prod/default/{name}", reached)
+    assert (output.kind, output.flow) == ("exchange", at)
     source = next(i for i in specs["p"].inputs if i.name == "f")
-    assert (source.exchange, source.options) == (output.uri, output.options) == (output.uri, reached)
+    assert source.flow == at
     for spec in specs.values():
         replace(spec, epoch=1, lease="l", state="s").check()
-        assert secrets_in(*(i.options for i in spec.inputs), spec.output.options) == ("ca", "login")
+        assert secrets_in(*spec.connectors) == ("ca", "login")
 
 
 def test_a_move_keeps_name_checkpoint_and_folder() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from weir_operator.api.policy import flows_of
 from weir_operator.controller.decision import Start
 from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.snapshot import Snapshot
-from weir_operator.local.cluster import flows_of
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 from weir_placement.model.cluster import Node
+from weir_placement.model.location import Flows, Location
 
 from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle
 
@@ -37,9 +38,11 @@ def flights(folder: Path, exchange: str, kind: str = "kafka") -> DesiredQuery:
 
 
 def test_the_policy_says_where_flows_lie(tmp_path: Path) -> None:
-    assert flights(tmp_path / "a", "").ends.exchange == {}
-    told = flights(tmp_path / "b", "{bootstrapServers: 'k:9092', replication: 3}").ends.exchange
-    assert told == {"bootstrapServers": "k:9092", "topicPrefix": "weir.", "replication": 3}
+    assert flights(tmp_path / "a", "").ends.flows == Flows()
+    told = flights(tmp_path / "b", "{bootstrapServers: 'k:9092', replication: 3}").ends.flows
+    assert told.written("/data", "a", "f") == Location(
+        "topic", "weir.a.f", {"bootstrapServers": "k:9092", "replication": 3}
+    )
 
 
 def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Path) -> None:
@@ -78,6 +81,7 @@ def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() ->
 
 def test_what_a_query_leaves_is_looked_for_at_the_brokers_of_policies_alone() -> None:
     policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"kafka": {"bootstrapServers": "k:1"}}}}
-    assert flows_of(policy) == {"bootstrapServers": "k:1", "topicPrefix": "weir.", "replication": 1}
-    assert flows_of({"kind": "PlacementPolicy", "spec": {"exchange": {"retention": "5m"}}}) == {}
-    assert flows_of({"kind": "Stream", "spec": {"source": {"kafka": {"bootstrapServers": "k:1"}}}}) == {}
+    assert flows_of(policy).below("/data", "a") == "weir.a."
+    assert flows_of(policy).options["bootstrapServers"] == "k:1"
+    assert flows_of({"kind": "PlacementPolicy", "spec": {"exchange": {"retention": "5m"}}}) == Flows()
+    assert flows_of({"kind": "PlacementPolicy", "spec": {"exchange": {"kafka": {"brokers": 1}}}}) == Flows()

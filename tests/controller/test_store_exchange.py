@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weir_operator.local.cluster import flows_of
+from weir_operator.api.policy import flows_of
+from weir_placement.model.location import Flows
 
 from tests.controller.test_kafka_exchange import BROKERS, flights
 
@@ -13,12 +14,12 @@ OTHER = "{uri: 's3://weir/test'}"
 
 
 def test_the_policy_says_where_flows_lie(tmp_path: Path) -> None:
-    alone = flights(tmp_path / "a", f"{{uri: '{URI}'}}", "files").ends.exchange
-    assert alone == {"uri": URI}
+    alone = flights(tmp_path / "a", f"{{uri: '{URI}'}}", "files").ends.flows
+    assert (alone.kind, alone.address, alone.options) == ("store", f"{URI}/{{namespace}}/{{fragment}}", {})
     reached = f"{{uri: '{URI}', s3: {{endpoint: 'http://s3:9000', region: eu, secretRef: login}}}}"
-    told = flights(tmp_path / "b", reached, "files").ends.exchange
-    assert told == {"uri": URI, "endpoint": "http://s3:9000", "region": "eu", "secretRef": "login"}
-    assert flights(tmp_path / "c", "{claim: fast}", "files").ends.exchange == {}
+    told = flights(tmp_path / "b", reached, "files").ends.flows
+    assert told.options == {"endpoint": "http://s3:9000", "region": "eu", "secretRef": "login"}
+    assert flights(tmp_path / "c", "{claim: fast}", "files").ends.flows == Flows()
 
 
 def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Path) -> None:
@@ -39,6 +40,7 @@ def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Pa
 def test_what_a_query_leaves_is_looked_for_where_policies_have_flows() -> None:
     files = {"uri": URI, "s3": {"secretRef": "login"}}
     policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"files": files}}}
-    assert flows_of(policy) == {"uri": URI, "secretRef": "login"}
-    assert flows_of({"kind": "PlacementPolicy", "spec": {"exchange": {"files": {"claim": "fast"}}}}) == {}
-    assert flows_of({"kind": "PlacementPolicy", "metadata": {"name": "p"}}) == {}
+    assert flows_of(policy).below("/data", "a") == f"{URI}/a/"
+    assert flows_of(policy).options == {"secretRef": "login"}
+    assert flows_of({"kind": "PlacementPolicy", "spec": {"exchange": {"files": {"claim": "x"}}}}) == Flows()
+    assert flows_of({"kind": "PlacementPolicy", "metadata": {"name": "p"}}) == Flows()

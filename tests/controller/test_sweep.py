@@ -14,8 +14,8 @@ from weir_operator.local.machine import Machine, Options
 from weir_operator.local.sweep import Sweep
 from weir_placement.fragments import Knobs, cut
 from weir_placement.model.plan import QueryPlan
-from weir_runtime.logs.exchange_log import ExchangeLog
-from weir_runtime.publish import FolderWriter
+from weir_runtime.exchanges.folder.log import FolderLog
+from weir_runtime.exchanges.folder.writer import FolderWriter
 
 from tests.controller.scenario import (
     LAYOUT,
@@ -44,7 +44,7 @@ def exchange(folder: Path, batches: int, keep: int = 0) -> FolderWriter:
 
 
 def read_up_to(folder: Path, reader: str, number: int) -> None:
-    ExchangeLog(str(folder), TIMES, reader).committed({"next": number})
+    FolderLog(str(folder), TIMES, reader).committed({"next": number})
 
 
 def batches(folder: Path) -> list[int]:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from weir_runtime.topic import Topic
+from weir_runtime.exchanges.topic.topic import Topic
 
 from tests.kafka.broker import Broker, start_broker
 

@@ -11,11 +11,11 @@ from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from weir_placement.model.fragment import FragmentError
+from weir_runtime.exchanges.topic.log import TopicLog
+from weir_runtime.exchanges.topic.topic import ENDS, ROWS, Topic, admin_of, topic_settings
+from weir_runtime.exchanges.topic.writer import PIECE, TopicWriter, serialised
 from weir_runtime.logs.log import Place
-from weir_runtime.logs.topic_log import TopicLog
 from weir_runtime.publish import Fenced
-from weir_runtime.topic import ENDS, ROWS, Topic, admin_of, topic_settings
-from weir_runtime.topic_writer import PIECE, TopicWriter, serialised
 
 from tests.kafka.broker import Broker
 from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free

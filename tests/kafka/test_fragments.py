@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from weir_placement.model.fragment import Output
-from weir_runtime.topic import ENDS, Topic
-from weir_runtime.topic_writer import TopicWriter
+from weir_placement.model.location import Location
+from weir_runtime.exchanges.topic.topic import ENDS, Topic
+from weir_runtime.exchanges.topic.writer import TopicWriter
 
 from tests.kafka.broker import Broker
 from tests.runtime.flows import assert_right_through_kills_and_a_move
@@ -16,7 +17,7 @@ def test_a_flow_over_kafka_is_right_to_the_row_through_a_kill_and_a_move(
     broker: Broker, tmp_path: Path
 ) -> None:
     topic = Topic("weir.default.f-f", broker.options)
-    flow = Output("exchange", topic.name, broker.options)
+    flow = Output("exchange", flow=Location("topic", topic.name, broker.options))
     assert_right_through_kills_and_a_move(
         tmp_path, flow, ["after-temporary:2"], lambda: topic.about()["producer"]["port"], zone="z1"
     )

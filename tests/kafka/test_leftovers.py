@@ -8,8 +8,9 @@ import pytest
 from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
-from weir_runtime.sweep import sweep_topics
-from weir_runtime.topic import Topic
+from weir_placement.model.location import Flows
+from weir_runtime.exchanges.topic.topic import Topic
+from weir_runtime.sweep import sweep_flows
 
 from tests.kafka.broker import Broker
 from tests.kafka.test_exchange import commit, until, whole, writer
@@ -21,20 +22,20 @@ def test_topics_and_positions_of_fragments_that_are_gone_are_removed(broker: Bro
         topic = Topic(name, broker.options)
         writer(topic).write(batch(1), 0, 0, free)
         commit(topic, "r1", whole(topic)[1])
-    brokers = broker.options | {"topicPrefix": "weir."}
-    told = sweep_topics(brokers, "a", frozenset({"f2"}))
+    topics = Flows("topic", "weir.{namespace}.{fragment}", broker.options)
+    told = sweep_flows(topics, Path("/nonexistent"), "a", frozenset({"f2"}))
     assert told == ["removed weir.a.f1", "removed weir.a.r1"]
     until(lambda: not Topic("weir.a.f1", broker.options).exists())
     assert all(Topic(f"weir.{name}", broker.options).exists() for name in ("a.f2", "b.f1", "ab.f1"))
-    assert sweep_topics(brokers, "a", frozenset({"f2"})) == []
+    assert sweep_flows(topics, Path("/nonexistent"), "a", frozenset({"f2"})) == []
 
 
 def test_brokers_that_do_not_answer_leave_the_topics_for_the_next_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("weir_runtime.topic.BOOTSTRAP_MS", 300)
-    nobody = {"bootstrapServers": "127.0.0.1:1", "topicPrefix": "weir."}
-    (told,) = sweep_topics(nobody, "a", frozenset())
+    monkeypatch.setattr("weir_runtime.exchanges.topic.topic.BOOTSTRAP_MS", 300)
+    nobody = Flows("topic", "weir.{namespace}.{fragment}", {"bootstrapServers": "127.0.0.1:1"})
+    (told,) = sweep_flows(nobody, Path("/nonexistent"), "a", frozenset())
     assert told.startswith("topics weir.a.* stay: ")
     assert "127.0.0.1:1" in told
 

@@ -12,11 +12,11 @@ import pytest
 from kafka.errors import KafkaError
 from weir_runtime import secrets
 from weir_runtime.compiler import ID
+from weir_runtime.exchanges.topic.log import TopicLog
+from weir_runtime.exchanges.topic.topic import Topic
+from weir_runtime.exchanges.topic.writer import TopicWriter
 from weir_runtime.logs.kafka_log import KafkaLog
-from weir_runtime.logs.topic_log import TopicLog
 from weir_runtime.sinks import KafkaSink
-from weir_runtime.topic import Topic
-from weir_runtime.topic_writer import TopicWriter
 
 from tests.kafka import login
 from tests.kafka.broker import Broker

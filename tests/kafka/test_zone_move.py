@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from weir_runtime.topic import Topic, admin_of
-from weir_runtime.topic_writer import TopicWriter
+from weir_runtime.exchanges.topic.topic import Topic, admin_of
+from weir_runtime.exchanges.topic.writer import TopicWriter
 
 from tests.kafka.broker import Broker, start_broker
 from tests.kafka.test_exchange import until, whole, writer
@@ -30,7 +30,9 @@ def leaders(topic: Topic) -> set[int]:
 def test_it_is_led_in_its_producers_zone_and_comes_after_it(
     broker: Broker, other: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weir_runtime.topic_writer.LOOK", 0.5)  # a broker that has just come may go once more
+    monkeypatch.setattr(
+        "weir_runtime.exchanges.topic.writer.LOOK", 0.5
+    )  # a broker that has just come may go once more
     one = Topic("weir.default.moves", broker.options)
     two = Topic("weir.default.copies", broker.options | {"replication": 2})
     for topic in (one, two):

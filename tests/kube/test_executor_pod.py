@@ -19,6 +19,7 @@ from weir_operator.kube.owner import Owner
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.manifests.requests import JVM_OVERHEAD
 from weir_placement.model.fragment import FragmentSpec, Input, Output
+from weir_placement.model.location import Location
 from weir_runtime.executors import BLOCK_PORT, DRIVER_PORT
 
 OWNER = Owner("delays", "0e9a")
@@ -31,8 +32,9 @@ DRIVER = Driver(
 
 def start(executors: int) -> Start:
     spec = FragmentSpec(
-        "delays-f1", "flights", "delays", "edge-1", 4, (Input("d", "exchange", exchange="/x"),), (),
-        Output("noop"), "/c", "l", "s", executors=executors,
+        "delays-f1", "flights", "delays", "edge-1", 4,
+        (Input("d", "exchange", flow=Location("folder", "/x")),),
+        (), Output("noop"), "/c", "l", "s", executors=executors,
     )  # fmt: skip
     return Start(spec, "b", "flights/delays")
 

@@ -14,6 +14,8 @@ NOBODY: frozenset[str] = frozenset()
 F1, F2 = frozenset({"f1"}), frozenset({"f1", "f2"})
 AT = "2026-01-01T00:00:00Z"
 NOW = 1767225600.0
+TOPICS = {"kind": "topic", "address": "weir.{namespace}.{fragment}"}
+SECURITY = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "secretRef": "s"}
 
 
 class Claims:
@@ -130,7 +132,7 @@ def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> No
         {"spec": {"exchange": {"kafka": {"bootstrapServers": "k:1"}}}},
         {
             "spec": {
-                "exchange": {"kafka": {"bootstrapServers": "l:1", "security": {"secretRef": "s"}}},
+                "exchange": {"kafka": {"bootstrapServers": "l:1", "security": SECURITY}},
                 "allowedNamespaces": ["b"],
             }
         },
@@ -140,14 +142,14 @@ def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> No
     found.observe({}, NOBODY, [])
     for manifest in api.made:
         container = manifest["spec"]["containers"][0]
-        told = {entry["name"]: json.loads(entry["value"]) for entry in container["env"]}["WEIR_TOPICS"]
-        one = {"topicPrefix": "weir.", "bootstrapServers": "k:1"}
+        told = {entry["name"]: json.loads(entry["value"]) for entry in container["env"]}["WEIR_FLOWS"]
+        one = {"bootstrapServers": "k:1", "replication": 1}
         if manifest["metadata"]["namespace"] == "a":
-            assert told == [one]
+            assert told == [{**TOPICS, "options": one}]
             assert len(container["volumeMounts"]) == 1
         else:
-            two = {"topicPrefix": "weir.", "bootstrapServers": "l:1", "security": {"secretRef": "s"}}
-            assert told == [one, two]
+            two = {"bootstrapServers": "l:1", "replication": 1, "security": SECURITY}
+            assert told == [{**TOPICS, "options": one}, {**TOPICS, "options": two}]
             assert container["volumeMounts"][1]["mountPath"] == "/etc/weir/secrets/s"
             secret = {"secretName": "s", "defaultMode": 0o440, "optional": True}
             assert manifest["spec"]["volumes"][1]["secret"] == secret
@@ -177,8 +179,10 @@ def test_flows_on_a_store_go_with_their_fragments_under_the_account_that_it_know
         }
         for m in api.made
     }
-    reached = {"uri": "s3://weir/prod", "endpoint": "http://s3:9000", "secretRef": "login"}
-    assert told == {"a": {"WEIR_STORES": [reached]}, "b": {"WEIR_STORES": [{"uri": "s3://other"}]}}
+    reached = {"endpoint": "http://s3:9000", "secretRef": "login"}
+    one = {"kind": "store", "address": "s3://weir/prod/{namespace}/{fragment}", "options": reached}
+    two = {"kind": "store", "address": "s3://other/{namespace}/{fragment}", "options": {}}
+    assert told == {"a": {"WEIR_FLOWS": [one]}, "b": {"WEIR_FLOWS": [two]}}
     accounts = {m["metadata"]["namespace"]: m["spec"].get("serviceAccountName") for m in api.made}
     assert accounts == {"a": None, "b": "known"}
     mounted = {

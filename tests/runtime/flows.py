@@ -61,7 +61,7 @@ def assert_right_through_kills_and_a_move(
     item = source("a", folder / "a")
     old = fragment(folder, "f-f", [item], [FILTER], replace(flow, consumers=("f-g",)), zone=zone)
     new = replace(old, epoch=2, standby=True, state=str(folder / "states" / "f-e2.json"))
-    reads = Input("f", "exchange", exchange=flow.uri, options=flow.options)
+    reads = Input("f", "exchange", flow=flow.flow)
     reader = fragment(folder, "f-g", [reads], [COUNTED], files_output(folder / "out", *COLUMNS))
     replayer = Replayer(folder / "a")
     replayer.start()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec, Input, Output
+from weir_placement.model.location import Location
 from weir_placement.model.operators import Operator
 from weir_runtime.audit import Verdict, audit
 
@@ -32,10 +33,12 @@ def cut(
         inside: list[Operator] = []
         reads: dict[str, Input] = {}
         _collect(operator.id, by_id, inputs, inside, reads)
-        inputs[operator.id] = Input(operator.id, "exchange", exchange=str(root / "exchange" / operator.id))
+        inputs[operator.id] = Input(
+            operator.id, "exchange", flow=Location("folder", str(root / "exchange" / operator.id))
+        )
         output = files_output(root / "out", *columns)
         if not last:
-            output = Output("exchange", uri=str(root / "exchange" / operator.id))
+            output = Output("exchange", flow=Location("folder", str(root / "exchange" / operator.id)))
         specs.append(fragment(root, f"f-{operator.id}", list(reads.values()), inside, output, **settings))
     return specs
 

@@ -11,13 +11,13 @@ import pytest
 from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
-from weir_runtime.exchange import StoreExchange
+from weir_runtime.exchanges.store import StoreReader
+from weir_runtime.exchanges.store.log import StoreLog
+from weir_runtime.exchanges.store.writer import StoreWriter
 from weir_runtime.logs.log import Place
-from weir_runtime.logs.store_log import StoreLog
 from weir_runtime.publish import Fenced
 from weir_runtime.store import Store
-from weir_runtime.store_writer import StoreWriter
-from weir_runtime.sweep import STORES, main
+from weir_runtime.sweep import FLOWS, main
 
 from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
 
@@ -168,7 +168,7 @@ class StoreCases:
         assert next(store.names()) == "0000000003.arrow"
 
     def test_it_says_what_it_is_and_where_its_producer_is_now(self, store: Store) -> None:
-        exchange = StoreExchange(store.uri, store.options)
+        exchange = StoreReader(store)
         assert exchange.description() is None
         assert exchange.producer() is None
         assert not StoreWriter(store, 1).ended()
@@ -189,7 +189,9 @@ class StoreCases:
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        monkeypatch.setenv(STORES, json.dumps([{"uri": store.uri, **store.options}]))
+        address = f"{store.uri}/{{namespace}}/{{fragment}}"
+        where = {"kind": "store", "address": address, "options": store.options}
+        monkeypatch.setenv(FLOWS, json.dumps([where]))
         for place in ("a/f1", "a/f2", "b/f1", "ab/f1"):
             out = writer(Store(f"{store.uri}/{place}", store.options))
             for number in range(3):

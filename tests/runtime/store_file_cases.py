@@ -11,11 +11,12 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 from weir_placement.model.fragment import Output
+from weir_placement.model.location import Location
 from weir_runtime.audit import sink_files
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.publish import Fenced
 from weir_runtime.store import Store
-from weir_runtime.store_writer import StoreSink
+from weir_runtime.store_sink import StoreSink
 
 from tests.runtime.flows import batch, fenced, free
 
@@ -41,9 +42,9 @@ class FileCases:
 
     @pytest.mark.parametrize("form", ["parquet", "arrow", "json", "csv"])
     def test_a_source_is_read_as_from_a_folder(self, store: Store, form: str, tmp_path: Path) -> None:
-        here = FileLog(str(tmp_path), form, ROWS, "ts", 1_000_000, str(tmp_path / "late"))
+        here = FileLog(Location("folder", str(tmp_path)), form, ROWS, "ts", 1_000_000, str(tmp_path / "late"))
         there = FileLog(
-            store.uri, form, ROWS, "ts", 1_000_000, str(tmp_path / "late2"), options=store.options
+            Location("store", store.uri, store.options), form, ROWS, "ts", 1_000_000, str(tmp_path / "late2")
         )
         place = there.start()
         assert there.advance(place, 0, 64).place == place

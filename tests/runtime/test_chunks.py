@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 from weir_runtime import source
-from weir_runtime.logs.exchange_log import ExchangeLog
+from weir_runtime.exchanges.folder.log import FolderLog
 from weir_runtime.names import batch_name
 from weir_runtime.source import in_chunks
 
@@ -37,6 +37,6 @@ def test_a_large_batch_of_an_exchange_is_handed_on_in_chunks(
     batch = batch_of(100, 900)
     with pa.ipc.new_file(tmp_path / batch_name(0, "arrow"), SCHEMA) as file:
         file.write_batch(batch)
-    read = rows_of(ExchangeLog(str(tmp_path), SCHEMA, "reader"), {"next": 0}, {"next": 1})
+    read = rows_of(FolderLog(str(tmp_path), SCHEMA, "reader"), {"next": 0}, {"next": 1})
     assert len(read) > 20
     assert pa.Table.from_batches(read) == pa.Table.from_batches([batch])

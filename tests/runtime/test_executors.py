@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
+from weir_placement.model.location import Location
 from weir_runtime import cpu
 from weir_runtime.executors import Executors, Template, spark_settings
 from weir_runtime.kubernetes_lease import Server
@@ -22,8 +23,8 @@ LABELS = {"weir.dev/fragment": "q-f1", "weir.dev/role": "executor"}
 
 def spec_with(executors: int, checkpoint: str = "/c") -> FragmentSpec:
     return FragmentSpec(
-        "q-f1", "ns", "q", "n1", 2, (Input("d", "exchange", exchange="/x"),), (), Output("noop"),
-        checkpoint, "l", "s", executors=executors,
+        "q-f1", "ns", "q", "n1", 2, (Input("d", "exchange", flow=Location("folder", "/x")),), (),
+        Output("noop"), checkpoint, "l", "s", executors=executors,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from weir_placement.model.fragment import (
     OutputColumn,
     TypedColumn,
 )
+from weir_placement.model.location import Location
 from weir_placement.model.operators import Aggregation, Item, Operator, Window
 
 SOURCE = Input(
@@ -29,7 +30,7 @@ SPEC = FragmentSpec(
     query="q1",
     node="n1",
     epoch=3,
-    inputs=(SOURCE, Input("f1", "exchange", exchange="/x/f1", start=4)),
+    inputs=(SOURCE, Input("f1", "exchange", flow=Location("folder", "/x/f1"), start=4)),
     operators=(
         Operator("j1", "join", ("d", "f1"), on="d.carrier = w.carrier", windows=(Window("d", "w", -5, 7),)),
         Operator(
@@ -55,11 +56,12 @@ def test_json_round_trip_is_exact() -> None:
 
 
 def test_a_flow_on_an_object_store_has_a_bucket_and_a_path() -> None:
-    flow = Input("f1", "exchange", exchange="s3://bucket/flows/default/f1", options={"region": "eu-west-1"})
-    spec = replace(SPEC, inputs=(SOURCE, flow), output=Output("exchange", "s3://bucket/flows/default/f2"))
+    at = Location("store", "s3://bucket/flows/default/f1", {"region": "eu-west-1"})
+    flow, written = Input("f1", "exchange", flow=at), Location("store", "s3://bucket/flows/default/f2")
+    spec = replace(SPEC, inputs=(SOURCE, flow), output=Output("exchange", flow=written))
     assert FragmentSpec.from_json(spec.to_json()) == spec
     for wrong in ("s3://", "s3://bucket", "s3://bucket/", "s3:///f1", "s3://bucket//f1"):
-        bad = replace(spec, inputs=(SOURCE, replace(flow, exchange=wrong)))
+        bad = replace(spec, inputs=(SOURCE, replace(flow, flow=replace(at, address=wrong))))
         with pytest.raises(FragmentError, match=r"fragment.inputs\[1\].exchange: .*write s3://bucket/path"):
             FragmentSpec.from_json(bad.to_json())
 

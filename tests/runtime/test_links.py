@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.fragment import Input
-from weir_runtime.exchange import FolderExchange
+from weir_placement.model.location import Location
+from weir_runtime.exchanges.folder import FolderReader
+from weir_runtime.exchanges.folder.writer import FolderWriter
 from weir_runtime.links import latency, watch, whereabouts
 from weir_runtime.names import PRODUCER
-from weir_runtime.publish import FolderWriter
 
 
 def announce(folder: Path, port: int) -> None:
@@ -27,23 +28,23 @@ def producer(tmp_path):
 
 
 def test_is_half_of_a_round_trip(producer):
-    found = latency(FolderExchange(str(producer)))
+    found = latency(FolderReader(str(producer)))
     assert found is not None
     assert 0.0 < found < 1.0
 
 
 def test_says_nothing_of_a_producer_that_has_not_said_where_it_is_or_is_gone(tmp_path):
-    assert latency(FolderExchange(str(tmp_path))) is None
+    assert latency(FolderReader(str(tmp_path))) is None
     with socket.create_server(("", 0)) as server:
         announce(tmp_path, server.getsockname()[1])
     assert (tmp_path / PRODUCER).exists()
-    assert latency(FolderExchange(str(tmp_path))) is None
+    assert latency(FolderReader(str(tmp_path))) is None
 
 
 def test_a_producer_that_moved_is_measured_where_it_is_now(producer):
     with socket.create_server(("", 0)) as other:
         announce(producer, other.getsockname()[1])
-        assert latency(FolderExchange(str(producer))) is not None
+        assert latency(FolderReader(str(producer))) is not None
         other.settimeout(5.0)
         other.accept()[0].close()
 
@@ -55,7 +56,7 @@ def test_only_exchanges_are_watched(producer):
         said[name] = seconds
         done.set()
 
-    inputs = (Input("s", "source"), Input("f", "exchange", exchange=str(producer)))
+    inputs = (Input("s", "source"), Input("f", "exchange", flow=Location("folder", str(producer))))
     watch(inputs, say, stop)
     assert done.wait(10.0)
     stop.set()

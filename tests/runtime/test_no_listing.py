@@ -15,7 +15,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
-from weir_runtime.logs.exchange_log import ExchangeLog
+from weir_placement.model.location import Location
+from weir_runtime.exchanges.folder.log import FolderLog
 from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
 from weir_runtime.names import batch_name
@@ -93,7 +94,9 @@ def test_the_watch_sees_a_listing(tmp_path: Path) -> None:
 def test_a_source_is_read_without_a_listing(tmp_path: Path, form: str) -> None:
     folder = tmp_path / "log"
     put(folder, form)
-    log = FileLog(str(folder), form, SCHEMA, "ts", 0, str(tmp_path / "late"), start=1, after=2)
+    log = FileLog(
+        Location("folder", str(folder)), form, SCHEMA, "ts", 0, str(tmp_path / "late"), start=1, after=2
+    )
     with watched(folder) as opened:
         assert read(log) == [2, 3, 4]
         listings, files = opened()
@@ -106,7 +109,7 @@ def test_an_exchange_is_read_without_a_listing(tmp_path: Path) -> None:
     put(folder, "arrow")
     (folder / "consumers").mkdir()
     with watched(folder) as opened:
-        assert read(ExchangeLog(str(folder), SCHEMA, "reader")) == list(range(BATCHES))
+        assert read(FolderLog(str(folder), SCHEMA, "reader")) == list(range(BATCHES))
         listings, files = opened()
     assert listings == 0
     assert files >= BATCHES

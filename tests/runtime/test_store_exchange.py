@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from obstore.store import MemoryStore
 from weir_placement.model.fragment import FragmentError
+from weir_placement.model.location import Flows
 from weir_runtime import secrets as mounted
 from weir_runtime import store as under_test
 from weir_runtime.logs.folder import StoreFolder
 from weir_runtime.store import Store, StoreError
-from weir_runtime.sweep import sweep_store
+from weir_runtime.sweep import sweep_flows
 
 from tests.runtime.store_cases import START, StoreCases, log
 from tests.runtime.store_file_cases import FileCases
@@ -109,7 +110,8 @@ def test_a_store_that_is_away_is_nothing_new_for_a_while(
     log(store).committed(START)
     with pytest.raises(StoreError):
         store.probe()
-    (told,) = sweep_store({"uri": "s3://bucket/flows", **store.options}, "default", frozenset())
+    flows = Flows("store", "s3://bucket/flows/{namespace}/{fragment}", store.options)
+    (told,) = sweep_flows(flows, Path("/nonexistent"), "default", frozenset())
     assert told.startswith("flows s3://bucket/flows/default/* stay: ")
     monkeypatch.setattr(under_test, "SILENT", -1.0)
     with pytest.raises(StoreError, match="s3://bucket/flows/default/f: "):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weir_runtime.logs.topic_log import accept
-from weir_runtime.topic import Topic, replicas_in
+from weir_runtime.exchanges.topic.log import accept
+from weir_runtime.exchanges.topic.topic import Topic, replicas_in
 
 START = {"next": 0, "offset": 0, "epoch": 0}
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
@@ -86,18 +86,18 @@ def test_a_topic_that_was_just_made_may_be_unknown_to_the_broker_that_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     admin = LateAdmin()
-    monkeypatch.setattr("weir_runtime.topic.admin_of", lambda options: admin)
+    monkeypatch.setattr("weir_runtime.exchanges.topic.topic.admin_of", lambda options: admin)
     Topic("weir.default.f", {"bootstrapServers": "b:9092"}).create("a")
     assert admin.asked == 4, "once before it was made, then until it was known"
 
 
 def test_a_move_that_does_not_end_is_taken_back_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     admin = StuckAdmin()
-    monkeypatch.setattr("weir_runtime.topic.admin_of", lambda options, quick=False: admin)
+    monkeypatch.setattr("weir_runtime.exchanges.topic.topic.admin_of", lambda options, quick=False: admin)
     topic = Topic("weir.default.f", {"bootstrapServers": "b:9092"})
     assert not any(topic.lead_in("b") for _ in range(3))
     assert admin.asked == [[2]], "it has time"
-    monkeypatch.setattr("weir_runtime.topic.STALLED", -1.0)
+    monkeypatch.setattr("weir_runtime.exchanges.topic.topic.STALLED", -1.0)
     assert not any(topic.lead_in("b") for _ in range(2))
     assert admin.asked == [[2], None, [2]]
 

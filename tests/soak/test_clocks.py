@@ -7,8 +7,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Operator, Window
+from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.lease import FileLease
-from weir_runtime.logs.exchange_log import batch_metadata
 from weir_runtime.process import EXIT_TOLD, Fragment
 
 from tests.runtime.queries import cut, verdict

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import Output
+from weir_placement.model.location import Location
 from weir_placement.model.operators import Operator, Window
 from weir_runtime import process
+from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.inputs import open_input
 from weir_runtime.lease import FileLease, LeaseRecord
-from weir_runtime.logs.exchange_log import batch_metadata
 from weir_runtime.logs.log import Log
 from weir_runtime.process import Fragment
 from weir_runtime.publish import Fenced
@@ -152,7 +153,12 @@ def test_a_watermark_is_read_from_the_offsets_written_before_the_batch(run: Run,
     """So a batch that is run again is published with the same clock."""
     log = write_log(tmp_path / "a", [steps(3), steps(3, 4 * SECOND)])
     spec = fragment(
-        tmp_path, "f", [source("a", log)], [], Output("exchange", uri=str(tmp_path / "e")), max_batches=1
+        tmp_path,
+        "f",
+        [source("a", log)],
+        [],
+        Output("exchange", flow=Location("folder", str(tmp_path / "e"))),
+        max_batches=1,
     )
     done = run(spec)
     told = [int(batch_metadata(path)["clock"]) for path in sorted((tmp_path / "e").glob("*.arrow"))]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from weir_placement.model.fragment import Output
+from weir_placement.model.location import Location
 from weir_runtime.audit import audit
 from weir_runtime.faults import VARIABLE
 from weir_runtime.store import Store
@@ -36,7 +37,7 @@ def test_a_flow_over_a_store_is_right_to_the_row_through_kills_and_a_move(
 ) -> None:
     assert_right_through_kills_and_a_move(
         tmp_path,
-        Output("exchange", store.uri, store.options),
+        Output("exchange", flow=Location("store", store.uri, store.options)),
         ["after-temporary:2", "after-publish:2"],  # not there yet, and there already
         lambda: store.read_json("producer.json")["port"],
     )

@@ -6,6 +6,7 @@ import re
 from typing import Annotated, Literal
 
 from pydantic import Field
+from weir_placement.model.location import Location, files_location
 
 from weir_operator.api.base import Model, Name, Rule, exactly_one, not_yet
 from weir_operator.api.values import Quantity
@@ -112,6 +113,11 @@ class Files(Model):
     )
     claim: Name | None = Field(None, description="Not yet: another claim that holds the folder.")
     s3: S3 | None = Field(None, description="How to reach the object store.")
+
+    @property
+    def location(self) -> Location:
+        """Where the files lie."""
+        return files_location(self.model_dump(by_alias=True, exclude_none=True))
 
 
 class FilesSource(Files):

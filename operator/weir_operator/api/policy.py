@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
+from weir_placement.model.location import STORE, TOPIC, Flows
 
 from weir_operator.api.base import (
     API_VERSION,
@@ -137,13 +139,19 @@ class Exchange(Model):
     checkpoints: AnyObject | None = Field(None, description="Not yet: where else checkpoints lie.")
     retention: Duration = Field(600.0, description="How long a batch stays that every reader has read.")
 
-    def told(self) -> dict[str, Any]:
-        """How flows that are no folders are told to fragments: of topics what `kafka` says, of objects `uri`
-        and what `s3` says. Empty: folders."""
+    def flows(self) -> Flows:
+        """Where flows lie by this."""
         if self.files and self.files.uri:
-            reached = self.files.s3.model_dump(by_alias=True, exclude_none=True) if self.files.s3 else {}
-            return {"uri": self.files.uri, **reached}
-        return self.kafka.model_dump(by_alias=True, exclude_none=True, mode="json") if self.kafka else {}
+            options = self.files.s3.model_dump(by_alias=True, exclude_none=True) if self.files.s3 else {}
+            endpoint = (options["endpoint"],) if "endpoint" in options else ()
+            address = f"{self.files.uri}/{{namespace}}/{{fragment}}"
+            return Flows(STORE, address, options, identity=(self.files.uri, *endpoint))
+        if self.kafka:
+            options = self.kafka.model_dump(by_alias=True, exclude_none=True, mode="json")
+            prefix = options.pop("topicPrefix")
+            identity = (options["bootstrapServers"], prefix)
+            return Flows(TOPIC, f"{prefix}{{namespace}}.{{fragment}}", options, ("replication",), identity)
+        return Flows()
 
 
 class Reserve(Model):
@@ -251,6 +259,15 @@ class PlacementPolicySpec(Model):
         description="Limits by namespace.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["namespace"]},
     )
+
+
+def flows_of(policy: Mapping[str, Any]) -> Flows:
+    """Where flows lie by a PlacementPolicy as the API server gives it. Of one with errors: on the volume, as
+    without one; what is wrong with it is told where it is used."""
+    try:
+        return Exchange.model_validate((policy.get("spec") or {}).get("exchange") or {}).flows()
+    except ValidationError:
+        return Flows()
 
 
 class PlacementPolicyStatus(Status):

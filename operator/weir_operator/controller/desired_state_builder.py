@@ -29,9 +29,6 @@ from weir_operator.manifests.site import ANYWHERE, Site
 
 Calibrated = Callable[[Query], Query]
 
-_WHERE = ("bootstrapServers", "topicPrefix", "uri", "endpoint")
-"""Of how flows are reached: what says where they lie."""
-
 
 @dataclass
 class DesiredStateBuilder:
@@ -123,7 +120,7 @@ class DesiredStateBuilder:
                 uid,
                 replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
                 round(source.policy.spec.exchange.retention * 1e6),
-                exchange=source.policy.spec.exchange.told(),
+                flows=source.policy.spec.exchange.flows(),
             )
             queries[name] = DesiredQuery(
                 query,
@@ -200,11 +197,11 @@ def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
         ]
         for alias, name in sorted(query.sources.items())
     ]
-    told = [[semantics(op) for op in query.operators], streams, said(vars(ends.sink)), ends.incarnation]
+    told = [[semantics(op) for op in query.operators], streams, said(ends.sink.stored()), ends.incarnation]
     if ends.knobs.executors:
         told.append(ends.knobs.executors)
-    if ends.exchange:  # flows that lie elsewhere begin anew, as a change of operators does
-        told.append([ends.exchange[key] for key in _WHERE if key in ends.exchange])
+    if ends.flows.identity:  # flows that lie elsewhere begin anew, as a change of operators does
+        told.append(ends.flows.identity)
     text = json.dumps(told, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -6,10 +6,10 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
-from weir_placement.model.fragment import FragmentSpec, build_plain
+from weir_placement.model.fragment import FragmentSpec, Input, Output, build_plain
 from weir_placement.model.plan import QueryPlan
 
 from weir_operator.controller.decision import WritePlacement
@@ -182,18 +182,27 @@ def _built(kind: Any, text: str) -> Any:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kept = {}
-        for f in dataclasses.fields(value):
-            item = getattr(value, f.name)
-            default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
-            if item != default:
-                kept[f.name] = _plain(item)
-        return kept
+        defaults = _defaults(type(value))
+        items = value.stored() if isinstance(value, Input | Output) else _fields(value)
+        return {name: _plain(item) for name, item in items.items() if item != defaults[name]}
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+@cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Of the fields, and of what an Input's flow is stored as."""
+    return {"exchange": "", "options": {}, "exchange_kind": ""} | {
+        f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
+        for f in dataclasses.fields(kind)
+    }
 
 
 def _moves(old: QueryPlan | None, new: QueryPlan) -> int:

@@ -68,8 +68,7 @@ def _named(env: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def secrets_of(action: Start) -> tuple[str, ...]:
     """Names of the Secrets that the fragment's sources, flows and sink refer to."""
-    inputs = action.spec.inputs
-    return secrets_in(*(i.source for i in inputs), *(i.options for i in inputs), action.spec.output.options)
+    return secrets_in(*action.spec.connectors)
 
 
 def secrets_in(*found_in: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from weir_operator.api.policy import KafkaExchange
+from weir_placement.model.location import STORE, Flows
+
+from weir_operator.api.policy import flows_of
 from weir_operator.controller.ports import Unreachable
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
@@ -28,8 +30,7 @@ from weir_operator.kube.template import template_of
 
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"
-TOPICS, STORES = "WEIR_TOPICS", "WEIR_STORES"  # environment variables of weir_runtime.sweep
-PREFIX = {"topicPrefix": KafkaExchange.model_fields["topic_prefix"].default}
+FLOWS = "WEIR_FLOWS"  # environment variable of weir_runtime.sweep
 PENDING_SECONDS = 60.0  # a sweep that cannot begin must not keep fragments from starting
 
 AGAIN_SECONDS = 60.0  # after a namespace has refused a sweep
@@ -39,17 +40,16 @@ def build_sweep_pod_spec(
     namespace: str,
     keep: frozenset[str],
     template: Template,
-    brokers: Sequence[Mapping[str, Any]] = (),
-    stores: Sequence[Mapping[str, Any]] = (),
+    elsewhere: Sequence[Flows] = (),
 ) -> dict[str, Any]:
-    """A Pod that removes every folder of the namespace's volume, every topic of the namespace at `brokers`
-    and every flow of it on `stores`, but those of the fragments in `keep`.
+    """A Pod that removes every folder of the namespace's volume and every flow of it `elsewhere`, but those
+    of the fragments in `keep`.
 
     It has no rights at the API server, and ends by itself. A secret that is not in the namespace does not
     hold it up: nothing there could have used it. The template's account is for stores that know it.
     """
-    secrets = secrets_in(*brokers, *stores)
-    told = {TOPICS: brokers, STORES: stores}
+    secrets = secrets_in(*(flows.options for flows in elsewhere))
+    places = [{"kind": f.kind, "address": f.address, "options": f.options} for f in elsewhere]
     account = {"serviceAccountName": template.service_account} if template.service_account else {}
     return {
         "apiVersion": "v1",
@@ -78,7 +78,7 @@ def build_sweep_pod_spec(
                         "limits": {"memory": "256Mi"},
                     },
                     "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
-                    "env": [{"name": n, "value": json.dumps(where)} for n, where in told.items() if where],
+                    "env": [{"name": FLOWS, "value": json.dumps(places)}] if places else [],
                     "volumeMounts": [
                         {"name": "data", "mountPath": DATA_PATH},
                         *(
@@ -115,12 +115,6 @@ def fragments_by_namespace(
     return {namespace: frozenset(fragments) for namespace, fragments in found.items()}
 
 
-def _store_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a policy has flows on an object store; else empty."""
-    files = (spec.get("exchange") or {}).get("files") or {}
-    return {"uri": files["uri"], **(files.get("s3") or {})} if files.get("uri") else {}
-
-
 class Sweeper:
     """Remembers which fragments each namespace had; what it forgets in a restart, its first round finds.
 
@@ -134,7 +128,8 @@ class Sweeper:
         self._settings = settings
         self._known: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
-        self._policies: dict[tuple[str, ...], Mapping[str, Any]] = {}  # that ever had flows elsewhere
+        # Where any policy ever had flows, beside the volume, and its spec.
+        self._policies: dict[tuple[str, ...], tuple[Flows, Mapping[str, Any]]] = {}
         self._again: dict[str, float] = {}  # namespaces that refused something: not before this time
         self.busy: frozenset[str] = frozenset()
 
@@ -148,11 +143,9 @@ class Sweeper:
         """Once a round: fragments by namespace, namespaces in which a driver is ending, sweep pods, and the
         PlacementPolicies. Flows are looked for also where a policy had them before it was edited."""
         for policy in policies:
-            spec = policy.get("spec") or {}
-            if brokers := (spec.get("exchange") or {}).get("kafka"):
-                self._policies[brokers["bootstrapServers"], brokers.get("topicPrefix", "")] = spec
-            elif flows := _store_of(spec):
-                self._policies[flows["uri"], flows.get("endpoint", "")] = spec
+            flows = flows_of(policy)
+            if flows.identity:
+                self._policies[flows.kind, *flows.identity] = (flows, policy["spec"])
         if self._known is None:
             self._due |= self._namespaces_with_files() - present.keys()
             self._known = {}
@@ -201,15 +194,17 @@ class Sweeper:
 
     def _pod(self, namespace: str, keep: frozenset[str]) -> dict[str, Any]:
         """It runs under an account only where a store may know drivers by theirs."""
-        specs = self._policies.values()
-        allowed = [s for s in specs if namespace in (s.get("allowedNamespaces") or (namespace,))]
-        brokers = [PREFIX | found for s in allowed if (found := s["exchange"].get("kafka"))]
-        stores = [(s, found) for s in allowed if (found := _store_of(s))]
-        accounts = ((s.get("podTemplate") or {}).get("serviceAccountName") for s, _ in stores)
+        allowed = [
+            (flows, spec)
+            for flows, spec in self._policies.values()
+            if namespace in (spec.get("allowedNamespaces") or (namespace,))
+        ]
+        templates = [spec.get("podTemplate") or {} for flows, spec in allowed if flows.kind == STORE]
+        accounts = (template.get("serviceAccountName") for template in templates)
         template = replace(
             template_of(None, self._settings), service_account=next(filter(None, accounts), None)
         )
-        return build_sweep_pod_spec(namespace, keep, template, brokers, [found for _, found in stores])
+        return build_sweep_pod_spec(namespace, keep, template, [flows for flows, _ in allowed])
 
     def _stuck(self, pod: Mapping[str, Any]) -> bool:
         age = self._clock() - seconds(pod["metadata"]["creationTimestamp"])

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
-from weir_placement.model.fragment import STORE, Output
+from weir_placement.model.fragment import Output
+from weir_placement.model.location import STORE, files_location
 from weir_placement.model.streams import Stream
 from weir_runtime.audit import Source, Verdict, batch, compare
 
@@ -24,7 +25,7 @@ def audit(desired: DesiredQuery, streams: Mapping[str, Stream]) -> Verdict:
     """
     expected = expected_rows(desired, streams)
     sink = desired.ends.sink
-    if sink.kind != "files" or sink.uri.startswith(STORE):
+    if sink.kind != "files" or sink.files.kind == STORE:
         where = f"{sink.kind} {sink.uri}".strip()
         raise ValueError(f"{desired.model.name}: only a files sink can be audited here, not {where}")
     if sink.columns:
@@ -51,7 +52,7 @@ def sink_rows(sink: Output, nothing: pa.Table) -> pa.Table:
 def read_log(source: Mapping[str, Any]) -> pa.Table:
     """All rows of a source's folder of numbered files, in the order of the log."""
     files = source.get("files")
-    if files is None or files["uri"].startswith(STORE):
+    if files is None or files_location(files).kind == STORE:
         raise ValueError(f"only files can be read again for an audit, not {', '.join(source)}")
     form = files.get("format", "parquet")
     paths = sorted(Path(files["uri"]).glob(f"[0-9]*.{form}"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from weir_placement.fragments import Layout
-from weir_placement.model.fragment import FragmentError
+from weir_placement.model.location import Flows
+from weir_runtime.exchanges import backend
 from weir_runtime.lease import FileLease
 from weir_runtime.sweep import FOLDERS
 
-from weir_operator.api.policy import Exchange
+from weir_operator.api.policy import flows_of
 from weir_operator.controller.decision import (
     Action,
     CleanUp,
@@ -31,32 +31,6 @@ from weir_operator.controller.record import name_of
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
 from weir_operator.local.store import Store
-
-
-def flows_of(manifest: Manifest) -> Mapping[str, Any]:
-    """Where flows lie by a PlacementPolicy that has them in Kafka or on an object store; else empty."""
-    exchange = (manifest.get("spec") or {}).get("exchange") or {}
-    return Exchange.model_validate(exchange).told() if manifest["kind"] == "PlacementPolicy" else {}
-
-
-def _remove_topic(brokers: Mapping[str, Any], namespace: str, fragment: str) -> None:
-    from kafka.errors import KafkaError  # heavy, and most have none
-    from weir_runtime.topic import remove
-
-    prefix = f"{brokers['topicPrefix']}{namespace}."
-    try:
-        remove(brokers, prefix, lambda name: name == fragment)
-    except KafkaError as error:
-        raise OSError(f"topic {prefix}{fragment}: {error}") from error
-
-
-def _remove_objects(flows: Mapping[str, Any], namespace: str, fragment: str) -> None:
-    from weir_runtime.store import StoreError, remove
-
-    try:
-        remove(flows, namespace, lambda name: name == fragment)
-    except (StoreError, FragmentError) as error:
-        raise OSError(f"flow {flows['uri']}/{namespace}/{fragment}: {error}") from error
 
 
 class LocalCluster:
@@ -144,9 +118,12 @@ class LocalCluster:
 
     def _clean_up_flows(self, action: CleanUp) -> None:
         """Raises OSError when brokers or a store of a policy do not answer."""
-        for flows in filter(None, map(flows_of, self._objects())):
-            remove = _remove_objects if "uri" in flows else _remove_topic
-            remove(flows, action.query.split("/")[0], action.fragment)
+        namespace = action.query.split("/")[0]
+        policies = [flows_of(o) for o in self._objects() if o["kind"] == "PlacementPolicy"]
+        for flows in (Flows(), *(flows for flows in policies if flows.identity)):
+            backend(flows.kind).remove(
+                flows, str(self._layout.root), namespace, lambda name: name == action.fragment
+            )
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """See Store."""

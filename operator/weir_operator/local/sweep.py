@@ -16,6 +16,6 @@ class Sweep:
     def sweep(self, keep: frozenset[str]) -> None:
         """Folders below exchange, checkpoints and late whose name is not among these."""
         for namespace in {
-            folder.parent.name for what in FOLDERS for folder in self._root.glob(f"{what}/*/*")
+            folder.parent.name for what in ("exchange", *FOLDERS) for folder in self._root.glob(f"{what}/*/*")
         }:
             sweep(self._root, namespace, keep)

@@ -10,7 +10,7 @@ from math import inf
 
 from weir_placement.model.cluster import Node
 from weir_placement.model.expressions import ExpressionError
-from weir_placement.model.fragment import STORE
+from weir_placement.model.location import STORE
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 
@@ -151,7 +151,7 @@ def _on_its_claim(stream: StreamObject, scene: Scene) -> bool:
         scene.site.files is not None
         and stream.spec.source is not None
         and stream.spec.source.files is not None
-        and not stream.spec.source.files.uri.startswith(STORE)
+        and stream.spec.source.files.location.kind != STORE
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from weir_placement.model.fragment import STORE
+from weir_placement.model.location import STORE, files_location
 
 from weir_operator.api.connectors import Files
 from weir_operator.api.query import StreamQuery
@@ -27,14 +27,15 @@ class Site:
 
     def anchored(self, connector: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
         """A source or sink whose relative URI is below the root of its object's namespace."""
-        uri = (connector.get("files") or {}).get("uri")
-        if self.files is None or uri is None or uri.startswith(("/", STORE)):
+        files = connector.get("files") or {}
+        uri = files.get("uri")
+        if self.files is None or uri is None or uri.startswith("/") or files_location(files).kind == STORE:
             return connector
-        return {**connector, "files": {**connector["files"], "uri": f"{self.root(namespace)}/{uri}"}}
+        return {**connector, "files": {**files, "uri": f"{self.root(namespace)}/{uri}"}}
 
     def outside(self, files: Files | None, key: Key, path: str) -> Iterator[Finding]:
         """What is wrong with an absolute URI that leaves its namespace's root, or with keys to a store."""
-        if files is not None and files.uri.startswith(STORE):
+        if files is not None and files.location.kind == STORE:
             yield from self._keys(files, key, path)
         if self.files is None or files is None or not files.uri.startswith("/"):
             return

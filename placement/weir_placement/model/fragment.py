@@ -16,6 +16,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from weir_placement.model.location import STORE, Location, decoded, files_location, stored, trouble
 from weir_placement.model.operators import Operator
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -24,10 +25,6 @@ LEAST_HEAP_MB = 480
 
 FOREVER = 253_402_214_400_000_000
 """[us] 9999-12-31: the clock of a stream that has ended."""
-
-
-STORE = "s3://"
-"""How the URI of a flow on an object store begins."""
 
 
 LATER = ("after", "executors")
@@ -66,9 +63,7 @@ class Input:
         event_time: a source's event-time column, as the stream names it.
         delay: a source's watermark delay [us]: a row is late when it is older than the running
             maximum of its partition by more than this.
-        exchange: folder of an exchange, or its URI on an object store (`s3://bucket/path`), or its topic.
-        options: of an exchange that is a Kafka topic: bootstrapServers, security (manifests.md). On an object
-            store: endpoint, region, secretRef, caSecretRef. Of a folder: none.
+        flow: where an exchange lies; stored as `exchange` and `options`.
         start: first batch to read when there is no checkpoint yet.
         after: event time [us] up to which a source's rows are not needed: reading begins at the first
             batch with a later one. 0: at `start`.
@@ -81,10 +76,16 @@ class Input:
     columns: tuple[TypedColumn, ...] = ()
     event_time: str = ""
     delay: int = 0
-    exchange: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    flow: Location | None = None
     start: int = 0
     after: int = 0
+
+    def stored(self) -> dict[str, Any]:
+        """What specs and hashes are made of, in the order of the first version."""
+        plain = dict(vars(self))
+        start, after, flow = (plain.pop(name) for name in ("start", "after", "flow"))
+        where = stored(flow or Location("folder", ""), "exchange")
+        return {**plain, **where, "start": start, "after": after}
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,15 @@ class Output:
 
     Attributes:
         kind: `exchange` for other fragments, else a sink.
-        uri: folder of an exchange or a files sink, or its URI on an object store; or an exchange's topic.
-        options: of a kafka sink: bootstrapServers, topic, security (manifests.md); of a files sink: format,
-            s3. Of an exchange that is a topic: bootstrapServers, replication, security; on a store as Input.
+        uri: folder of a files sink, or its URI on an object store.
+        options: of a kafka sink: bootstrapServers, topic, security; of a files sink: format, s3.
         columns: what a sink writes, in order; empty: every column under its own name.
         consumers: names of the fragments that read an exchange; a batch is deleted when all of
             them are past it. Empty: nothing is deleted.
         keep: event time [us] that is kept below the slowest consumer, for replays.
         after: of a sink: only rows with a later event time [us] are published; those up to it are the
             work of the plan that was in force before.
+        flow: where an exchange lies; stored as `uri` and `options`.
     """
 
     kind: Literal["exchange", "files", "kafka", "console", "noop"]
@@ -119,6 +120,17 @@ class Output:
     consumers: tuple[str, ...] = ()
     keep: int = 0
     after: int = 0
+    flow: Location | None = None
+
+    @property
+    def files(self) -> Location:
+        """Where a files sink lies."""
+        return files_location({**self.options, "uri": self.uri})
+
+    def stored(self) -> dict[str, Any]:
+        """What specs and hashes are made of, in the order of the first version."""
+        plain = {name: value for name, value in vars(self).items() if name != "flow"}
+        return {**plain, **stored(self.flow, "uri")} if self.flow else plain
 
 
 @dataclass(frozen=True)
@@ -184,6 +196,12 @@ class FragmentSpec:
     executors: int = 0
 
     @property
+    def connectors(self) -> tuple[Mapping[str, Any], ...]:
+        """What sources, flows and the sink say of how they are reached."""
+        flows = [flow.options for flow in (*(item.flow for item in self.inputs), self.output.flow) if flow]
+        return (*(item.source for item in self.inputs), *flows, self.output.options)
+
+    @property
     def partitions(self) -> int:
         """Of state and of shuffles: one for each core that works."""
         return self.cores * max(1, self.executors)
@@ -191,7 +209,7 @@ class FragmentSpec:
     def to_json(self) -> str:
         """Text that `from_json` turns into an equal spec. No executors are left out, so that the text is the
         one of versions that knew none, and an upgrade restarts nothing."""
-        return json.dumps(said(vars(self)), default=vars)
+        return json.dumps(said(vars(self)), default=_plain)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:
@@ -228,30 +246,23 @@ class FragmentSpec:
         if twice:
             raise FragmentError(f"fragment: names used twice: {', '.join(sorted(twice))}")
         for i, item in enumerate(self.inputs):
-            if item.kind == "exchange" and not item.exchange:
-                raise FragmentError(
-                    f"fragment.inputs[{i}].exchange: missing; give the exchange's folder, URI or topic"
-                )
             if item.kind == "exchange":
-                _check_flow(item.exchange, item.options, f"fragment.inputs[{i}]", "exchange")
+                _check_flow(item.flow, f"fragment.inputs[{i}]", "exchange")
             if item.kind == "source":
                 _check_source(item, f"fragment.inputs[{i}]")
         if self.output.kind == "exchange":
-            _check_flow(self.output.uri, self.output.options, "fragment.output", "uri")
-        elif self.output.kind == "files":
-            _check_objects(self.output.uri, "fragment.output.uri")
+            _check_flow(self.output.flow, "fragment.output", "uri")
+        elif self.output.kind == "files" and self.output.files.kind == STORE:
+            _check_flow(self.output.files, "fragment.output", "uri")
 
 
-def _check_flow(where: str, options: Mapping[str, Any], path: str, field: str) -> None:
-    _check_objects(where, f"{path}.{field}")
-    if not where.startswith(STORE) and options and not options.get("bootstrapServers"):
-        raise FragmentError(f"{path}.options.bootstrapServers: missing; give host:port of the brokers")
+def _plain(part: Any) -> dict[str, Any]:
+    return part.stored() if isinstance(part, Input | Output) else vars(part)
 
 
-def _check_objects(uri: str, path: str) -> None:
-    parts = uri.removeprefix(STORE).split("/")
-    if uri.startswith(STORE) and (len(parts) < 2 or not all(parts)):
-        raise FragmentError(f"{path}: {uri!r}; write {STORE}bucket/path")
+def _check_flow(flow: Location | None, path: str, address: str) -> None:
+    if wrong := trouble(flow or Location("folder", "")):
+        raise FragmentError(f"{path}.{wrong[0] or address}: {wrong[1]}")
 
 
 def _check_source(item: Input, path: str) -> None:
@@ -291,6 +302,7 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
 def build_dataclass(kind: Any, raw: Any, path: str) -> Any:
     if not isinstance(raw, dict):
         raise FragmentError(f"{path}: {raw!r} is not an object")
+    raw = _located(kind, raw)
     hints, required = _fields(kind)
     for name in raw:
         if name not in hints:
@@ -299,6 +311,15 @@ def build_dataclass(kind: Any, raw: Any, path: str) -> Any:
         if name not in raw:
             raise FragmentError(f"{path}.{name}: missing")
     return kind(**{name: build_plain(hints[name], value, f"{path}.{name}") for name, value in raw.items()})
+
+
+def _located(kind: Any, raw: dict[str, Any]) -> dict[str, Any]:
+    """An input or output whose flow is a `Location`, from the stored form; others as they are."""
+    address = {Input: "exchange", Output: "uri"}.get(kind)
+    if address is None or (kind is Output and raw.get("kind") != "exchange"):
+        return raw
+    plain = {name: value for name, value in raw.items() if name not in (address, "options", "exchange_kind")}
+    return {**plain, "flow": decoded(raw, address)} if raw.get("kind") == "exchange" else plain
 
 
 @cache

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import FOREVER
+from weir_placement.model.location import Location
 
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
@@ -30,7 +30,7 @@ class FileLog(Log):
     """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]}.
 
     Args:
-        folder: where the files are: a path, or a URI on an object store.
+        files: where they are.
         form: parquet, arrow, json (lines) or csv.
         schema: the stream's columns, under the names in the files.
         event_time: one of them, of type timestamp.
@@ -38,12 +38,11 @@ class FileLog(Log):
         sidelog: folder for late rows; "" for none.
         start: number of the first file to read.
         after: event time [us]: files before the first one with a later row are not read.
-        options: how to reach the object store.
     """
 
     def __init__(
         self,
-        folder: str,
+        files: Location,
         form: str,
         schema: pa.Schema,
         event_time: str,
@@ -51,9 +50,8 @@ class FileLog(Log):
         sidelog: str,
         start: int = 0,
         after: int = 0,
-        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._folder = folder_at(folder, options or {})
+        self._folder = folder_at(files)
         self._form = form
         self._rows = schema
         self._event_time = event_time

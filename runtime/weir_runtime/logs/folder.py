@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from weir_placement.model.fragment import STORE
+from weir_placement.model.location import STORE, Location
 
 
 class Folder(Protocol):
@@ -69,6 +69,8 @@ class StoreFolder:
         return f"{self._store.uri}/{name}"
 
 
-def folder_at(uri: str, options: Mapping[str, Any]) -> Folder:
-    """A path, or `s3://bucket/path` with the options of a `Store`."""
-    return StoreFolder(uri, options) if uri.startswith(STORE) else LocalFolder(uri)
+def folder_at(files: Location) -> Folder:
+    """Of a path, or on an object store."""
+    if files.kind == STORE:
+        return StoreFolder(files.address, files.options)
+    return LocalFolder(files.address)

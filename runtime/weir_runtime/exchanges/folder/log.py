@@ -14,7 +14,7 @@ from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name, read_json, write_whole
 
 
-class ExchangeLog(Log):
+class FolderLog(Log):
     """`place` is {"next": number of the next batch}: never a listing, never a modification time.
 
     Args:

@@ -1,4 +1,4 @@
-"""Writing to an object store: the exchange, and a sink of files."""
+"""The writing side of an exchange on an object store."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.ipc
-import pyarrow.parquet as pq
 
+from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.faults import reach
 from weir_runtime.names import END, PRODUCER, batch_name
-from weir_runtime.publish import ExchangeWriter, Fence, described, newest, user_rows
+from weir_runtime.publish import Fence, described, newest
 from weir_runtime.store import Store, StoreError
 
 LOOK = 2.0
@@ -119,38 +119,6 @@ class StoreWriter(ExchangeWriter):
 
     def _about(self, number: int) -> dict[str, str]:
         return self._told.get(number) or self._soon.about(batch_name(number, "arrow")) or {}
-
-
-class StoreSink:
-    """The user's rows as parquet objects, exactly once; batches without rows leave none.
-
-    Args:
-        store: the sink.
-        prefix, columns: as of `FilesSink`.
-    """
-
-    def __init__(self, store: Store, prefix: str, columns: list[tuple[str, str]]) -> None:
-        store.quick().probe("sink.files.uri")
-        self._store = store
-        self._prefix = prefix
-        self._columns = columns
-
-    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
-        """Publishes batch `number`; the bytes written."""
-        rows = user_rows(table, self._columns)
-        if rows.num_rows == 0:
-            fence()
-            return 0
-        reach("before-temporary")
-        out = pa.BufferOutputStream()
-        pq.write_table(rows, out)
-        body = bytes(out.getvalue())
-        reach("after-temporary")
-        reach("before-publish")
-        fence()
-        self._store.create(f"{self._prefix}-{batch_name(number, 'parquet')}", body)
-        reach("after-publish")
-        return len(body)
 
 
 def serialised(table: pa.Table, about: Mapping[str, str]) -> bytes:

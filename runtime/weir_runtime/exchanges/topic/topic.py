@@ -231,9 +231,9 @@ def replicas_in(zone: str, racks: Mapping[int, str], replication: int, name: str
     return chosen
 
 
-def remove(options: Mapping[str, Any], prefix: str, wanted: Callable[[str], bool]) -> list[str]:
-    """Deletes topics and consumer groups `<prefix><fragment>` of the fragments that `wanted` picks; their
-    names. Raises KafkaError."""
+def delete_topics(options: Mapping[str, Any], prefix: str, wanted: Callable[[str], bool]) -> list[str]:
+    """Topics and consumer groups `<prefix><fragment>` of the fragments that `wanted` picks; their names.
+    Raises KafkaError."""
     admin = admin_of(options)
 
     def chosen(names: Iterable[str]) -> list[str]:

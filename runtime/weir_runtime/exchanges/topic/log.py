@@ -12,8 +12,8 @@ import pyarrow.ipc
 from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError
 
+from weir_runtime.exchanges.topic.topic import ENDS, ROWS, Topic, admin_of
 from weir_runtime.logs.log import Advance, Log, Place
-from weir_runtime.topic import ENDS, ROWS, Topic, admin_of
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from weir_runtime.compiler import TIME
+from weir_runtime.exchanges.ports import ExchangeWriter
+from weir_runtime.exchanges.topic.log import BatchEnd, accept
+from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
 from weir_runtime.logs.kafka_log import client_settings
-from weir_runtime.logs.topic_log import BatchEnd, accept
-from weir_runtime.publish import ExchangeWriter, Fence
-from weir_runtime.topic import ABOUT, ENDS, ROWS, Topic, admin_of
+from weir_runtime.publish import Fence
 
 PIECE = 512 * 1024
 """[bytes] of a batch in one message: brokers take 1 MiB by default."""

@@ -1,0 +1,69 @@
+"""What every exchange offers: to its readers, to its producer, and to who clears up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.location import Flows, Location
+
+from weir_runtime.logs.log import Log
+from weir_runtime.publish import Fence
+
+
+class ExchangeReader(Protocol):
+    """The reading side."""
+
+    def description(self) -> Mapping[str, Any] | None:
+        """What the producer's plan is (docs/runtime.md); None as long as it has not described it."""
+
+    def producer(self) -> Mapping[str, Any] | None:
+        """`host` and `port` at which the producer that writes answers; None when it has announced none."""
+
+    def log(self, schema: pa.Schema, consumer: str, start: int) -> Log:
+        """The batches from `start` on."""
+
+
+class ExchangeWriter(ABC):
+    """The writing side of an exchange: batches in order, each published once for all readers."""
+
+    @abstractmethod
+    def ended(self) -> bool:
+        """Whether the stream has ended, in this life of its producer or one before."""
+
+    @abstractmethod
+    def describe(self, description: dict[str, object]) -> None:
+        """Says what the stream is, before its first batch: readers wait for it."""
+
+    @abstractmethod
+    def announce(self, where: Mapping[str, object]) -> None:
+        """Says where this process, which writes from now on, answers: `host`, `port`."""
+
+    @abstractmethod
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes batch `number`; the bytes written. An empty batch too: it carries the clock."""
+
+    @abstractmethod
+    def end(self, batches: int, fence: Fence) -> None:
+        """No batch from `batches` on will ever come."""
+
+    @abstractmethod
+    def delete_consumed(self) -> int:
+        """Deletes, oldest first, what every consumer has committed and no replay needs; how many batches."""
+
+
+class Backend(Protocol):
+    """A package of `weir_runtime.exchanges`."""
+
+    def reader(self, flow: Location) -> ExchangeReader:
+        """Of one flow."""
+
+    def writer(self, flow: Location, spec: FragmentSpec) -> ExchangeWriter:
+        """Of the flow that a fragment writes."""
+
+    def remove(self, flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
+        """Deletes the flows of the fragments of a namespace that `wanted` picks; their addresses. `root` as
+        in `Flows.written`. Raises OSError that says which flows stay, and why."""

@@ -1,0 +1,69 @@
+"""Exchanges on an object store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_placement.model.location import Flows, Location
+
+from weir_runtime.exchanges.store.log import StoreLog
+from weir_runtime.exchanges.store.writer import StoreWriter
+from weir_runtime.logs.log import Log
+from weir_runtime.names import PRODUCER
+from weir_runtime.store import Store, StoreError
+
+LOOK = 0.5
+"""[s] between two looks for a flow that has not described itself."""
+
+
+class StoreReader:
+    """Objects."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def description(self) -> Mapping[str, Any] | None:
+        """Of `stream.json`; takes its time when it is not there."""
+        description: Mapping[str, Any] | None = self._store.read_json("stream.json")
+        if description is None:
+            time.sleep(LOOK)
+        return description
+
+    def producer(self) -> Mapping[str, Any] | None:
+        """Of `producer.json`; None too when the store does not answer."""
+        try:
+            return self._store.quick().read_json(PRODUCER)
+        except StoreError:
+            return None
+
+    def log(self, schema: pa.Schema, consumer: str, start: int) -> Log:
+        """The numbered objects."""
+        return StoreLog(self._store, schema, consumer, start)
+
+
+def reader(flow: Location) -> StoreReader:
+    """Of objects below a URI."""
+    return StoreReader(Store(flow.address, flow.options))
+
+
+def writer(flow: Location, spec: FragmentSpec) -> StoreWriter:
+    """Of objects below a URI."""
+    store = Store(flow.address, flow.options)
+    return StoreWriter(store, spec.epoch, spec.output.consumers, spec.output.keep)
+
+
+def remove(flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
+    """URIs."""
+    below = Store(flows.below(root, namespace), flows.options)
+    try:
+        gone = [name for name in below.quick().folders() if wanted(name)]
+        for name in gone:
+            flow = Store(f"{below.uri}/{name}", flows.options)
+            below.delete([f"{name}/{rest}" for rest in flow.names()])
+    except (StoreError, FragmentError) as error:
+        raise OSError(f"flows {below.uri}/* stay: {error}") from error
+    return [f"{below.uri}/{name}" for name in gone]
