@@ -25,7 +25,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Ou
 from weir_placement.model.location import STORE
 from weir_placement.model.operators import Operator
 
-from weir_runtime.logs.file_log import FileLog
+from weir_runtime.sources.files import FileLog
 
 TOLERANCE = 1e-9
 """Relative difference allowed between two sums of the same numbers added in another order."""
@@ -240,7 +240,7 @@ def sink_files(output: Output) -> list[Any]:
 
 
 def _read_source(item: Input) -> Source:
-    from weir_runtime.inputs import source_log  # imports Spark, which a library user need not have
+    from weir_runtime.sources import source_log  # imports Spark, which a library user need not have
 
     log = source_log(item, sidelog="")
     if not isinstance(log, FileLog):

@@ -11,22 +11,17 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
-from weir_placement.model.fragment import FragmentError, FragmentSpec, Input
-from weir_placement.model.location import files_location
+from weir_placement.model.fragment import FragmentSpec, Input
 
-from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.compiler import Flow, exchange_flow, source_flow
 from weir_runtime.cpu import executor_folder
 from weir_runtime.exchanges import reader_of
 from weir_runtime.exchanges.ports import ExchangeReader
-from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
-from weir_runtime.logs.rate_log import RateLog
 from weir_runtime.scratch import scratch
 from weir_runtime.source import CLOCK, FORMAT, Control, frame_schema
+from weir_runtime.sources import source_log
 from weir_runtime.times import Clocking
-
-FILE_FORMATS = ("parquet", "arrow", "json", "csv")
 
 
 @dataclass(frozen=True)
@@ -58,40 +53,6 @@ def _open_exchange(
     schema = to_arrow_schema(StructType.fromJson(description["schema"]), timezone="UTC")
     log = exchange.log(schema, consumer, item.start)
     return OpenInput(item, log, tuple(description["columns"]), Clocking.from_json(description["clocking"]))
-
-
-def source_log(item: Input, sidelog: str, ahead: Path | None = None) -> Log:
-    """The log that a Stream's `source` mapping names; `ahead` is a folder for what it has read already."""
-    kind, options = next(iter(item.source.items()))
-    path = f"input {item.name}: source.{kind}"
-    schema = arrow_schema(item.columns, f"input {item.name}: columns")
-    if kind == "files":
-        form = options.get("format", "parquet")
-        if form not in FILE_FORMATS:
-            raise FragmentError(f"{path}.format: {form!r}; give one of {', '.join(FILE_FORMATS)}")
-        return FileLog(
-            files_location({"uri": _need(options, "uri", path), "s3": options.get("s3")}),
-            form,
-            schema,
-            item.event_time,
-            item.delay,
-            sidelog,
-            item.start,
-            item.after,
-        )
-    if kind == "rate":
-        rate = float(_need(options, "rowsPerSecond", path))
-        rows, seed = options.get("rows"), int(options.get("seed", 0))
-        return RateLog(rate, schema, item.event_time, rows, seed, item.after)
-    from weir_runtime.logs.kafka_log import KafkaLog
-
-    return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog, ahead)
-
-
-def _need(options: dict[str, Any], name: str, path: str) -> Any:
-    if name not in options:
-        raise FragmentError(f"{path}.{name}: missing")
-    return options[name]
 
 
 def stream_frame(

@@ -91,7 +91,7 @@ class KafkaSink:
     def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]]) -> None:
         from kafka import KafkaProducer
 
-        from weir_runtime.logs.kafka_log import client_settings
+        from weir_runtime.kafka_clients import client_settings
 
         if "topic" not in options:
             raise FragmentError("fragment.output.options.topic: missing; give the topic to write to")

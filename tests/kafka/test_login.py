@@ -15,8 +15,8 @@ from weir_runtime.compiler import ID
 from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import Topic
 from weir_runtime.exchanges.topic.writer import TopicWriter
-from weir_runtime.logs.kafka_log import KafkaLog
 from weir_runtime.sinks import KafkaSink
+from weir_runtime.sources.kafka import KafkaLog
 
 from tests.kafka import login
 from tests.kafka.broker import Broker

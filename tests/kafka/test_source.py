@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
-from weir_runtime.logs import kafka_log
-from weir_runtime.logs.kafka_log import KafkaLog
+from weir_runtime.sources import kafka as kafka_log
+from weir_runtime.sources.kafka import KafkaLog
 
 from tests.kafka.broker import Broker
 

@@ -13,8 +13,8 @@ import pytest
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
 from weir_runtime.audit import sink_files
-from weir_runtime.logs.file_log import FileLog
 from weir_runtime.publish import Fenced
+from weir_runtime.sources.files import FileLog
 from weir_runtime.store import Store
 from weir_runtime.store_sink import StoreSink
 

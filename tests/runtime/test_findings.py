@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.operators import Aggregation, Item, Operator, Window
 from weir_runtime.inputs import open_input
-from weir_runtime.logs.file_log import FileLog
 from weir_runtime.plan import plan_hash
 from weir_runtime.source import Control, WeirStreamReader
+from weir_runtime.sources.files import FileLog
 
 from tests.runtime.queries import check
 from tests.runtime.sessions import Run

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from weir_runtime.logs import ahead
-from weir_runtime.logs.kafka_log import KafkaLog
 from weir_runtime.logs.log import Place
+from weir_runtime.sources.kafka import KafkaLog
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 START: Place = {"next": {"0": 0, "1": 7}, "max": {"0": None, "1": None}}

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
-from weir_runtime.logs.kafka_log import BATCH_SECONDS, PATIENCE, KafkaLog, client_settings, parse
+from weir_runtime.kafka_clients import client_settings
 from weir_runtime.source import CHUNK
+from weir_runtime.sources.kafka import BATCH_SECONDS, PATIENCE, KafkaLog, parse
 
 from tests.runtime.support import rows_of
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from weir_placement.model.location import Location
 from weir_runtime.exchanges.folder.log import FolderLog
-from weir_runtime.logs.file_log import FileLog
 from weir_runtime.logs.log import Log
 from weir_runtime.names import batch_name
+from weir_runtime.sources.files import FileLog
 
 IN_OPEN, IN_ISDIR = 0x20, 0x40000000  # of <sys/inotify.h>
 SCHEMA = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us"))])

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from weir_placement.model.fragment import FOREVER, FragmentError, Input, TypedColumn
-from weir_runtime.inputs import source_log
-from weir_runtime.logs import rate_log
-from weir_runtime.logs.rate_log import RateLog
+from weir_runtime.sources import rate as rate_log
+from weir_runtime.sources import source_log
+from weir_runtime.sources.rate import RateLog
 
 SECOND = 1_000_000
 NOW = 1_700_000_000 * SECOND

@@ -21,10 +21,10 @@ from weir_runtime.audit import Source, Verdict, batch, compare
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import IN_A_CHANGE
-from weir_runtime.inputs import source_log
 from weir_runtime.lease import FileLease
-from weir_runtime.logs.file_log import FileLog
 from weir_runtime.process import Fragment
+from weir_runtime.sources import source_log
+from weir_runtime.sources.files import FileLog
 
 from tests.runtime.replayer import COUNT
 from tests.runtime.sessions import Run

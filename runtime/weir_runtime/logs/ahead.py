@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
-from weir_runtime.logs.file_log import write_batch
+from weir_runtime.logs.batches import write_batch
 
 MOST = 64 * 2**20
 """[bytes] of one batch; what is more is fetched again."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
-from weir_runtime.logs.file_log import waiting
+from weir_runtime.logs.batches import waiting
 from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name, read_json, write_whole
 

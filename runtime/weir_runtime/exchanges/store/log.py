@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.ipc
 
-from weir_runtime.logs.file_log import dense
+from weir_runtime.logs.batches import dense
 from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name
 from weir_runtime.store import Patience, Store, StoreError

@@ -22,7 +22,7 @@ from kafka.errors import (
 )
 from weir_placement.model.fragment import FragmentError
 
-from weir_runtime.logs.kafka_log import FETCH_WAIT_MS, METADATA_MS, PATIENCE, aim, client_settings
+from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, aim, client_settings
 
 ROWS, ENDS, ABOUT = 0, 1, 2
 """Partitions: pieces of batches; the end of each batch and of the stream; what the stream is and where its
@@ -31,6 +31,9 @@ PARTITIONS = (ROWS, ENDS, ABOUT)
 
 SEGMENT = 16 * 2**20
 """[bytes] Brokers free whole segments, so this much of what is deleted may stay on a disk."""
+
+PATIENCE = 60.0
+"""[s] Records that are there, and do not come, are waited for this long."""
 
 BOOTSTRAP_MS = 5_000
 """Longest wait for the first broker that answers."""

@@ -22,7 +22,7 @@ from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.exchanges.topic.log import BatchEnd, accept
 from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
-from weir_runtime.logs.kafka_log import client_settings
+from weir_runtime.kafka_clients import client_settings
 from weir_runtime.publish import Fence
 
 PIECE = 512 * 1024

@@ -4,12 +4,14 @@ readers see the same rows, and a changed plan can read them again."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from weir_placement.model.fragment import FOREVER
+from weir_placement.model.fragment import FOREVER, FragmentError, Input
 
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
 
@@ -21,6 +23,16 @@ VALUES = 1_000
 
 MOST_ROWS = 100_000
 """Rows in what counts as one batch."""
+
+
+def open_log(
+    item: Input, options: Mapping[str, Any], schema: pa.Schema, sidelog: str, ahead: Path | None
+) -> Log:
+    """Of `source.rate`. Raises FragmentError."""
+    if "rowsPerSecond" not in options:
+        raise FragmentError(f"input {item.name}: source.rate.rowsPerSecond: missing")
+    rate, rows, seed = float(options["rowsPerSecond"]), options.get("rows"), int(options.get("seed", 0))
+    return RateLog(rate, schema, item.event_time, rows, seed, item.after)
 
 
 class RateLog(Log):

@@ -1,12 +1,10 @@
-"""A source's log as dense, numbered files that a user writes, in a folder or on an object store."""
+"""A source of dense, numbered files that a user writes, in a folder or on an object store."""
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Callable, Iterator
-from math import inf
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +12,10 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet as pq
-from weir_placement.model.fragment import FOREVER
-from weir_placement.model.location import Location
+from weir_placement.model.fragment import FOREVER, FragmentError, Input
+from weir_placement.model.location import Location, files_location
 
+from weir_runtime.logs.batches import batch_rows, dense, write_batch
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
@@ -24,6 +23,24 @@ from weir_runtime.names import END, batch_name
 
 ROW_BITS = 24
 """A row id is the file's number and the row's position in it: at most 16,777,216 rows a file."""
+
+
+FORMATS = ("parquet", "arrow", "json", "csv")
+
+
+def open_log(
+    item: Input, options: Mapping[str, Any], schema: pa.Schema, sidelog: str, ahead: Path | None
+) -> Log:
+    """Of `source.files`. Raises FragmentError."""
+    form = options.get("format", "parquet")
+    if form not in FORMATS:
+        raise FragmentError(
+            f"input {item.name}: source.files.format: {form!r}; give one of {', '.join(FORMATS)}"
+        )
+    if "uri" not in options:
+        raise FragmentError(f"input {item.name}: source.files.uri: missing")
+    files = files_location(options)
+    return FileLog(files, form, schema, item.event_time, item.delay, sidelog, item.start, item.after)
 
 
 class FileLog(Log):
@@ -178,44 +195,6 @@ class FileLog(Log):
     def _set_aside(self, late: pa.Table, number: int) -> None:
         if self._sidelog:
             write_batch(Path(self._sidelog) / batch_name(number, "arrow"), late)
-
-
-def waiting(folder: Path, suffix: str, first: int) -> int:
-    """How many of the dense files from `first` on exist."""
-    return dense(lambda i: (folder / batch_name(first + i, suffix)).exists())
-
-
-def dense(there: Callable[[int], bool], most: float = inf) -> int:
-    """How many of the things 0, 1, 2, ... are there, at most `most`, where none is missing between two:
-    O(log n) looks, and the last that found something found the last of them."""
-    step = 1
-    while step <= most and there(step - 1):
-        step *= 2
-    low, high = step // 2, int(min(step - 1, most))  # `low` things surely exist, `high + 1` surely do not
-    while low < high:
-        middle = (low + high + 1) // 2
-        if there(middle - 1):
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def write_batch(path: Path, table: pa.Table) -> None:
-    """Puts an Arrow file in its place in one step; writing it again changes nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A task may run again on another machine while its first try still writes.
-    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-    temporary.replace(path)
-
-
-def batch_rows(path: Path) -> int:
-    """Rows of a file of `write_batch`."""
-    with pa.memory_map(str(path)) as file:
-        reader = pa.ipc.open_file(file)
-        return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
 
 def _naive(schema: pa.Schema) -> pa.Schema:

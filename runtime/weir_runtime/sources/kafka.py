@@ -1,10 +1,10 @@
-"""A source's log as a Kafka topic: JSON messages, read again by partition and offset."""
+"""A source in Kafka: JSON messages, read again by partition and offset."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ import pyarrow.json
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 from numpy.typing import NDArray
-from weir_placement.model.fragment import FragmentError
+from weir_placement.model.fragment import FragmentError, Input
 
-from weir_runtime import secrets
+from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, aim, client_settings
 from weir_runtime.logs.ahead import Ahead
-from weir_runtime.logs.file_log import batch_rows, write_batch
+from weir_runtime.logs.batches import batch_rows, write_batch
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
 
@@ -41,13 +41,6 @@ then is for the next one. Rows before it need not wait for the whole backlog, no
 PATIENCE = 60.0
 """[s] A topic that is not there yet, or that gives nothing more, is waited for this long."""
 
-FETCH_WAIT_MS = 20
-"""How long a broker may hold an answer back: whatever is asked next waits behind it."""
-
-METADATA_MS = 2_000
-"""How old what a client knows of leaders may be: asked for the end of a partition whose leader has moved, it
-asks the old one again and again, and learns of the new one by age alone."""
-
 OFFSET = "_offset"
 """Column of what `advance` leaves for `read`."""
 
@@ -58,24 +51,11 @@ _consumers: dict[str, KafkaConsumer] = {}
 """Of this process, by brokers and log-in. Its logs are used by one thread."""
 
 
-def client_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a client of kafka-python from a source's or a sink's options. User, password and
-    authority come from files of mounted secrets. Raises FragmentError for what is missing."""
-    if not options.get("bootstrapServers"):
-        raise FragmentError("kafka.bootstrapServers: missing; give host:port of the brokers")
-    settings: dict[str, Any] = {"bootstrap_servers": options["bootstrapServers"].split(",")}
-    security = options.get("security")
-    if not security:
-        return settings
-    settings["security_protocol"] = security["protocol"]
-    if security["protocol"].startswith("SASL_"):
-        settings["sasl_mechanism"] = security["mechanism"]
-        for key in ("username", "password"):
-            told = secrets.value(security["secretRef"], key, "kafka.security.secretRef")
-            settings[f"sasl_plain_{key}"] = told
-    if security.get("caSecretRef"):
-        settings["ssl_cafile"] = str(secrets.FOLDER / security["caSecretRef"] / "ca.crt")
-    return settings
+def open_log(
+    item: Input, options: Mapping[str, Any], schema: pa.Schema, sidelog: str, ahead: Path | None
+) -> Log:
+    """Of `source.kafka`. Raises FragmentError."""
+    return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog, ahead)
 
 
 class KafkaLog(Log):
@@ -266,15 +246,6 @@ class KafkaLog(Log):
         self._ahead.put(_range_name(key, first, reached), kept)
         newest = int(self._times(table, key, offsets).max())
         return reached, newest if before is None else max(before, newest)
-
-
-def aim(consumer: KafkaConsumer, partition: TopicPartition, offset: int) -> None:
-    """The consumer reads this partition alone, from `offset` on; what it has fetched from there is used."""
-    if consumer.assignment() != {partition}:
-        consumer.assign([partition])
-        consumer.seek(partition, offset)
-    elif consumer.position(partition) != offset:
-        consumer.seek(partition, offset)
 
 
 def _range_name(key: str, first: int, beyond: int) -> str:

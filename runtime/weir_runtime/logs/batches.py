@@ -1,0 +1,52 @@
+"""Arrow files of batches, and how many of a dense sequence are there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from weir_runtime.names import batch_name
+
+
+def waiting(folder: Path, suffix: str, first: int) -> int:
+    """How many of the dense files from `first` on exist."""
+    return dense(lambda i: (folder / batch_name(first + i, suffix)).exists())
+
+
+def dense(there: Callable[[int], bool], most: float = inf) -> int:
+    """How many of the things 0, 1, 2, ... are there, at most `most`, where none is missing between two:
+    O(log n) looks, and the last that found something found the last of them."""
+    step = 1
+    while step <= most and there(step - 1):
+        step *= 2
+    low, high = step // 2, int(min(step - 1, most))  # `low` things surely exist, `high + 1` surely do not
+    while low < high:
+        middle = (low + high + 1) // 2
+        if there(middle - 1):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def write_batch(path: Path, table: pa.Table) -> None:
+    """Puts an Arrow file in its place in one step; writing it again changes nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A task may run again on another machine while its first try still writes.
+    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    temporary.replace(path)
+
+
+def batch_rows(path: Path) -> int:
+    """Rows of a file of `write_batch`."""
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
