@@ -12,7 +12,7 @@ env: ## .venv with the locked dependencies, and a Java for Spark
 demo: env ## the flights example on this machine: plan, run, drift, re-plan, audit; pictures in out/demo
 	@$(PY) -m examples.flights.demo
 
-test: env lint ## every test that needs no cluster
+test: env lint ## every test that needs only the environment
 	@$(PY) -m pytest -q --durations=15
 
 ROUNDS ?= 20

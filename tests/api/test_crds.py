@@ -9,6 +9,7 @@ from weir_operator.api.crds import MAX_BYTES, crd, files
 from weir_operator.api.kinds import KINDS
 
 FOLDER = Path(__file__).parents[2] / "crds"
+CHART_FOLDER = Path(__file__).parents[2] / "charts/weir/files/crds"
 
 
 def schemas(node, path=""):
@@ -122,3 +123,9 @@ def test_exactly_one_of_sql_and_operators_is_a_cel_rule():
     text = dict(files())["streamqueries.weir.dev.yaml"]
     rules = yaml.safe_load(text)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert "[has(self.sql), has(self.operators)].exists_one(x, x)" in str(rules["x-kubernetes-validations"])
+
+
+def test_the_chart_has_copies_of_them_as_helm_packs_only_its_own_folder() -> None:
+    crds = {file.name: file.read_text() for file in FOLDER.glob("*.yaml")}
+    copies = {file.name: file.read_text() for file in CHART_FOLDER.glob("*.yaml")}
+    assert copies == crds, "run: cp crds/*.yaml charts/weir/files/crds/"

@@ -77,7 +77,3 @@ def test_both_ways_read_the_same(fragment: int, prometheus: str) -> None:
     assert direct.operators["f1"].rows_out == 200
     assert replace(found["q-f1-abcd"], at=direct.at) == direct
     assert server.read((replace(RUNNING, epoch=4),)) == {}  # of another epoch nothing was scraped
-
-
-def test_a_prometheus_that_is_away_is_no_reading() -> None:
-    assert Prometheus(f"http://localhost:{free_port()}").read((RUNNING,)) == {}

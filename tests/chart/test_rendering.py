@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,22 +116,6 @@ def test_the_pages_of_the_alerts_may_be_elsewhere(render: Render) -> None:
     (rule,) = [o for o in objects if o["kind"] == "PrometheusRule"]
     for alert in rule["spec"]["groups"][0]["rules"]:
         assert alert["annotations"]["runbook_url"] == f"{base}/{alert['alert']}.md"
-
-
-def test_the_dashboard_asks_only_for_metrics_that_exist() -> None:
-    documented = (REPOSITORY / "docs/runtime.md").read_text()
-    own = (REPOSITORY / "operator/weir_operator/kube/self_metrics.py").read_text()
-    dashboard = json.loads((CHART / "files/dashboard.json").read_text())
-    names = {
-        word
-        for panel in dashboard["panels"]
-        for word in "".join(
-            c if c.isalnum() or c == "_" else " " for c in panel["targets"][0]["expr"]
-        ).split()
-        if word.startswith("weir_")
-    }
-    assert names
-    assert not {name for name in names if name not in documented and name not in own}
 
 
 def test_the_budgets_go_before_the_operator_does(render: Render) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.fragment import FragmentSpec
-from weir_runtime.inputs import open_input
+from weir_runtime.inputs import open_input, source_log
 from weir_runtime.logs.log import Log
 from weir_runtime.publish import put_once
 from weir_runtime.source import Control, WeirStreamReader
@@ -94,3 +94,17 @@ def test_whatever_changes_state_or_batches_changes_the_checkpoint(tmp_path: Path
         assert found is not None
         hashes.add(plan_hash(one, [found]))
     assert len(hashes) == 2
+
+
+def test_a_reader_that_begins_late_decides_lateness_as_one_of_the_whole_log(tmp_path: Path) -> None:
+    batches = [[(1, 1, 9 * SECOND)], [(1, 2, 3 * SECOND)], [(1, 3, 6 * SECOND), (1, 4, 20 * SECOND)]]
+    folder = write_log(tmp_path / "a", batches, end=False)
+    item = source("a", folder, delay=2 * SECOND)
+    origin = 1_700_000_000 * SECOND
+    log = source_log(replace(item, after=origin + 9 * SECOND), "")
+    assert log.start() == {"next": 2, "max": origin + 9 * SECOND}
+    end = log.advance(log.start(), 0, 9).place
+    rows = [v for part in log.read(log.start(), end) for v in part.column("v").to_pylist()]
+    assert rows == [4], "6 s is late behind 9 s, which this reader has not read itself"
+    beyond = source_log(replace(item, after=origin + 99 * SECOND), "")
+    assert beyond.start()["next"] == 3

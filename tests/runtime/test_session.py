@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from weir_runtime import session
 
@@ -23,3 +26,30 @@ def test_the_jvm_starts_from_recorded_classes(spark: SparkSession) -> None:
     """Java maps the archive only when it was made by this Java, from these jars in this order."""
     (process,) = session._jvm
     assert str(session.CLASSES) in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "least"),
+    [
+        ("spark.sql.optimizer.excludedRules", "PushDownPredicates"),  # a conjunct swallows the markers
+        (
+            "spark.sql.streaming.stateStore.providerClass",
+            "HDFSBackedStateStoreProvider",
+        ),  # moves in half the time
+        ("spark.sql.streaming.noDataMicroBatches.enabled", "false"),
+        ("spark.sql.session.timeZone", "UTC"),
+        ("spark.sql.shuffle.partitions", "1"),
+        ("spark.authenticate", "true"),  # nobody else speaks to a driver or its executors
+        ("spark.ui.enabled", "false"),
+        ("spark.ui.killEnabled", "false"),
+    ],
+)
+def test_settings_that_results_and_moves_rest_on(spark: SparkSession, key: str, least: str) -> None:
+    value = spark.conf.get(key)
+    assert value is not None
+    assert least in value
+
+
+def test_workers_use_this_python(spark: SparkSession) -> None:
+    """Another Python on the path fails at the first batch, or, worse, has another pyarrow."""
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable

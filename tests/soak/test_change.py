@@ -225,19 +225,3 @@ def test_both_plans_together_give_each_row_once_whenever_they_are_killed(
     run(new)
     found = judge(old, new, cut, columns)
     assert found.good, f"{found} {found.examples}"
-
-
-def test_a_reader_that_begins_late_decides_lateness_as_one_of_the_whole_log(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    feed(
-        folder, [[(1, 1, 9 * SECOND)], [(1, 2, 3 * SECOND)], [(1, 3, 6 * SECOND), (1, 4, 20 * SECOND)]], 0, 3
-    )
-    item = source("a", folder, delay=2 * SECOND)
-    origin = 1_700_000_000 * SECOND
-    log = source_log(replace(item, after=origin + 9 * SECOND), "")
-    assert log.start() == {"next": 2, "max": origin + 9 * SECOND}
-    end = log.advance(log.start(), 0, 9).place
-    rows = [v for part in log.read(log.start(), end) for v in part.column("v").to_pylist()]
-    assert rows == [4], "6 s is late behind 9 s, which this reader has not read itself"
-    beyond = source_log(replace(item, after=origin + 99 * SECOND), "")
-    assert beyond.start()["next"] == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -118,35 +117,6 @@ def test_rows_with_equal_times_join_once(run: Run, tmp_path: Path, order: str) -
         run, tmp_path, sources, three_way(order), ["a.v", "b.v", "c.v", "a.ts", "c.ts"], max_batches=1
     )
     assert found.rows > 4**3
-
-
-@pytest.mark.parametrize(
-    ("key", "least"),
-    [
-        ("spark.sql.optimizer.excludedRules", "PushDownPredicates"),  # a conjunct swallows the markers
-        (
-            "spark.sql.streaming.stateStore.providerClass",
-            "HDFSBackedStateStoreProvider",
-        ),  # moves in half the time
-        ("spark.sql.streaming.noDataMicroBatches.enabled", "false"),
-        ("spark.sql.session.timeZone", "UTC"),
-        ("spark.sql.shuffle.partitions", "1"),
-        ("spark.authenticate", "true"),  # nobody else speaks to a driver or its executors
-        ("spark.ui.enabled", "false"),
-        ("spark.ui.killEnabled", "false"),
-    ],
-)
-def test_settings_that_results_and_moves_rest_on(spark: SparkSession, key: str, least: str) -> None:
-    value = spark.conf.get(key)
-    assert value is not None
-    assert least in value
-
-
-def test_workers_use_this_python(spark: SparkSession) -> None:
-    """Another Python on the path fails at the first batch, or, worse, has another pyarrow."""
-    import sys
-
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
 def test_a_watermark_is_read_from_the_offsets_written_before_the_batch(run: Run, tmp_path: Path) -> None:
