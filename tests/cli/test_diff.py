@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from weir_operator.cli import main
-from weir_operator.manifests.difference import compare, lines, moves
+from weir_operator.planning.difference import compare, lines, moves
 
 FLIGHTS = Path(__file__).parents[2] / "examples" / "flights"
 

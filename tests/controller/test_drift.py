@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from weir_operator.controller.desired_state import DesiredState, Group
+from weir_operator.controller.group_replan import GroupReplan
 from weir_operator.controller.record import Record
-from weir_operator.controller.replan import GroupReplan
+from weir_operator.controller.replan import replan
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
@@ -30,11 +31,11 @@ class Story:
         """`load` [rows/s] of departures and of arrivals; 0: nothing was measured."""
         streams = {"departures": load, "arrivals": load, "weather": load / 12}
         rates = {f"default/{name}": rate for name, rate in streams.items()} if load else {}
-        replan = GroupReplan(self.group, self.desired, at, dict(self.records), {}, rates)
-        replan.run()
-        self.records = replan.records
-        self.messages += [event.message for event in replan.events]
-        return replan
+        group = GroupReplan(self.group, self.desired, at, dict(self.records), {}, rates)
+        replan(group)
+        self.records = group.records
+        self.messages += [event.message for event in group.events]
+        return group
 
     def nodes(self) -> dict[str, str]:
         return {

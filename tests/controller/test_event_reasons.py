@@ -10,12 +10,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def given() -> set[tuple[str, str]]:
-    """(reason, type) of each `Event(query, reason, ...)` and `say(query, reason, ...)` of the operator."""
+    """(reason, type) of each `Event(...)` and `add_event(...)` of the operator."""
     found = set()
     for file in (ROOT / "operator" / "weir_operator").rglob("*.py"):
         for call in (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            if name in ("Event", "say") and len(call.args) >= 3 and isinstance(call.args[1], ast.Constant):
+            if (
+                name in ("Event", "add_event")
+                and len(call.args) >= 3
+                and isinstance(call.args[1], ast.Constant)
+            ):
                 warns = any(k.arg == "warning" for k in call.keywords)
                 found.add((str(call.args[1].value), "Warning" if warns else "Normal"))
     return found

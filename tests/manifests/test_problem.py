@@ -3,8 +3,8 @@
 from math import inf
 
 import pytest
-from weir_operator.manifests.cluster import Used
-from weir_operator.manifests.problem import less
+from weir_operator.manifests.cluster import NodeUsage
+from weir_operator.planning.capacity import subtract
 from weir_placement.cost.allowed import allowed_nodes, impossible
 
 from tests.manifests.scene import FILTER, JOIN, NODES, STREAMS, built, graph, node, obj, stream
@@ -34,7 +34,9 @@ def test_a_stream_without_an_origin_enters_anywhere():
 
 def test_capacity_is_less_by_the_reserve_and_by_what_others_ask():
     policy = obj("PlacementPolicy", "default", {"reserve": {"cpu": "500m", "memory": "1Gi"}})
-    problem = only(*NODES, *STREAMS, policy, graph("q", FILTER), used={"n1": Used(cpu=1.0, memory=2.0**30)})
+    problem = only(
+        *NODES, *STREAMS, policy, graph("q", FILTER), used={"n1": NodeUsage(cpu=1.0, memory=2.0**30)}
+    )
     first, second = problem.cluster.nodes
     assert (first.cpu, first.memory) == (2.5, 6 * 2.0**30)
     assert (second.cpu, second.memory) == (3.5, 7 * 2.0**30)
@@ -116,7 +118,7 @@ def test_policies_plan_by_priority():
 
 def test_a_later_round_sees_what_is_left():
     problem = only(*NODES, *STREAMS, graph("q", FILTER))
-    left = less(problem, {"n1": Used(cpu=1.5, memory=10.0)})
+    left = subtract(problem, {"n1": NodeUsage(cpu=1.5, memory=10.0)})
     assert [n.cpu for n in left.cluster.nodes] == [2.5, 4.0]
 
 

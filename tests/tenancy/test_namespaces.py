@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from weir_operator.manifests.planning import Choice, plan_all
 from weir_operator.manifests.problem import Built
+from weir_operator.planning.policies import Overrides, plan_policies
 from weir_placement.model.problem import Budget
 
 from tests.manifests.scene import FILTER, NODES, STREAMS, built, graph, messages, obj
@@ -137,7 +137,7 @@ def test_a_later_policy_gets_what_an_earlier_one_leaves_of_a_quota() -> None:
     high = obj("PlacementPolicy", "high", {"priority": 1}, "")
     queries = [graph("a", FILTER), graph("b", FILTER, policy="high"), graph("c", FILTER, policy="high")]
     group = built(*NODES, *STREAMS, high, *queries, quota({"pods": "2"}))
-    first, second = plan_all(group.groups, Choice())
+    first, second = plan_policies(group.groups, Overrides())
     assert {q.query.name for q in first.result.plan.queries} == {"default/b", "default/c"}
     (refused,) = second.result.plan.rejected
     assert refused.query == "default/a"

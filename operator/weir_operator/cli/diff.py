@@ -72,8 +72,8 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
 
     from weir_operator.controller.decide import decide
     from weir_operator.controller.decision import DeletePlacement
+    from weir_operator.controller.group_replan import difference
     from weir_operator.controller.record import read_record, unpack
-    from weir_operator.controller.replan import difference
     from weir_operator.controller.snapshot import Snapshot
     from weir_operator.local.machine import Machine, Options
     from weir_operator.manifests.load import load

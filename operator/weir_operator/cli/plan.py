@@ -78,11 +78,12 @@ def plan(
       kubectl get nodes -o yaml | weir plan -f queries/ -f - -o svg > plan.svg
     """
     from weir_operator.manifests.load import load
-    from weir_operator.manifests.planning import Choice, merged, plan_all
+    from weir_operator.planning.merged_report import merged
+    from weir_operator.planning.policies import Overrides, plan_policies
 
     loaded = load(filename, namespace)
-    choice = Choice(strategy, objective, pairs(set_), seed, time_limit)
-    planned = plan_all(loaded.built.groups, choice)
+    overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit)
+    planned = plan_policies(loaded.built.groups, overrides)
     if not planned:
         print("no query to plan: give a StreamQuery that is not suspended", file=sys.stderr)
         return 2
@@ -114,8 +115,8 @@ def evaluate(
 
       weir evaluate -f examples/flights --plan plan.json
     """
-    from weir_operator.manifests.evaluating import evaluate_plan
     from weir_operator.manifests.load import load
+    from weir_operator.planning.given_plan import evaluate_plan
 
     loaded = load(filename, namespace)
     planned = evaluate_plan(loaded.built.groups, plan)

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from weir_operator.cli.table import amount, duration
-from weir_operator.manifests.difference import Difference, QueryChange, compare, lines, moves
 from weir_operator.manifests.load import Loaded, load
-from weir_operator.manifests.planning import Choice, in_force, merged, plan_all
+from weir_operator.planning.difference import Difference, QueryChange, compare, lines, moves
+from weir_operator.planning.merged_report import merged
+from weir_operator.planning.policies import Overrides, plan_policies, with_report_in_force
 
 
 def review(base: Sequence[str], paths: Sequence[str], namespace: str) -> Difference:
@@ -35,7 +36,7 @@ def written(difference: Difference, output: str) -> str:
 def _plan(loaded: Loaded, before: Any) -> dict[str, Any]:
     """The merged PlanReport of manifests; the plan `before` counts as in force."""
     groups = loaded.built.groups
-    planned = plan_all(in_force(groups, before) if before else groups, Choice())
+    planned = plan_policies(with_report_in_force(groups, before) if before else groups, Overrides())
     return merged(planned) if planned else {"queries": [], "networkUsageBytes": 0.0, "binding": None}
 
 

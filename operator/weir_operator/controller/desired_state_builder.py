@@ -20,7 +20,7 @@ from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.times import seconds
-from weir_operator.manifests.cluster import Used, shut_out
+from weir_operator.manifests.cluster import NodeUsage, shut_out
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, Reader
@@ -58,7 +58,7 @@ class DesiredStateBuilder:
             name_of(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"
         }
         objects, findings = self.read(manifests)
-        used = {name: Used(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
+        used = {name: NodeUsage(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
         built = build(
             objects, used=used, read=self.matrices(objects), quota_usage=snapshot.quota_usage, site=self.site
         )

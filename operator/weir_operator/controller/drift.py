@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.fragments import groups_of
@@ -19,36 +18,34 @@ from weir_placement.model.problem import Problem
 from weir_placement.replacement import Replacement, better_placement, headroom_of, replace_fragments
 
 from weir_operator.controller.current_plan import excluded_nodes
-
-if TYPE_CHECKING:
-    from weir_operator.controller.replan import GroupReplan
+from weir_operator.controller.group_replan import GroupReplan
 
 FOREVER_MOVES = 1000
 
 Boundaries = Mapping[str, frozenset[str]]
 
 
-def drift(replan: GroupReplan) -> None:
+def drift(planning: GroupReplan) -> None:
     """Judges the plans in force under measured statistics, and moves what must move."""
-    running = replan.running()
+    running = planning.running()
     if not running:
         return
-    problem = replan.problem_with_force(measured=True)
-    barred = _barred(replan, problem.cluster, running)
+    problem = planning.problem_in_force(measured=True)
+    barred = _barred(planning, problem.cluster, running)
     problem = replace(problem, forbidden=_either(problem.forbidden, barred.closed))
-    plan = replan.measured_plan(running)
-    boundaries = {n: replan.records[n].boundaries for n in running}
-    replan.evaluation = evaluate(problem, plan)
-    if _forced(replan, problem, plan, boundaries, barred):
+    plan = planning.measured_plan(running)
+    boundaries = {n: planning.records[n].boundaries for n in running}
+    planning.evaluation = evaluate(problem, plan)
+    if _forced(planning, problem, plan, boundaries, barred):
         return
-    still = [n for n in running if not _may_move(replan, n)]
-    problem = replace(problem, pinned={**problem.pinned, **_held_in_place(replan, still)})
-    present = headroom_of(replan.evaluation)
-    low = present < replan.group.policy.drift.min_headroom and bool(replan.rates)
-    if _held(replan, running, "lowSince", low):
-        _relieve(replan, problem, plan, boundaries, running, present)
-    if replan.look:
-        _improve(replan, problem, plan, boundaries, running, low)
+    still = [n for n in running if not _may_move(planning, n)]
+    problem = replace(problem, pinned={**problem.pinned, **_pins(planning, still)})
+    present = headroom_of(planning.evaluation)
+    low = present < planning.group.policy.drift.min_headroom and bool(planning.rates)
+    if _has_lasted(planning, running, "lowSince", low):
+        _relieve(planning, problem, plan, boundaries, running, present)
+    if planning.look:
+        _improve(planning, problem, plan, boundaries, running, low)
 
 
 @dataclass(frozen=True)
@@ -64,15 +61,15 @@ class _Barred:
         return {node for op, node in nodes if node in self.gone[f"{placed.query.name}/{op}"]}
 
 
-def _barred(replan: GroupReplan, cluster: Cluster, running: list[str]) -> _Barred:
+def _barred(planning: GroupReplan, cluster: Cluster, running: list[str]) -> _Barred:
     """Nodes that are lost, or leaving, or have taints that a query does not tolerate, or that are not among
     those that an operator may run on. Under `onCordon: Stay` only the first and the last must be left."""
-    state, moves = replan.desired, replan.group.policy.on_cordon == "Move"
+    state, moves = planning.desired, planning.group.policy.on_cordon == "Move"
     closed, gone = {}, {}
     for name in running:
-        record = replan.records[name]
+        record = planning.records[name]
         assert record.plan is not None
-        off = excluded_nodes(record, replan.group.queries[name], cluster)
+        off = excluded_nodes(record, planning.group.queries[name], cluster)
         for op, node in record.plan.nodes.items():
             none, foreign = off.get(op, frozenset()), state.closed.get(name, frozenset())
             closed[f"{name}/{op}"] = (none | foreign) - {node}
@@ -81,27 +78,29 @@ def _barred(replan: GroupReplan, cluster: Cluster, running: list[str]) -> _Barre
 
 
 def _forced(
-    replan: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, barred: _Barred
+    planning: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, barred: _Barred
 ) -> bool:
     """Moves away from nodes where operators cannot stay, and from full ones; outside cooldown and budget."""
     left = {q.query.name: nodes for q in plan.queries if (nodes := barred.left(q))}
-    if not left and not replan.unplaced:
+    if not left and not planning.unplaced:
         return False
-    full = {key: barred.gone.get(key, frozenset()) | {node} for key, node in replan.unplaced.items()}
-    found = replace_fragments(
+    full = {key: barred.gone.get(key, frozenset()) | {node} for key, node in planning.unplaced.items()}
+    replacement = replace_fragments(
         replace(problem, forbidden=_either(problem.forbidden, {**barred.gone, **full})),
         plan,
         boundaries,
-        target=replan.group.policy.drift.min_headroom,
+        target=planning.group.policy.drift.min_headroom,
         min_gain=0.0,
         max_moves=FOREVER_MOVES,
     )
-    names = ", ".join(sorted({*replan.unplaced.values()}.union(*left.values())))
-    if found is None or any(barred.left(q) for q in found.plan.queries if q.query.name in left):
-        _note(replan, list(left), f"stay: node {names} takes no more of it, but nothing else fits")
-    if found is None:
+    names = ", ".join(sorted({*planning.unplaced.values()}.union(*left.values())))
+    if replacement is None or any(barred.left(q) for q in replacement.plan.queries if q.query.name in left):
+        _record_decision(
+            planning, list(left), f"stay: node {names} takes no more of it, but nothing else fits"
+        )
+    if replacement is None:
         return False
-    _adopt(replan, found, f"node {names} takes no more of it", drift=False)
+    _adopt(planning, replacement, f"node {names} takes no more of it", drift=False)
     return True
 
 
@@ -112,7 +111,7 @@ def _either(*barred: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
 
 
 def _relieve(
-    replan: GroupReplan,
+    planning: GroupReplan,
     problem: Problem,
     plan: Plan,
     boundaries: Boundaries,
@@ -120,123 +119,127 @@ def _relieve(
     present: float,
 ) -> None:
     """The fewest moves that raise a low headroom to the least one and the gain beyond it."""
-    drift = replan.group.policy.drift
-    assert replan.evaluation is not None
-    reasons = replan.evaluation.reasons  # without their numbers: each look has others
-    binding = reasons[0].partition(" is ")[0] if reasons else str(replan.evaluation.binding)
-    budget = _budget(replan, running)
+    drift = planning.group.policy.drift
+    assert planning.evaluation is not None
+    reasons = planning.evaluation.reasons  # without their numbers: each look has others
+    binding = reasons[0].partition(" is ")[0] if reasons else str(planning.evaluation.binding)
+    budget = _budget(planning, running)
     target = drift.min_headroom * (1 + drift.min_gain)
-    found = replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None
-    if found is None:
+    replacement = (
+        replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None
+    )
+    if replacement is None:
         text = f"stay: headroom {present:.2f} is low ({binding}); no {budget} moves gain enough"
-        _note(replan, running, text)
+        _record_decision(planning, running, text)
         return
     why = f"headroom {present:.2f} below {drift.min_headroom:g} ({binding}); "
-    _adopt(replan, found, why + f"{headroom_of(found.evaluation):.2f} after the move", drift=True)
+    _adopt(
+        planning, replacement, why + f"{headroom_of(replacement.evaluation):.2f} after the move", drift=True
+    )
 
 
 def _improve(
-    replan: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str], low: bool
+    planning: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str], low: bool
 ) -> None:
     """A plan that gains more than the threshold at every look for the hold time is taken.
 
     Only measured plans are compared: a process that has just started says nothing of its cost yet, and
     declared costs against measured ones would be a difference that is none.
     """
-    policy = replan.group.policy
-    if policy.drift.min_gain == 0 or not _all_measured(replan, plan, boundaries):
+    policy = planning.group.policy
+    if policy.drift.min_gain == 0 or not _all_measured(planning, plan, boundaries):
         return
-    budget = _budget(replan, running)
+    budget = _budget(planning, running)
     floor = policy.drift.min_headroom * (1 + policy.drift.min_gain)
     gain, most = policy.drift.min_gain, max(budget, 1)
-    found = None
+    replacement = None
     if not low:
-        found = better_placement(problem, plan, boundaries, policy.objective, gain, floor, most)
-    if not _held(replan, running, "betterSince", found is not None) or found is None:
+        replacement = better_placement(problem, plan, boundaries, policy.objective, gain, floor, most)
+    if not _has_lasted(planning, running, "betterSince", replacement is not None) or replacement is None:
         return
-    why = _gain(replan, found)
+    why = _gain(planning, replacement)
     if not budget:
-        _note(replan, running, f"stay: {why}, but the move budget is used up")
+        _record_decision(planning, running, f"stay: {why}, but the move budget is used up")
         return
-    _adopt(replan, found, f"a better plan for {policy.drift.hold:g} s: {why}", drift=True)
+    _adopt(planning, replacement, f"a better plan for {policy.drift.hold:g} s: {why}", drift=True)
 
 
-def _gain(replan: GroupReplan, found: Replacement) -> str:
-    assert replan.evaluation is not None
-    now, then = replan.evaluation, found.evaluation
-    if replan.group.policy.objective == "network-usage":
+def _gain(planning: GroupReplan, replacement: Replacement) -> str:
+    assert planning.evaluation is not None
+    now, then = planning.evaluation, replacement.evaluation
+    if planning.group.policy.objective == "network-usage":
         return f"network usage {now.network_usage:.3g} to {then.network_usage:.3g} bytes in transit"
     return f"headroom {headroom_of(now):.2f} to {headroom_of(then):.2f}"
 
 
-def _all_measured(replan: GroupReplan, plan: Plan, boundaries: Boundaries) -> bool:
+def _all_measured(planning: GroupReplan, plan: Plan, boundaries: Boundaries) -> bool:
     return all(
-        last in replan.found.get(q.query.name, {})
+        last in planning.measured.get(q.query.name, {})
         for q in plan.queries
         for last in groups_of(q, boundaries[q.query.name])
     )
 
 
-def _held(replan: GroupReplan, running: list[str], mark: str, holds: bool) -> bool:
-    """Whether a condition, whose first time is kept under `mark`, has held long enough for a query that may
-    move; what is seen while one is on its way does not count for it."""
-    held = []
+def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: bool) -> bool:
+    """Whether a condition, whose first time is kept under `mark`, has lasted for `drift.hold` for a query
+    that may move; what holds while a query is on its way does not count for it."""
+    lasted = []
     for name in running:
-        record = replan.records[name]
+        record = planning.records[name]
         since = record.drift.get(mark)
-        holds_here = holds and name not in replan.moving
-        wanted = (since if since is not None else replan.now) if holds_here else None
-        if wanted != since:
+        holds_here = holds and name not in planning.moving
+        start = (since if since is not None else planning.now) if holds_here else None
+        if start != since:
             memory = {k: v for k, v in record.drift.items() if k != mark}
-            record = record.with_status(drift={**memory, **({mark: wanted} if holds_here else {})})
-            replan.records[name] = record
-        long = wanted is not None and replan.now - wanted >= replan.group.policy.drift.hold
-        held.append(long and _may_move(replan, name))
-    return any(held)
+            record = record.with_status(drift={**memory, **({mark: start} if holds_here else {})})
+            planning.records[name] = record
+        long = start is not None and planning.now - start >= planning.group.policy.drift.hold
+        lasted.append(long and _may_move(planning, name))
+    return any(lasted)
 
 
-def _may_move(replan: GroupReplan, name: str) -> bool:
+def _may_move(planning: GroupReplan, name: str) -> bool:
     """Not a query that was rolled back, or is on its way, or has moved within the cooldown."""
-    record = replan.records[name]
-    cool = replan.now - float(record.drift.get("lastChange", 0.0)) >= replan.group.policy.cooldown
-    return cool and record.pinned is None and name not in replan.moving
+    record = planning.records[name]
+    cool = planning.now - float(record.drift.get("lastChange", 0.0)) >= planning.group.policy.cooldown
+    return cool and record.pinned is None and name not in planning.moving
 
 
-def _held_in_place(replan: GroupReplan, names: list[str]) -> dict[str, str]:
+def _pins(planning: GroupReplan, names: list[str]) -> dict[str, str]:
     """The operators of queries that drift does not move, where they are."""
-    held = {n: p for n in names if (p := replan.records[n].plan)}
-    return {f"{n}/{op}": node for n, plan in held.items() for op, node in plan.nodes.items()}
+    plans = {n: plan for n in names if (plan := planning.records[n].plan)}
+    return {f"{n}/{op}": node for n, plan in plans.items() for op, node in plan.nodes.items()}
 
 
-def _budget(replan: GroupReplan, running: list[str]) -> int:
-    budget = replan.group.policy.move_budget
+def _budget(planning: GroupReplan, running: list[str]) -> int:
+    budget = planning.group.policy.move_budget
     recent: int = sum(
-        t > replan.now - budget.period
+        t > planning.now - budget.period
         for name in running
-        for t in replan.records[name].drift.get("moves", [])
+        for t in planning.records[name].drift.get("moves", [])
     )
     return max(0, budget.moves - recent)
 
 
-def _note(replan: GroupReplan, names: list[str], text: str) -> None:
+def _record_decision(planning: GroupReplan, names: list[str], text: str) -> None:
     for name in names:
-        replan.records[name] = replan.records[name].decided(replan.now, text)
+        planning.records[name] = planning.records[name].decided(planning.now, text)
 
 
-def _adopt(replan: GroupReplan, found: Replacement, why: str, drift: bool) -> None:
-    for query in sorted({query for query, _ in found.moved}):
-        record = replan.records[query]
+def _adopt(planning: GroupReplan, replacement: Replacement, why: str, drift: bool) -> None:
+    for query in sorted({query for query, _ in replacement.moved}):
+        record = planning.records[query]
         assert record.plan is not None
-        nodes = next(q.nodes for q in found.plan.queries if q.query.name == query)
-        moved = ", ".join(f"{last} to {node}" for (q, last), node in found.moved.items() if q == query)
+        nodes = next(q.nodes for q in replacement.plan.queries if q.query.name == query)
+        moved = ", ".join(f"{last} to {node}" for (q, last), node in replacement.moved.items() if q == query)
         changed = replace(record.plan, nodes=nodes)
-        gain = headroom_of(found.evaluation)
+        gain = headroom_of(replacement.evaluation)
         text = f"move {moved}: {why}"
-        if replan.adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
-            record = replan.records[query]
+        if planning.adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
+            record = planning.records[query]
             times = [
                 *record.drift.get("moves", []),
-                *[replan.now] * sum(q == query for q, _ in found.moved),
+                *[planning.now] * sum(q == query for q, _ in replacement.moved),
             ]
-            memory = {"lastChange": replan.now, "moves": times[-100:]}
-            replan.records[query] = record.with_status(drift=memory)
+            memory = {"lastChange": planning.now, "moves": times[-100:]}
+            planning.records[query] = record.with_status(drift=memory)

@@ -20,7 +20,7 @@ UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
 @dataclass(frozen=True)
-class Used:
+class NodeUsage:
     """What is taken of a node before planning: other pods' requests, or an earlier policy's plan."""
 
     cpu: float = 0.0  # [cores]
@@ -28,8 +28,8 @@ class Used:
     egress: float = 0.0  # [bytes/s]
     ingress: float = 0.0  # [bytes/s]
 
-    def __add__(self, other: Used) -> Used:
-        return Used(
+    def __add__(self, other: NodeUsage) -> NodeUsage:
+        return NodeUsage(
             self.cpu + other.cpu,
             self.memory + other.memory,
             self.egress + other.egress,
@@ -75,7 +75,7 @@ def keeps_away(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def model_node(
-    node: Node, policy: PlacementPolicySpec, used: Used, zone_label: str, schedulable: bool
+    node: Node, policy: PlacementPolicySpec, used: NodeUsage, zone_label: str, schedulable: bool
 ) -> ModelNode:
     """The node of the model; call `node_findings` first, which tells what cannot be read."""
     resources = node.status.allocatable or node.status.capacity

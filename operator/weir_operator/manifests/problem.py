@@ -15,7 +15,7 @@ from weir_placement.strategies import STRATEGIES
 
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
-from weir_operator.manifests.cluster import Used, model_node, node_findings
+from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
@@ -54,7 +54,7 @@ class Built:
 def build(
     objects: Objects,
     *,
-    used: Mapping[str, Used] | None = None,
+    used: Mapping[str, NodeUsage] | None = None,
     read: Mapping[str, Read] | None = None,
     quota_usage: QuotaUsage | None = None,
     site: Site = ANYWHERE,
@@ -131,7 +131,7 @@ def _policy_problem(
     objects: Objects,
     name: str,
     items: Sequence[StreamQuery],
-    used: Mapping[str, Used],
+    used: Mapping[str, NodeUsage],
     read: Mapping[str, Read],
     wrong: set[Key | None],
     site: Site,
@@ -141,7 +141,9 @@ def _policy_problem(
     topology = objects.topology(policy.spec.topology) or objects.topology("default")
     assert topology is not None
     nodes = [
-        model_node(node, policy.spec, used.get(key, Used()), topology.spec.zone_label, any_open(node, items))
+        model_node(
+            node, policy.spec, used.get(key, NodeUsage()), topology.spec.zone_label, any_open(node, items)
+        )
         for key, node in objects.nodes.items()
     ]
     links, findings = network(topology, nodes, read.get(topology.metadata.name, _no_matrix))
@@ -218,21 +220,3 @@ def _profile(
             rates = {full_stream_name(n, profile.metadata.namespace): r for n, r in point.rates.items()}
             points.append({n: r for n, r in rates.items() if n in streams})
     return tuple(dict(pairs) for pairs in dict.fromkeys(tuple(sorted(p.items())) for p in points))
-
-
-def less(problem: Problem, used: Mapping[str, Used], asked: Mapping[str, float] | None = None) -> Problem:
-    """The problem with what earlier policies' plans use of each node and budget taken off."""
-    nodes = tuple(
-        replace(
-            node,
-            cpu=max(0.0, node.cpu - used[node.name].cpu),
-            memory=max(0.0, node.memory - used[node.name].memory),
-            egress=max(0.0, node.egress - used[node.name].egress),
-            ingress=max(0.0, node.ingress - used[node.name].ingress),
-        )
-        if node.name in used
-        else node
-        for node in problem.cluster.nodes
-    )
-    budgets = tuple(replace(b, left=b.left - (asked or {}).get(b.name, 0.0)) for b in problem.budgets)
-    return replace(problem, cluster=Cluster(nodes, problem.cluster.network), budgets=budgets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from weir_placement.cost.evaluation import evaluate
@@ -11,18 +12,16 @@ from weir_placement.model.plan import Rejection, Result
 from weir_placement.report import read_plan, report
 
 from weir_operator.manifests.finding import Finding, ManifestError
-from weir_operator.manifests.planning import Planned
 from weir_operator.manifests.problem import PolicyProblem
+from weir_operator.planning.policies import PlannedPolicy
 
 
-def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> Planned:
+def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     """The plan's report on today's problem. All policies' queries are scored together.
 
     Raises:
         ManifestError: the file is no plan, or names what the manifests do not have.
     """
-    from dataclasses import replace
-
     if not groups:
         raise ManifestError([Finding(None, "", "no query to evaluate", "give a StreamQuery", file=str(file))])
     first = groups[0]
@@ -56,4 +55,4 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> Planned:
         evaluations=1,
         seconds=0.0,
     )
-    return Planned(first, problem, result, report(problem, result))
+    return PlannedPolicy(first.policy.metadata.name, problem, result, report(problem, result))

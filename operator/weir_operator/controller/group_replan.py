@@ -1,0 +1,108 @@
+"""One group's planning in one round: what it goes by, and the gate that every plan passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from weir_placement.cost.evaluation import Evaluation
+from weir_placement.model.plan import Plan, QueryPlan
+from weir_placement.model.problem import Problem
+
+from weir_operator.controller.change import leave
+from weir_operator.controller.current_plan import as_specified
+from weir_operator.controller.decision import Event
+from weir_operator.controller.desired_state import DesiredState, Group
+from weir_operator.controller.quota_ledger import QuotaLedger
+from weir_operator.controller.record import Record, pack
+from weir_operator.controller.statistics import Measured, with_measured
+from weir_operator.planning.running import placed, with_current_origins, with_missing_nodes
+
+
+@dataclass
+class GroupReplan:
+    """Records and events change as it goes on."""
+
+    group: Group
+    desired: DesiredState
+    now: float
+    records: dict[str, Record]
+    measured: Mapping[str, Mapping[str, Measured]]  # query -> last operator of a fragment -> measurement
+    rates: Mapping[str, float]  # measured, by stream
+    unplaced: Mapping[str, str] = field(default_factory=dict)
+    """ "query/operator" -> node that has no room for it"""
+    events: list[Event] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
+    moving: frozenset[str] = frozenset()  # queries with a fragment that is on its way
+    look: bool = True  # whether this is a round in which a better plan is looked for
+    ledger: QuotaLedger | None = None  # what quotas leave; less with each plan that comes into force
+    evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
+
+    def adopt_or_propose(
+        self, name: str, plan: QueryPlan, boundaries: frozenset[str], why: str, gain: float | None
+    ) -> bool:
+        """The gate. Auto: in force at once. Shadow: shown only. Manual: waits for `weir approve`."""
+        record, mode = self.records[name], self.group.policy.mode
+        revision = record.next_revision()
+        source = self.group.queries[name].source
+        if mode == "Auto" or (mode == "Manual" and record.approved == revision):
+            changed = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
+            self.records[name] = leave(record, changed)
+            self.add_event(name, "Planned", f"revision {revision}: {why}")
+            return True
+        proposed = {
+            "revision": revision,
+            "reason": "mode Shadow: shown only"
+            if mode == "Shadow"
+            else f"waits for: weir approve {name} {revision}",
+            "diff": difference(record.plan, plan),
+            "gain": gain,
+            "plan": pack(plan, boundaries, source),
+        }
+        if proposed != record.status.get("proposed"):
+            self.records[name] = record.with_status(proposed=proposed).decided(self.now, f"proposed: {why}")
+            self.add_event(name, "Proposed", f"revision {revision}: {why}")
+        return False
+
+    def running(self) -> list[str]:
+        """Queries with a plan in force."""
+        return [n for n, q in self.group.queries.items() if self.records[n].plan and not q.suspended]
+
+    def problem_in_force(self, measured: bool) -> Problem:
+        """The group's problem that knows what runs where; with measured rates as its profile, or declared."""
+        problem = self.group.problem
+        plans = [plan for name in self.running() if (plan := self.records[name].plan)]
+        problem = replace(
+            problem,
+            cluster=with_missing_nodes(problem.cluster, plans),
+            in_force=placed(plans),
+            budgets=(),  # fragments of a plan in force move, and become neither more nor less
+        )
+        return replace(problem, profile=({**self.rates},)) if measured and self.rates else problem
+
+    def measured_plan(self, running: list[str]) -> Plan:
+        """The plans in force with what was measured of them."""
+        problem = self.group.problem
+        streams = {n: replace(s, rate=self.rates.get(n, s.rate)) for n, s in problem.streams.items()}
+        problem = replace(problem, streams=streams)
+        plans = []
+        for name in running:
+            record = self.records[name]
+            plan = as_specified(record, self.group.queries[name], problem.cluster)
+            if plan is not None:
+                current = with_current_origins(problem, plan)
+                plans.append(with_measured(problem, current, record.boundaries, self.measured.get(name, {})))
+        return Plan(tuple(plans))
+
+    def add_event(self, query: str, reason: str, message: str) -> None:
+        """One more event."""
+        self.events.append(Event(query, reason, message))
+
+
+def difference(old: QueryPlan | None, new: QueryPlan) -> str:
+    """A line for each operator that comes, goes or moves."""
+    before = dict(old.nodes) if old else {}
+    lines = [f"+ {op} on {node}" for op, node in new.nodes.items() if op not in before]
+    lines += [f"~ {op}: {before[op]} -> {n}" for op, n in new.nodes.items() if before.get(op, n) != n]
+    lines += [f"- {op} on {node}" for op, node in before.items() if op not in new.nodes]
+    return "\n".join(lines)

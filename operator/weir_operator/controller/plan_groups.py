@@ -1,0 +1,145 @@
+"""Plans for all groups of a round: each is planned beside what the plans in force of the others use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.plan import Plan
+from weir_placement.replacement import headroom_of
+
+from weir_operator.controller.change import specs_in_force
+from weir_operator.controller.current_plan import as_specified
+from weir_operator.controller.desired_state import Group
+from weir_operator.controller.group_replan import GroupReplan
+from weir_operator.controller.links import measured_links, remember, remembered, with_links
+from weir_operator.controller.moves import under_way
+from weir_operator.controller.quota_ledger import beside_plans_in_force
+from weir_operator.controller.record import Record
+from weir_operator.controller.replan import replan
+from weir_operator.controller.round_state import RoundState
+from weir_operator.controller.statistics import Measured, measured_by_fragment, measured_rates
+from weir_operator.manifests.cluster import NodeUsage
+from weir_operator.planning.capacity import subtract, total, usage_of
+from weir_operator.planning.running import with_current_origins, with_missing_nodes
+
+InForce = Sequence[tuple[str, FragmentSpec]]
+"""(query, fragment) of the plans in force of a group."""
+
+
+def plan_groups(state: RoundState) -> None:
+    """Groups in the order of their policies' priorities."""
+    readings = measured_by_fragment(state.snapshot.previous_metrics, state.snapshot.metrics)
+    ledger = beside_plans_in_force(state)
+    state.blocked |= ledger.blocked
+    groups = state.desired.groups
+    usage = {group.name: _usage(state, group) for group in groups} if len(groups) > 1 else {}
+    look = state.settings.first_round_of(state.settings.look_period, state.snapshot.now)
+    for group in groups:
+        records = {name: state.records[name] for name in group.queries}
+        in_force = list(_in_force(state, group))
+        measured = _measurements(in_force, readings)
+        rates = measured_rates({n: r.plan for n, r in records.items() if r.plan}, measured)
+        others = total(amounts for name, amounts in usage.items() if name != group.name)
+        problem = subtract(group.problem, others)
+        if group.measured_links:
+            records = {n: _with_links(state, group, in_force, record) for n, record in records.items()}
+            problem = with_links(problem, remembered({**state.records, **records}.values()))
+        planning = GroupReplan(
+            group=replace(group, problem=problem),
+            desired=state.desired,
+            now=state.snapshot.now,
+            records=records,
+            measured=measured,
+            rates=rates,
+            unplaced=_unplaced(state, in_force),
+            moving=_moving(state, in_force),
+            look=look,
+            ledger=ledger,
+        )
+        replan(planning)
+        state.records.update(planning.records)
+        if usage:
+            usage[group.name] = _usage(state, group)
+        _collect(state, planning)
+
+
+def _collect(state: RoundState, planning: GroupReplan) -> None:
+    """What the planning of a group says, into the state of the round."""
+    state.events += planning.events
+    state.refused.update(planning.refused)
+    state.refused |= {name: why for name, why in state.blocked.items() if name in planning.records}
+    evaluation = planning.evaluation
+    if evaluation is None:
+        return
+    for name in planning.records:
+        state.numbers.setdefault(name, {}).update(
+            headroom=headroom_of(evaluation),
+            binding=getattr(evaluation.binding, "name", ""),
+            latency=evaluation.latency.get(name),
+            rates=dict(planning.rates),
+        )
+
+
+def _with_links(state: RoundState, group: Group, in_force: InForce, record: Record) -> Record:
+    """A record with what its fragments measured of the links between them."""
+    if record.plan is None:
+        return record
+    specs = [spec for name, spec in in_force if name == record.query]
+    links = measured_links(specs, state.snapshot.metrics, state.processes)
+    return remember(record, links, group.problem.cluster.index)
+
+
+def _in_force(state: RoundState, group: Group) -> Iterator[tuple[str, FragmentSpec]]:
+    """(query, fragment) of every plan in force that is of the query's present version."""
+    for name, desired in group.queries.items():
+        if not desired.suspended:
+            for spec in specs_in_force(state, group, desired, state.records[name]):
+                yield name, spec
+
+
+def _measurements(in_force: InForce, readings: Mapping[str, Measured]) -> dict[str, dict[str, Measured]]:
+    """Query -> last operator of a fragment -> measurement, for the plans in force."""
+    result: dict[str, dict[str, Measured]] = {}
+    for name, spec in in_force:
+        if spec.name in readings:
+            result.setdefault(name, {})[spec.operators[-1].id] = readings[spec.name]
+    return result
+
+
+def _moving(state: RoundState, in_force: InForce) -> frozenset[str]:
+    """Queries with a fragment that is still to reach its node."""
+    leases = state.snapshot.leases
+    return frozenset(
+        name
+        for name, spec in in_force
+        if under_way(spec.node, state.processes.get(spec.name, ()), leases.get(spec.name))
+    )
+
+
+def _unplaced(state: RoundState, in_force: InForce) -> dict[str, str]:
+    """ "query/operator" -> the node where its fragment could not work for the grace time."""
+    result: dict[str, str] = {}
+    for name, spec in in_force:
+        for process in state.processes.get(spec.name, ()):
+            waited = state.snapshot.now - process.since
+            here = process.no_room and process.wanted_node == spec.node
+            if here and waited > state.settings.pending_grace:
+                result |= {f"{name}/{op.id}": spec.node for op in spec.operators}
+    return result
+
+
+def _usage(state: RoundState, group: Group) -> Mapping[str, NodeUsage]:
+    """By node, what a group's plans in force use."""
+    problem = group.problem
+    specified = (
+        as_specified(state.records[name], desired, problem.cluster)
+        for name, desired in group.queries.items()
+        if not desired.suspended
+    )
+    plans = [plan for plan in specified if plan is not None]
+    if not plans:
+        return {}
+    problem = replace(problem, cluster=with_missing_nodes(problem.cluster, plans))
+    return usage_of(problem, Plan(tuple(with_current_origins(problem, plan) for plan in plans)))
