@@ -95,6 +95,15 @@ def test_sections_of_the_model_that_code_refers_to_exist() -> None:
     assert not wrong, f"docs/model.md has the sections {sorted(headings)}, not these: {wrong}"
 
 
+@pytest.mark.parametrize("part", ["placement", "runtime", "operator"])
+def test_the_architecture_names_every_room(part: str) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page.partition(f"### {part}/weir_{part}")[2].partition("\n#")[0]
+    package = ROOT / part / f"weir_{part}"
+    rooms = {path.relative_to(package).parts[0] for path in SOURCES if path.parent.parent == package}
+    assert set(re.findall(r"^\| `([\w-]+)/` \|", section, re.M)) == rooms
+
+
 @pytest.mark.parametrize(
     ("text", "sections"),
     [
