@@ -40,7 +40,7 @@ def tightest(problem: Problem, plan: Plan, count: int = 4) -> list[Constraint]:
 
 def best_headroom(problem: Problem, seed: int = 1, time_limit: float = 1.0) -> float | None:
     """Of the plan that `auto` finds."""
-    plan = STRATEGIES["auto"].load()
+    plan = STRATEGIES["auto"].plan
     return plan(problem, objective="headroom", seed=seed, time_limit=time_limit, options={}).value
 
 

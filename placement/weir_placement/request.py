@@ -1,24 +1,22 @@
-"""What a strategy is asked for, and what a strategy is: a function of a problem and of that."""
+"""What is asked of a strategy, whichever it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, TypedDict, Unpack
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Objective, Problem
 
 
-class PlanRequest(TypedDict):
-    """How to plan: `options` are the `--set KEY=VALUE` pairs, `time_limit` is in seconds."""
+@dataclass(frozen=True)
+class PlanRequest:
+    """How to plan."""
 
     objective: Objective
     seed: int
-    time_limit: float
-    options: Mapping[str, str]
+    time_limit: float  # [s]
 
 
-class StrategyFunction(Protocol):
-    """Plans a problem."""
-
-    def __call__(self, problem: Problem, **request: Unpack[PlanRequest]) -> Result: ...
+PlanFunction = Callable[[Problem, PlanRequest], Result]
+"""A strategy with its options."""

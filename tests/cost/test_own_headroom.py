@@ -9,7 +9,7 @@ from weir_placement.cost.evaluation import evaluate, headroom_of
 from weir_placement.cost.own_headroom import query_headrooms
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads
-from weir_placement.network.exact_dp import exact_dp
+from weir_placement.network.exact_dp import EXACT_DP
 
 from tests.cost.example import cluster, filter_, problem, stream
 from tests.network.example import small_problem
@@ -26,7 +26,7 @@ def test_is_that_of_the_whole_plan_with_the_other_streams_still(seed, reuse):
         overheads=Overheads(100.0, 1e5, 1.0),
         profile=({}, {"bench/s1": 90.0}),
     )
-    plan = exact_dp(p, objective="network-usage", seed=0, time_limit=5.0, options={"reuse": reuse}).plan
+    plan = EXACT_DP.plan(p, objective="network-usage", seed=0, time_limit=5.0, options={"reuse": reuse}).plan
     found = query_headrooms(p, plan)
     assert set(found) == {q.query.name for q in plan.queries}
     for placed in plan.queries:

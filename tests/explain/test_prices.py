@@ -11,7 +11,7 @@ from tests.cost.example import cluster, filter_, join, problem, stream
 
 
 def auto(p: Problem) -> Result:
-    return STRATEGIES["auto"].load()(p, objective="headroom", seed=1, time_limit=1.0, options={})
+    return STRATEGIES["auto"].plan(p, objective="headroom", seed=1, time_limit=1.0, options={})
 
 
 def test_a_mbit_of_the_link_that_binds_is_worth_its_tuples() -> None:

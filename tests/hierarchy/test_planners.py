@@ -34,7 +34,7 @@ def spread(seed: int, nodes: int = 40, **more) -> Problem:
 
 def plan(problem: Problem, name: str, seed: int = 0, reuse: str = "on"):
     options = {"reuse": reuse} if "reuse" in STRATEGIES[name].options else {}
-    return STRATEGIES[name].load()(
+    return STRATEGIES[name].plan(
         problem, objective="network-usage", seed=seed, time_limit=20.0, options=options
     )
 

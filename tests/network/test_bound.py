@@ -10,7 +10,7 @@ from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan
 from weir_placement.network import cells
 from weir_placement.network.bound import lower_bound
-from weir_placement.network.exact_dp import exact_dp
+from weir_placement.network.exact_dp import EXACT_DP
 from weir_placement.network.plan_space import plan_space
 
 from tests.network.example import every_plan, small_problem
@@ -42,7 +42,7 @@ def test_prices_raise_it_where_a_node_is_full():
     nodes = tuple(replace(n, cpu=1.5 * load / 1e6) for n in problem.cluster.nodes)
     tight = replace(problem, cluster=replace(problem.cluster, nodes=nodes), queries=twins)
     spaces = [plan_space(tight, q).private() for q in twins]
-    found = exact_dp(tight, objective="network-usage", seed=0, time_limit=10.0, options={})
+    found = EXACT_DP.plan(tight, objective="network-usage", seed=0, time_limit=10.0, options={})
     assert len(found.plan.queries) == 3
     assert found.bound > lower_bound(tight, spaces) * 1.01
     assert found.bound <= found.value * (1 + 1e-12)
@@ -76,7 +76,9 @@ def test_shares_that_move_come_close_to_the_best_plan_where_even_shares_do_not()
     """Several queries over the same streams at different sinks: even shares let each pay a part only."""
     problem = small_problem(4, nodes=8, width=3, queries=6, streams=4)
     spaces = [plan_space(problem, q) for q in problem.queries]
-    found = exact_dp(problem, objective="network-usage", seed=0, time_limit=30.0, options={"reuse": "on"})
+    found = EXACT_DP.plan(
+        problem, objective="network-usage", seed=0, time_limit=30.0, options={"reuse": "on"}
+    )
     even = lower_bound(problem, spaces, value=found.value, rounds=1)
     moved = lower_bound(problem, spaces, value=found.value)
     assert even < 0.6 * found.value

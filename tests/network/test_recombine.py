@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.problem import Problem
-from weir_placement.network.exact_dp import exact_dp
+from weir_placement.network.exact_dp import EXACT_DP
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import plan_space
 from weir_placement.network.recombine import recombine
@@ -91,7 +91,7 @@ def test_the_exact_program_chooses_anew_where_planning_one_after_the_other_falls
     for seed in range(12):
         problem = tight(seed, kind)
         lowest = best(problem)
-        found = exact_dp(problem, objective="network-usage", seed=0, time_limit=20.0, options={})
+        found = EXACT_DP.plan(problem, objective="network-usage", seed=0, time_limit=20.0, options={})
         evaluation = evaluate(problem, found.plan)
         assert evaluation.headroom is None or evaluation.headroom >= 1 - 1e-9
         if np.isfinite(lowest) and not found.plan.rejected:

@@ -14,7 +14,7 @@ from tests.network.example import small_problem
 
 
 def plan(problem: Problem, reuse: str = "on", name: str = "exact-dp"):
-    return STRATEGIES[name].load()(
+    return STRATEGIES[name].plan(
         problem, objective="network-usage", seed=0, time_limit=10.0, options={"reuse": reuse}
     )
 

@@ -15,7 +15,7 @@ def test_no_plan_exceeds_the_bound() -> None:
     problems += [random_query(seed, 1 + seed % 3, 6, 2) for seed in range(15)]
     known = 0
     for k, problem in enumerate(problems):
-        result = STRATEGIES["exhaustive"].load()(
+        result = STRATEGIES["exhaustive"].plan(
             problem, objective="headroom", seed=1, time_limit=10.0, options={"steps": "20000"}
         )
         if not result.plan.queries or not result.value:
@@ -32,7 +32,7 @@ def test_large_queries_are_mostly_within_one_percent_of_their_bound() -> None:
     within = 0
     for seed in range(10):
         problem = random_query(seed, 6, 18, 10)
-        result = STRATEGIES["auto"].load()(
+        result = STRATEGIES["auto"].plan(
             problem, objective="headroom", seed=seed, time_limit=10.0, options={}
         )
         assert result.value is not None

@@ -11,7 +11,7 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.report import read_plan, report
-from weir_placement.search.clones import OPTIONS, cloned_problem
+from weir_placement.search.clones import CloneOptions, cloned_problem
 from weir_placement.strategies import STRATEGIES
 
 from tests.cost.example import cluster, filter_, join, problem, stream
@@ -19,7 +19,7 @@ from tests.search.placements import best_placement
 
 
 def plan(p: Problem, **options: str) -> Result:
-    return STRATEGIES["auto"].load()(p, objective="headroom", seed=1, time_limit=10.0, options=options)
+    return STRATEGIES["auto"].plan(p, objective="headroom", seed=1, time_limit=10.0, options=options)
 
 
 def hot(nodes: int, cost: float = 100.0) -> Problem:
@@ -48,7 +48,7 @@ def test_cloning_that_does_not_pay_is_left_alone() -> None:
     assert result.proven
 
 
-def brute_force(p: Problem, most: int, options: dict[str, float]) -> float:
+def brute_force(p: Problem, most: int, options: CloneOptions) -> float:
     """Every number of clones of every operator, every placement, in the written order."""
     (query,) = p.queries
     best = -1.0
@@ -72,7 +72,7 @@ CHAINS: list[list[Operator]] = [
 def test_the_best_clones_are_those_of_an_enumeration(operators: list[Operator]) -> None:
     p = problem(cluster([1.0, 1.5]), [stream("a", 1, "n1")], operators)
     p = replace(p, queries=tuple(replace(q, fixed_order=True) for q in p.queries))
-    options = {**OPTIONS, "split-cost": 2.0}
+    options = CloneOptions(split_cost=2.0)
     result = plan(p, clones="2", **{"split-cost": "2"})
     assert result.value is not None
     assert equal(result.value, brute_force(p, 2, options))

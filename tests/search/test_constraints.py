@@ -18,7 +18,7 @@ from tests.search.placements import best_placement
 
 
 def auto(p: Problem) -> Result:
-    return STRATEGIES["auto"].load()(p, objective="headroom", seed=1, time_limit=10.0, options={})
+    return STRATEGIES["auto"].plan(p, objective="headroom", seed=1, time_limit=10.0, options={})
 
 
 def free(latency: float = 0.0) -> Problem:

@@ -16,9 +16,7 @@ SIZES = ((400, 12), (400, 100), (30, 100))
 
 
 def planned(problem: Problem, name: str = "auto") -> Result:
-    result: Result = STRATEGIES[name].load()(
-        problem, objective="headroom", seed=1, time_limit=30.0, options={}
-    )
+    result: Result = STRATEGIES[name].plan(problem, objective="headroom", seed=1, time_limit=30.0, options={})
     return result
 
 

@@ -17,7 +17,7 @@ SEEDS = [s for s in range(40) if len(random_problem(s, 3, 2).queries[0].operator
 
 
 def plan(p: Problem, name: str, **options: str) -> Result:
-    return STRATEGIES[name].load()(p, objective="headroom", seed=1, time_limit=20.0, options=options)
+    return STRATEGIES[name].plan(p, objective="headroom", seed=1, time_limit=20.0, options=options)
 
 
 @pytest.mark.parametrize("name", ["exhaustive", "exact", "auto"])
@@ -115,5 +115,7 @@ def test_pinned_forbidden_and_cordoned_are_kept() -> None:
 
 
 def test_an_unknown_option_names_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match="temperatures=4, iterations=400"):
+    with pytest.raises(
+        ValueError, match="option heat: no such option; options: ties, temperatures, iterations"
+    ):
         plan(figure_5(), "annealing", heat="3")

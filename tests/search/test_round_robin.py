@@ -14,7 +14,7 @@ from tests.search.random_problems import random_problem
 
 
 def plan(p: Problem) -> Result:
-    return STRATEGIES["round-robin"].load()(p, objective="headroom", seed=1, time_limit=1.0, options={})
+    return STRATEGIES["round-robin"].plan(p, objective="headroom", seed=1, time_limit=1.0, options={})
 
 
 def allowed(p: Problem, *nodes: str) -> Problem:

@@ -26,7 +26,7 @@ def test_auto_proves_the_optimum_over_all_of_table_6() -> None:
     for seed in range(24):
         problem = random_query(seed, 1 + seed % 2, 4, 2)
         for name in ("auto", "exact"):
-            result = STRATEGIES[name].load()(
+            result = STRATEGIES[name].plan(
                 problem, objective="headroom", seed=seed, time_limit=20.0, options={}
             )
             assert result.value is not None
@@ -43,7 +43,7 @@ def test_without_projections_compiled_swaps_reach_the_optimum_of_all_plans() -> 
         if any(op.kind == "project" for op in problem.queries[0].operators):
             continue
         compared += 1
-        result = STRATEGIES["exhaustive"].load()(
+        result = STRATEGIES["exhaustive"].plan(
             problem, objective="headroom", seed=1, time_limit=20.0, options={}
         )
         assert result.value is not None
@@ -53,5 +53,5 @@ def test_without_projections_compiled_swaps_reach_the_optimum_of_all_plans() -> 
 
 def test_a_large_query_says_that_its_proof_is_over_swaps() -> None:
     problem = random_query(5, 5, 16, 6)
-    result = STRATEGIES["auto"].load()(problem, objective="headroom", seed=1, time_limit=10.0, options={})
+    result = STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
     assert result.extra["space"] == SWAPS

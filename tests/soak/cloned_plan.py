@@ -59,7 +59,7 @@ def fragments(root: Path, sources: list[Input]) -> tuple[FragmentSpec, ...]:
     }
     query = Query("default/q", {item.name: f"default/{item.name}" for item in sources}, OPERATORS)
     problem = Problem(Cluster((Node("n1", 1.0), Node("n2", 1.0)), Network.uniform(2)), streams, (query,))
-    result = STRATEGIES["auto"].load()(
+    result = STRATEGIES["auto"].plan(
         problem, objective="headroom", seed=1, time_limit=10.0, options={"clones": "2"}
     )
     (plan,) = result.plan.queries

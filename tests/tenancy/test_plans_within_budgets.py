@@ -24,7 +24,7 @@ STRATEGY = {"headroom": "auto", "network-usage": "exact-dp"}
 
 
 def plan(p: Problem, strategy: str = "auto", objective: str = "headroom") -> Result:
-    function = STRATEGIES[strategy].load()
+    function = STRATEGIES[strategy].plan
     return function(p, objective=objective, seed=1, time_limit=10.0, options={})  # type: ignore[arg-type]
 
 

@@ -23,7 +23,7 @@ from weir_placement.model.operators import Operator, Window
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Overheads, Problem, Query
 from weir_placement.model.streams import Column, Stream
-from weir_placement.search.auto import auto
+from weir_placement.search.auto import AUTO
 
 from weir_operator.local.calibration import Calibration
 
@@ -147,7 +147,7 @@ def of_the_paper() -> QueryPlan:
 
 def found() -> QueryPlan:
     """What `auto` makes of the written query on two nodes."""
-    result = auto(problem(written()), objective="headroom", seed=1, time_limit=5.0, options={})
+    result = AUTO.plan(problem(written()), objective="headroom", seed=1, time_limit=5.0, options={})
     (plan,) = result.plan.queries
     return plan
 

@@ -22,7 +22,7 @@ def print_prices(filename: list[str], namespace: str, region: Path | None) -> in
 
     for planned in load(filename, namespace).built.groups:
         problem = planned.problem
-        plan = STRATEGIES["auto"].load()
+        plan = STRATEGIES["auto"].plan
         result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
         print(f"headroom {_shown(result.value)}, bound {_shown(result.bound)}")
         for rejected in result.plan.rejected:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
-from typing import Annotated, Literal
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from weir_operator.cli import BAD_INPUT
+
+if TYPE_CHECKING:
+    from weir_placement.strategy import Strategy
 
 
 def strategies(
@@ -35,7 +38,7 @@ def strategies(
         return BAD_INPUT
     chosen = [STRATEGIES[name]] if name else list(STRATEGIES.values())
     if output == "json":
-        print(json.dumps([{**asdict(s), "options": dict(s.options)} for s in chosen], indent=1))
+        print(json.dumps([_described(s) for s in chosen], indent=1))
         return 0
     from rich.console import Console
     from rich.table import Table
@@ -48,6 +51,32 @@ def strategies(
     console = Console(highlight=False)
     console.print(table)
     if name:
-        for option, text in chosen[0].options.items():
-            console.print(f"  --set {option}=...   {text}", markup=False)
+        for option in chosen[0].options.values():
+            unit = f" [{option.unit}]" if option.unit else ""
+            only = f" ({option.objective} only)" if option.objective else ""
+            default = option.shown(option.default)
+            console.print(f"  --set {option.name}={default}{unit}: {option.help}{only}", markup=False)
+            console.print(f"      {option.accepts}", markup=False)
     return 0
+
+
+def _described(strategy: Strategy[Any]) -> dict[str, Any]:
+    """A strategy as JSON; bounds that are none are null."""
+    return {
+        "name": strategy.name,
+        "paper": strategy.paper,
+        "objectives": list(strategy.objectives),
+        "guarantee": strategy.guarantee,
+        "options": {
+            option.name: {
+                "type": {int: "integer", float: "number", bool: "boolean"}[option.type],
+                "default": option.default,
+                "unit": option.unit,
+                "least": option.least if option.type is not bool else None,
+                "most": option.most if option.most < inf else None,
+                "objective": option.objective,
+                "help": option.help,
+            }
+            for option in strategy.options.values()
+        },
+    }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
 from weir_placement.model.problem import Overheads, Problem
 from weir_placement.model.streams import Stream
-from weir_placement.strategies import STRATEGIES
+from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
@@ -19,6 +19,7 @@ from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.options import option_findings
 from weir_operator.manifests.queries import (
     Scene,
     any_open,
@@ -110,6 +111,9 @@ def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Find
     if spec.strategy.name not in STRATEGIES:
         right = suggestion(spec.strategy.name, STRATEGIES, "strategies")
         yield Finding(key, "spec.strategy.name", f"no strategy {spec.strategy.name}", right)
+    else:
+        strategy = select(spec.strategy.name, spec.objective)
+        yield from option_findings(key, strategy, spec.objective, spec.strategy.parameters)
     if objects.topology(spec.topology) is None:
         right = suggestion(spec.topology, {"default", *objects.topologies}, "topologies")
         yield Finding(key, "spec.topology", f"no NetworkTopology {spec.topology}", right, "ReferenceNotFound")

@@ -14,6 +14,7 @@ from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.manifests.cluster import NodeUsage
 from weir_operator.manifests.finding import Finding, Key, ManifestError, suggestion
+from weir_operator.manifests.options import option_findings
 from weir_operator.manifests.problem import PolicyProblem
 from weir_operator.planning.capacity import subtract, total, usage_of
 from weir_operator.planning.strategy import StrategyCall
@@ -79,12 +80,8 @@ def _check(call: StrategyCall, overrides: Overrides, key: Key) -> None:
         path = "--objective" if overrides.objective else "spec.objective"
         wrong = f"strategy {call.name} has no objective {call.objective}"
         raise _refused(key, path, wrong, right, overrides.objective)
-    for option in call.options:
-        if option not in strategy.options:
-            right = suggestion(option, strategy.options, f"options of {call.name}")
-            by_option = bool(overrides.options and option in overrides.options)
-            path = "--set" if by_option else f"spec.strategy.parameters.{option}"
-            raise _refused(key, path, f"no option {option}", right, by_option)
+    if findings := option_findings(key, strategy, call.objective, call.options, overrides.options):
+        raise ManifestError(findings)
 
 
 def _refused(key: Key, path: str, wrong: str, right: str, by_option: object) -> ManifestError:

@@ -35,7 +35,7 @@ class StrategyCall:
             KeyError: there is no such strategy.
             ValueError: the strategy refuses an option's value, or a node without its tier's label.
         """
-        return select(self.name, self.objective).load()(
+        return select(self.name, self.objective).plan(
             problem,
             objective=self.objective,
             seed=self.seed,

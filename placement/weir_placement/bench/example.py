@@ -56,7 +56,7 @@ def two_operators(c: Pair, s: Pair, capacity: Pair, held: bool = True) -> Proble
 
 def plan(problem: Problem, strategy: str) -> Result:
     """By a strategy with its defaults."""
-    return STRATEGIES[strategy].load()(problem, objective="headroom", seed=1, time_limit=5.0, options={})
+    return STRATEGIES[strategy].plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
 
 
 def table_2(problem: Problem, first: str, second: str) -> tuple[float, float, float]:

@@ -81,7 +81,7 @@ class Measured:
 
 def measure(operators: int, nodes: int, links: bool) -> Measured:
     """Plans once by `auto`; run in a process of its own, for the memory."""
-    auto = STRATEGIES["auto"].load()
+    auto = STRATEGIES["auto"].plan
 
     def planned(problem: Problem) -> Result:
         return auto(problem, objective="headroom", seed=1, time_limit=TIME_LIMIT, options={})

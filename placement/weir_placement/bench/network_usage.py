@@ -99,7 +99,7 @@ class Series:
 
 def run(problem: Problem, name: str, size: int, optimum: Floats | None, bound: float) -> Series:
     """Each query alone, then all together, sharing derived streams where the strategy can."""
-    plan = STRATEGIES[name].load()
+    plan = STRATEGIES[name].plan
     sized = replace(problem, max_cluster_size=size or problem.max_cluster_size)
     values, examined = [], []
     started = process_time()
@@ -120,7 +120,7 @@ def run(problem: Problem, name: str, size: int, optimum: Floats | None, bound: f
 
 def joint_bound(problem: Problem) -> float:
     """[bytes]: what no plan for all queries together can be below, found once for all algorithms."""
-    exact = STRATEGIES["exact-dp"].load()
+    exact = STRATEGIES["exact-dp"].plan
     best = exact(problem, objective="network-usage", seed=1, time_limit=300.0, options={"reuse": "on"}).value
     spaces = plan_spaces(problem, problem.queries)
     return lower_bound(problem, list(spaces.values()), best or 0.0, rounds=BOUND_ROUNDS)
@@ -145,7 +145,7 @@ def compare(problem: Problem, sizes: tuple[int, ...] = SIZES) -> list[Series]:
     """Every algorithm; the optimum of each query alone is the exact program's."""
     bound = joint_bound(problem)
     exact = run(problem, "exact-dp", 0, None, bound)
-    single = STRATEGIES["exact-dp"].load()
+    single = STRATEGIES["exact-dp"].plan
     optimum = np.array(
         [
             single(

@@ -24,7 +24,7 @@ EDGES = (1.0, 1.1, 1.5, 2.0, 4.0, 100.0)
 
 def plan(problem: Problem, name: str, seed: int, **options: str) -> tuple[Result, float]:
     """The result and the processor seconds that it took."""
-    function = STRATEGIES[name].load()
+    function = STRATEGIES[name].plan
     started = process_time()
     result = function(problem, objective="headroom", seed=seed, time_limit=10.0, options=options)
     return result, process_time() - started

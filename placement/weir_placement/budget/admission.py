@@ -20,12 +20,12 @@ from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Budget, Problem
-from weir_placement.request import PlanRequest, StrategyFunction
+from weir_placement.request import PlanFunction, PlanRequest
 
 EQUAL = 1e-9
 
 
-def plan_within(function: StrategyFunction, problem: Problem, request: PlanRequest) -> Result:
+def plan_within(function: PlanFunction, problem: Problem, request: PlanRequest) -> Result:
     """The plan of a strategy, brought within the budgets of the problem.
 
     A query is refused only if it does not fit with the fewest fragments it can have beside those of higher
@@ -33,22 +33,19 @@ def plan_within(function: StrategyFunction, problem: Problem, request: PlanReque
     only if its value is the bound of the problem without budgets.
     """
     started = perf_counter()
-    deadline = started + request["time_limit"]
+    deadline = started + request.time_limit
     unfit: dict[str, str] = {}  # no plan with so few fragments was found for them
     hopeless: dict[str, str] = {}  # there is no room for them beside those that are admitted
     while True:
         admitted, refused = admit(problem, {*unfit, *hopeless})
         within = replace(problem, queries=tuple(q for q in problem.queries if q.name in admitted), budgets=())
-        rest: PlanRequest = {
-            **request,
-            "time_limit": max(deadline - perf_counter(), 0.1 * request["time_limit"]),
-        }
-        result = function(within, **rest)
+        seconds = max(deadline - perf_counter(), 0.1 * request.time_limit)
+        result = function(within, replace(request, time_limit=seconds))
         impossible_ones = {r.query: r.reason for r in result.plan.rejected}
         if impossible_ones and refused:
             hopeless |= impossible_ones  # what they would have asked for is left for others
             continue
-        fitting = Fitting(problem, request["objective"], deadline)
+        fitting = Fitting(problem, request.objective, deadline)
         plan = fitting.fit(result.plan)
         if isinstance(plan, Plan):
             break

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,24 @@ from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Ints, Step
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.several import result, reuses
+from weir_placement.network.several import ReuseOptions, result
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import named
-from weir_placement.request import PlanRequest, StrategyFunction
+from weir_placement.options import option
+from weir_placement.request import PlanRequest
+from weir_placement.strategy import Strategy
 
 Algorithm = Callable[[Ledger, PlanSpace], tuple[Step | None, float]]
+Make = Callable[[Hierarchy], Algorithm]
+
+
+@dataclass(frozen=True)
+class HierarchyOptions(ReuseOptions):
+    """Of each hierarchical strategy."""
+
+    max_cluster_size: int | None = option(
+        None, "nodes in a cluster at most", name="maxClusterSize", none="the policy's", least=2
+    )
 
 
 def route_sites(hierarchy: Hierarchy, problem: Problem, space: PlanSpace, chosen: set[int]) -> Ints:
@@ -33,8 +46,9 @@ def route_sites(hierarchy: Hierarchy, problem: Problem, space: PlanSpace, chosen
 def hierarchical(
     problem: Problem,
     name: str,
-    make: Callable[[Hierarchy], Algorithm],
+    make: Make,
     request: PlanRequest,
+    options: HierarchyOptions,
     *,
     refine: bool = False,
     decisions: list[dict[str, Any]] | None = None,
@@ -45,7 +59,7 @@ def hierarchical(
     for a node, gives way to the exact program over the same nodes and the coordinators on the way;
     `refine` does that for every query.
     """
-    size = int(request["options"].get("maxClusterSize", problem.max_cluster_size))
+    size = problem.max_cluster_size if options.max_cluster_size is None else options.max_cluster_size
     hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
     algorithm = make(hierarchy)
     extra: dict[str, Any] = {} if decisions is None else {"decisions": decisions}
@@ -76,7 +90,7 @@ def hierarchical(
         name,
         planner,
         request,
-        reuse=reuses(request["options"]),
+        reuse=options.reuse,
         rounds=1 if refine else 0,
         extra=extra,
     )
@@ -90,31 +104,43 @@ def _bottom_up(hierarchy: Hierarchy) -> Algorithm:
     return lambda ledger, space: bottom_up(ledger, space, hierarchy)
 
 
-def _strategy(name: str, make: Callable[[Hierarchy], Algorithm], refine: bool = False) -> StrategyFunction:
-    def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
-        return hierarchical(problem, name, make, request, refine=refine)
+def _strategy(name: str, guarantee: str, make: Make, refine: bool = False) -> Strategy[HierarchyOptions]:
+    def plan(problem: Problem, request: PlanRequest, options: HierarchyOptions) -> Result:
+        return hierarchical(problem, name, make, request, options, refine=refine)
 
-    return plan
+    return Strategy(name, "Hierarchical partitions", ("network-usage",), guarantee, plan, HierarchyOptions)
 
 
-plan_top_down = _strategy("top-down", _top_down)
-"""004, section 3.2: within own views only."""
+TOP_DOWN = _strategy("top-down", "cost estimates within 2 sum d_i (Theorem 1)", _top_down)
+"""Section 3.2: within own views only."""
 
-plan_top_down_refined = _strategy("top-down-refined", _top_down, refine=True)
+TOP_DOWN_REFINED = _strategy(
+    "top-down-refined", "a bound; no worse than top-down for a query alone", _top_down, refine=True
+)
 """Top-down, then one exact program over sources, sink, the nodes chosen, the coordinators between."""
 
-plan_bottom_up = _strategy("bottom-up", _bottom_up)
-"""004, section 3.3: from the sink's cluster upwards."""
+BOTTOM_UP = _strategy("bottom-up", "none", _bottom_up)
+"""Section 3.3: from the sink's cluster upwards."""
 
 
-def plan_net_present_cost(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+def plan_net_present_cost(problem: Problem, request: PlanRequest, options: HierarchyOptions) -> Result:
     """The hybrid: fixes a join order here, or leaves it to the next level, by the odds it says."""
-    said: list[dict[str, Any]] = []
-    random = Random(request["seed"])
+    decisions: list[dict[str, Any]] = []
+    random = Random(request.seed)
 
     def make(hierarchy: Hierarchy) -> Algorithm:
         return lambda ledger, space: bottom_up(
-            ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, said)
+            ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, decisions)
         )
 
-    return hierarchical(problem, "net-present-cost", make, request, decisions=said)
+    return hierarchical(problem, "net-present-cost", make, request, options, decisions=decisions)
+
+
+NET_PRESENT_COST = Strategy(
+    "net-present-cost",
+    "Hierarchical partitions",
+    ("network-usage",),
+    "none",
+    plan_net_present_cost,
+    HierarchyOptions,
+)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import shortest_path
 
 from weir_placement.model.cluster import Network
 
@@ -22,6 +20,8 @@ def closure(latency: Floats) -> Floats:
     >>> closure(np.array([[0.0, 9.0, 1.0], [9.0, 0.0, 2.0], [1.0, 2.0, 0.0]]))[0, 1]
     np.float64(3.0)
     """
+    from scipy.sparse.csgraph import shortest_path  # half a second
+
     # scipy reads a zero of a dense matrix as "no link"; a link without latency is one all the same
     shown = np.where(latency > 0, latency, 1e-300)
     return np.asarray(shortest_path(shown, method="FW", directed=True))
@@ -70,6 +70,8 @@ def medoid(network: Network, members: Ints) -> int:
 def _medoids(network: Network, clusters: list[Ints], largest: int, rounds: int = 10) -> list[Ints]:
     """Assigns nodes to medoids with at most `largest` each (an assignment problem), moves the
     medoids, until the total cost stops falling."""
+    from scipy.optimize import linear_sum_assignment  # half a second
+
     nodes = np.sort(np.concatenate(clusters))
     best, best_cost = clusters, np.inf
     for _ in range(rounds):

@@ -1,29 +1,38 @@
-"""`exact-dp`: join order, placement and reuse together, exactly for each query (004 section 2.3).
+"""`exact-dp`: join order, placement and reuse together, exactly for each query.
 
-004 holds that the problem has no optimal substructure; that is so with reuse only. For one query
-without binding capacities the program of `dynamic_program` is the optimum. Several queries are
-planned one after the other over what runs already, then improved in rounds; the bound says how far
-from the best the whole can be.
+Hierarchical partitions (section 2.3) holds that the problem has no optimal substructure; that is so with
+reuse only. For one query without binding capacities the program of `dynamic_program` is the optimum. Several
+queries are planned one after the other over what runs already, then improved in rounds; the bound says how
+far from the best the whole can be.
 """
 
 from __future__ import annotations
-
-from typing import Unpack
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.several import result, reuses
+from weir_placement.network.several import ReuseOptions, result
 from weir_placement.network.single import Placement, Refusal, place_query
 from weir_placement.network.sites import exact_sites
 from weir_placement.request import PlanRequest
+from weir_placement.strategy import Strategy
 
 
-def exact_dp(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+def exact_dp(problem: Problem, request: PlanRequest, options: ReuseOptions) -> Result:
     """Plans every query by the exact program over all nodes."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
         return place_query(ledger, space, exact_sites(ledger, space))
 
-    return result(problem, "exact-dp", planner, request, reuse=reuses(request["options"]), recombined=True)
+    return result(problem, "exact-dp", planner, request, reuse=options.reuse, recombined=True)
+
+
+EXACT_DP = Strategy(
+    "exact-dp",
+    "Hierarchical partitions",
+    ("network-usage",),
+    "optimal for each query where no capacity binds; several queries: a bound",
+    exact_dp,
+    ReuseOptions,
+)

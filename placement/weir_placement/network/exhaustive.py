@@ -1,10 +1,12 @@
-"""`exhaustive`: every join order on every choice of nodes (Lemma 1 of 004), for small problems."""
+"""`exhaustive`: every join order on every choice of nodes, for small problems.
+
+How many there are: Hierarchical partitions, Lemma 1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Unpack
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
@@ -47,7 +49,7 @@ def count(space: PlanSpace, nodes: int, at: Mapping[int, list[int]]) -> float:
     return found[-1]
 
 
-def exhaustive(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+def exhaustive(problem: Problem, request: PlanRequest) -> Result:
     """Tries every plan of each query, one query after the other; nothing is reused.
 
     Raises:

@@ -1,8 +1,6 @@
-"""The comparators of 004, figure 2: plan first, by sizes alone, then deploy."""
+"""The comparators of Hierarchical partitions, figure 2: plan first, by sizes alone, then deploy."""
 
 from __future__ import annotations
-
-from typing import Unpack
 
 import numpy as np
 
@@ -15,7 +13,9 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, latencies, place_query, sinks_of
 from weir_placement.network.sites import exact_sites
+from weir_placement.options import NoOptions
 from weir_placement.request import PlanRequest
+from weir_placement.strategy import Strategy
 
 LARGEST = 5000
 """Nodes up to which coordinates are computed from the whole latency matrix."""
@@ -32,7 +32,7 @@ def smallest_order(space: PlanSpace) -> dict[int, int]:
     return {step.stream: step.way for step in steps(root) if step.way >= 0}
 
 
-def plan_then_deploy(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+def plan_then_deploy(problem: Problem, request: PlanRequest, options: NoOptions) -> Result:
     """The best join order by size alone, then its optimal placement; nothing is reused."""
 
     def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
@@ -68,8 +68,8 @@ def _coordinates_of(problem: Problem) -> Floats:
     return _last[0][1]
 
 
-def relaxation(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
-    """The relaxation algorithm that 004 compares with: the join order by size, operators pulled by
+def relaxation(problem: Problem, request: PlanRequest, options: NoOptions) -> Result:
+    """The relaxation algorithm that the paper compares with: the join order by size, operators pulled by
     springs of their streams' rates in a coordinate space, each mapped to the nearest node.
 
     Raises:
@@ -120,3 +120,21 @@ def relax(space: PlanSpace, root: Step, sink: int, at: Floats, rounds: int = 100
         return Step(step.stream, node, step.way, tuple(moved(i) for i in step.inputs))
 
     return moved(root)
+
+
+PLAN_THEN_DEPLOY = Strategy(
+    "plan-then-deploy",
+    "Hierarchical partitions, figure 2",
+    ("network-usage",),
+    "the best placement of the smallest join order",
+    plan_then_deploy,
+    NoOptions,
+)
+RELAXATION = Strategy(
+    "relaxation",
+    "Hierarchical partitions, section 4",
+    ("network-usage",),
+    "none: a comparator",
+    relaxation,
+    NoOptions,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from weir_placement.cost.allowed import allowed_nodes, no_place
@@ -15,6 +15,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Placement, Refusal, query_plan
+from weir_placement.options import option
 from weir_placement.request import PlanRequest
 
 Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
@@ -31,16 +32,11 @@ RECOMBINING = 1.0
 """Of CP-SAT's deterministic seconds."""
 
 
-def reuses(options: Mapping[str, str]) -> bool:
-    """Whether queries share derived streams: off unless asked for, as a query's fragments are its own.
+@dataclass(frozen=True)
+class ReuseOptions:
+    """Off unless asked for, as a query's fragments are its own."""
 
-    Raises:
-        ValueError: neither on nor off.
-    """
-    value = options.get("reuse", "off")
-    if value not in ("on", "off"):
-        raise ValueError(f"option reuse is {value!r}; use on or off")
-    return value == "on"
+    reuse: bool = option(False, "queries read derived streams that other queries run, as the paper has it")
 
 
 def refused(problem: Problem, query: Query) -> str:
@@ -145,7 +141,7 @@ def result(
     among those met on the way to the bound, for all queries together.
     """
     started = perf_counter()
-    deadline = started + request["time_limit"]
+    deadline = started + request.time_limit
     ledger, placed, rejected, spaces = plan_all(problem, planner, deadline, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     bound = 0.0
@@ -156,7 +152,7 @@ def result(
         if recombined and gap and relaxation.binding and perf_counter() < deadline:
             seen = dict(zip(order, relaxation.seen, strict=True))
             ledger, placed = _recombined(
-                problem, ledger, placed, seen, planner, deadline, rounds, request["seed"]
+                problem, ledger, placed, seen, planner, deadline, rounds, request.seed
             )
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
@@ -164,13 +160,13 @@ def result(
     return Result(
         plan=plan,
         strategy=strategy,
-        objective=request["objective"],
+        objective=request.objective,
         value=value,
         bound=min(bound, value),
         proven=value <= bound * (1 + 1e-9) + 1e-12,
         evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
         seconds=perf_counter() - started,
-        seed=request["seed"],
+        seed=request.seed,
         extra=dict(extra or {}),
     )
 

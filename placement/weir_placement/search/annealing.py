@@ -1,30 +1,37 @@
-"""Simulated annealing (section 5.1.4 of 000): worse configurations are accepted less and less."""
+"""Simulated annealing (WhiteWater, section 5.1.4): worse configurations are accepted less and less."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
+from weir_placement.options import option
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import LOGICAL, PHYSICAL, TIES, from_random, strategy
+from weir_placement.search.session import LOGICAL, PHYSICAL, WalkOptions, from_random, strategy
 
-DEFAULTS = {"temperatures": 4.0, "iterations": 400.0, "alpha": 0.5, "hot": 0.3, "cold": 0.01, **TIES}
-"""The paper's parameters (section 6): temperatures, iterations at each, alpha = share of physical moves;
-the first and last temperature, which it does not give, are relative changes of the headroom."""
+
+@dataclass(frozen=True)
+class AnnealingOptions(WalkOptions):
+    """The paper's parameters (section 6); the temperatures, which it does not give, are ours."""
+
+    temperatures: int = option(4, "temperatures, from hot to cold", least=1)
+    iterations: int = option(400, "moves tried", unit="a temperature")
+    alpha: float = option(0.5, "share of physical moves", most=1.0)
+    hot: float = option(0.3, "first temperature", unit="relative change of headroom", least=1e-12)
+    cold: float = option(0.01, "last temperature", unit="relative change of headroom", least=1e-12)
 
 
 @from_random
-def search(encoding: Encoding, options: Mapping[str, float], moves: int) -> float:
+def search(encoding: Encoding, options: AnnealingOptions, moves: int) -> float:
     """Anneals from a random placement of the written plan."""
-    alpha = {PHYSICAL: 1.0, LOGICAL: 0.0}.get(moves, options["alpha"])
+    alpha = {PHYSICAL: 1.0, LOGICAL: 0.0}.get(moves, options.alpha)
     return encoding.run(
         code.ANNEAL,
-        int(options["temperatures"]),
-        int(options["iterations"]),
-        reals=(alpha, options["hot"], options["cold"], HUGE),
+        options.temperatures,
+        options.iterations,
+        reals=(alpha, options.hot, options.cold, HUGE),
     )
 
 
-annealing = strategy("annealing", search, DEFAULTS)
-"""Plans a problem by simulated annealing."""
+ANNEALING = strategy("annealing", "WhiteWater, section 5.1.4", "none", search, AnnealingOptions)

@@ -6,8 +6,14 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weir_placement.search.compiled import searches
 from weir_placement.search.kernel import layout
+
+
+def searches() -> Callable[..., float]:
+    """The compiled searches; the first call loads them."""
+    from weir_placement.search import compiled  # imports LLVM
+
+    return compiled.searches()
 
 
 class Arrays:

@@ -7,26 +7,25 @@ upper bound of `bounds` is reached or the effort is used up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Unpack
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
-from weir_placement.request import PlanRequest, StrategyFunction
+from weir_placement.options import option
+from weir_placement.request import PlanRequest
 from weir_placement.search import clones, forms
+from weir_placement.search.arrays import searches
 from weir_placement.search.bounds import PACKED, PLAIN, is_bound, upper_bound
-from weir_placement.search.compiled import searches
+from weir_placement.search.clones import CloneOptions
 from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
+from weir_placement.search.forms import FormOptions
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.large import LARGE, NEAR, search_large
-from weir_placement.search.session import Found, Search, best_of, plan_with, read_options
-
-DEFAULTS = {"iterations": 100.0, "restarts": 8.0, "steps": 1e5, "items": 16.0}
-"""iterations: of each temperature of the first annealing. restarts: annealings at most, each twice as long
-as the one before, the last two only while more than `NEAR` is missing. steps: of the proof, which is tried
-up to so many `items` (operators, sources, sinks): with more there are too many logical plans."""
+from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.strategy import Strategy
 
 WIDE = 64
 """Nodes from which on a step of the proof costs in proportion to them, and there are less steps."""
@@ -34,10 +33,23 @@ SLOWER = 4
 """Restarts less where flows count: an evaluation takes some twenty times as long."""
 
 
-def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
-    """A search by size, and small moves at its end; nothing where no plan exceeds the option `floor`."""
+@dataclass(frozen=True)
+class AutoOptions(FormOptions, CloneOptions):
+    """The last two restarts go on only while more than `NEAR` is missing. The proof is tried up to so many
+    `items`: with more there are too many logical plans."""
+
+    iterations: int = option(100, "of the first annealing", unit="a temperature", most=1e9)
+    restarts: int = option(8, "annealings at most, each twice as long as the one before", least=1, most=24)
+    steps: int = option(100_000, "of the proof at most")
+    items: int | None = option(
+        16, "operators, sources and sinks of a problem that is to be proven", none="any"
+    )
+
+
+def search(encoding: Encoding, options: AutoOptions, deadline: float, floor: float) -> Found:
+    """A search by size, and small moves at its end; nothing where no plan exceeds `floor`."""
     large = len(encoding.items) > LARGE
-    floor, bound = options.get("floor", -HUGE), HUGE
+    bound = HUGE
     if floor > 0:
         bound = upper_bound(encoding, floor, PLAIN if large else PACKED)
         if bound <= floor * (1 + EQUAL):
@@ -47,10 +59,10 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
     return Found(value, max(found.bound, value), found.proven or value >= found.bound * (1 - 2 * EQUAL))
 
 
-def _portfolio(encoding: Encoding, options: Mapping[str, float], deadline: float, bound: float) -> Found:
+def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound: float) -> Found:
     """Anneals, bounds, proves or anneals again."""
     best, kept, proven = -HUGE * 2, None, False
-    iterations, restarts = int(options["iterations"]), max(1, int(options["restarts"]))
+    iterations, restarts = options.iterations, options.restarts
     if encoding.dims["flags"]:
         restarts = max(1, restarts - SLOWER)
     for restart in range(restarts):
@@ -68,9 +80,9 @@ def _portfolio(encoding: Encoding, options: Mapping[str, float], deadline: float
             elif is_bound(encoding, best * (1 + EQUAL)):
                 bound = best * (1 + EQUAL)
         proven = proven or best >= bound * (1 - 2 * EQUAL)
-        if not proven and restart == 0 and len(encoding.items) <= options["items"]:
+        if not proven and restart == 0 and _provable(len(encoding.items), options):
             wide = max(1.0, encoding.dims["nodes"] / WIDE)
-            proof = _prove(encoding, best, int(options["steps"] / wide))
+            proof = _prove(encoding, best, int(options.steps / wide))
             if proof is not None:
                 if proof > best * (1 + EQUAL):
                     best, kept = proof, encoding.best()
@@ -94,41 +106,56 @@ def _items(problem: Problem) -> int:
     return sum(len(q.operators) + len(q.sources) + 1 for q in problem.queries)
 
 
-def over_forms(
-    name: str, search: Search, defaults: Mapping[str, float], table: int = VISITED_SIZE
-) -> StrategyFunction:
-    """A strategy by a search that takes the option `floor`: over the forms of the queries, with clones."""
-    around = {**forms.OPTIONS, **clones.OPTIONS, **{k: v for k, v in defaults.items() if k in forms.OPTIONS}}
+def _provable(items: int, options: AutoOptions) -> bool:
+    return options.items is None or items <= options.items
 
-    def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+
+FloorSearch = Callable[[Encoding, AutoOptions, float, float], Found]
+"""As `session.Search`, but it need not find a plan where none exceeds the last argument."""
+
+
+def over_forms(
+    name: str, search: FloorSearch, table: int = VISITED_SIZE
+) -> Callable[[Problem, PlanRequest, AutoOptions], Result]:
+    """Plans by a search over the forms of the queries, with clones."""
+
+    def plan(problem: Problem, request: PlanRequest, options: AutoOptions) -> Result:
         searches()  # without cached code the compiler runs now, and does not eat the time that is given
-        deadline = perf_counter() + request["time_limit"]
-        given = read_options({**defaults, **around}, request["options"])
-        own = {option: value for option, value in request["options"].items() if option not in around}
+        deadline = perf_counter() + request.time_limit
 
         def form(p: Problem, floor: float) -> Result:
-            here: PlanRequest = {**request, "time_limit": deadline - perf_counter(), "options": own}
-            plans = table if _items(p) <= given["items"] else NO_TABLE
-            return plan_with(name, search, {**defaults, "floor": floor}, p, here, plans)
+            def above(encoding: Encoding, options: AutoOptions, deadline: float) -> Found:
+                return search(encoding, options, deadline, floor)
+
+            rest = replace(request, time_limit=deadline - perf_counter())
+            plans = table if _provable(_items(p), options) else NO_TABLE
+            return plan_with(name, above, p, rest, options, plans)
 
         def once(p: Problem) -> Result:
-            if not given["forms"]:
+            if not options.forms:
                 return form(p, -HUGE)
             best = forms.best_form(p, form, deadline)
-            if best.value is None or not _small(p, best, given["small"]):
+            if best.value is None or not _small(p, best, options.small):
                 return best
-            return forms.over_table_6(p, best, int(given["plans"]), deadline)
+            return forms.over_table_6(p, best, options.plans, deadline)
 
-        return once(problem) if given["clones"] < 2 else clones.with_clones(problem, once, given, deadline)
+        return once(problem) if options.clones < 2 else clones.with_clones(problem, once, options, deadline)
 
     return plan
 
 
-def _small(problem: Problem, best: Result, most: float) -> bool:
+def _small(problem: Problem, best: Result, most: int) -> bool:
     """One query with projections to move, whose plans may be looked at one by one."""
     one = len(problem.queries) == 1 and len(best.plan.queries) == 1
     return one and _items(problem) <= most and any(o.kind == "project" for o in problem.queries[0].operators)
 
 
-auto = over_forms("auto", search, DEFAULTS)
+AUTO = Strategy(
+    "auto",
+    "beyond WhiteWater",
+    ("headroom",),
+    "the best of a portfolio with an upper bound; proven when that is reached",
+    over_forms("auto", search),
+    AutoOptions,
+)
 """Plans a problem by the portfolio; with the option `clones`, hot operators may use several nodes."""

@@ -4,7 +4,7 @@ clone more, and everything is placed anew."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
@@ -13,10 +13,8 @@ from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.rules import RULES
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem, Query
+from weir_placement.options import option
 
-OPTIONS = {"clones": 1.0, "split-cost": 1.0, "merge-cost": 0.5}
-"""clones: of an operator at most; 1: none. split-cost, merge-cost: [CPU-us a tuple] of a clone's selection
-and of the union."""
 WORTH = 1e-3
 """A clone is a process or more: it must bring this share of headroom."""
 TRIED = 3
@@ -26,8 +24,17 @@ Counts = Mapping[tuple[str, str], int]
 """(query, operator) -> clones."""
 
 
+@dataclass(frozen=True)
+class CloneOptions:
+    """How operators are cloned."""
+
+    clones: int = option(1, "instances of an operator at most, by key; 1: no clones", least=1)
+    split_cost: float = option(1.0, "of a clone's selection", unit="CPU-us a tuple")
+    merge_cost: float = option(0.5, "of the union of clones", unit="CPU-us a tuple")
+
+
 def with_clones(
-    problem: Problem, plan: Callable[[Problem], Result], options: Mapping[str, float], deadline: float
+    problem: Problem, plan: Callable[[Problem], Result], options: CloneOptions, deadline: float
 ) -> Result:
     """The best plan that cloning leads to from the one without; `plan` plans a problem.
 
@@ -43,7 +50,7 @@ def with_clones(
         found = None
         for query, name in _hot(problem, best, base)[:TRIED]:
             more = {**counts, (query, name): counts.get((query, name), 1) + 1}
-            if more[query, name] > options["clones"]:
+            if more[query, name] > options.clones:
                 continue
             cloned = cloned_problem(problem, base, more, options)
             if cloned is None:
@@ -63,7 +70,7 @@ def with_clones(
 
 
 def cloned_problem(
-    problem: Problem, base: Mapping[str, Query], counts: Counts, options: Mapping[str, float]
+    problem: Problem, base: Mapping[str, Query], counts: Counts, options: CloneOptions
 ) -> Problem | None:
     """The problem with clones in its queries; None if an operator cannot be cloned."""
     from weir_placement.rewrite.cloning import clone  # imports the parser, which few plans need
@@ -82,8 +89,8 @@ def cloned_problem(
                 problem.streams,
                 op,
                 count,
-                options["split-cost"],
-                options["merge-cost"],
+                options.split_cost,
+                options.merge_cost,
             )
             if cloned is None:
                 return None

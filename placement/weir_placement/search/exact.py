@@ -6,27 +6,43 @@ the time is up it still gives a valid upper bound (`bounds`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from time import perf_counter
 
+from weir_placement.options import option
 from weir_placement.search import auto
 from weir_placement.search.encode import Encoding
-from weir_placement.search.item import HUGE
 from weir_placement.search.session import Found
-
-DEFAULTS = {"iterations": 400.0, "restarts": 8.0, "steps": 1e6, "items": HUGE, "small": 40.0}
-"""As `auto`; steps: of the first attempt at a proof, ten times more at each next one until the time is up."""
+from weir_placement.strategy import Strategy
 
 
-def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+@dataclass(frozen=True)
+class ExactOptions(auto.AutoOptions):
+    """As `auto`, with more of everything."""
+
+    small: int = option(40, "operators, sources and sinks of a query that is small")
+    iterations: int = option(400, "of the first annealing", unit="a temperature", most=1e9)
+    steps: int = option(1_000_000, "of the first proof at most, ten times more of each next one")
+    items: int | None = option(
+        None, "operators, sources and sinks of a problem that is to be proven", none="any"
+    )
+
+
+def search(encoding: Encoding, options: auto.AutoOptions, deadline: float, floor: float) -> Found:
     """`auto` with a growing budget."""
-    parameters = dict(options)
     while True:
-        found = auto.search(encoding, parameters, deadline)
-        if found.proven or perf_counter() > deadline or parameters["steps"] > 1e12:
+        found = auto.search(encoding, options, deadline, floor)
+        if found.proven or perf_counter() > deadline or options.steps > 1e12:
             return found
-        parameters["steps"] *= 10
+        options = replace(options, steps=10 * options.steps)
 
 
-exact = auto.over_forms("exact", search, DEFAULTS, 1 << 20)
+EXACT = Strategy(
+    "exact",
+    "beyond WhiteWater",
+    ("headroom",),
+    "the optimum, proven, if the time limit allows; else the best found with an upper bound",
+    auto.over_forms("exact", search, 1 << 20),
+    ExactOptions,
+)
 """Plans a problem to a proof."""

@@ -1,37 +1,51 @@
-"""Every plan (section 5.2 of 000): all logical plans that moves reach, the best placement of each."""
+"""Every plan (WhiteWater, section 5.2): all logical plans that moves reach, the best placement of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Unpack
+from dataclasses import dataclass
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.network import exhaustive as network_usage
+from weir_placement.options import option
 from weir_placement.request import PlanRequest
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, strategy
+from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.strategy import Strategy
 
-DEFAULTS = {"steps": 1e9}
-"""A budget of placement steps; when it is used up, the result is the best found and not proven."""
+TABLE = 1 << 20
+"""Logical plans that it can remember."""
 
 
-def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+@dataclass(frozen=True)
+class ExhaustiveOptions:
+    """When the steps are used up, the result is the best found and not proven."""
+
+    steps: int = option(10**9, "placement steps at most", objective="headroom")
+
+
+def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> Found:
     """Proves the optimum, or gives up at the budget or when its table of logical plans is full."""
-    value = encoding.run(code.EXHAUST, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
+    value = encoding.run(code.EXHAUST, options.steps, reals=(0.0, 0.0, 0.0, -HUGE))
     complete = encoding.counter(5) == 0
     extra: dict[str, object] = {"logicalPlans": encoding.counter(7)}
     return Found(best_of(encoding, value), value if complete else HUGE, complete, extra)
 
 
-_headroom = strategy("exhaustive", search, DEFAULTS, 1 << 20)
-
-
-def exhaustive(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
+def plan(problem: Problem, request: PlanRequest, options: ExhaustiveOptions) -> Result:
     """Plans a problem by looking at every plan, for either objective."""
-    if request["objective"] == "network-usage":
-        from weir_placement.network import exhaustive as usage
+    if request.objective == "network-usage":
+        return network_usage.exhaustive(problem, request)
+    return plan_with("exhaustive", search, problem, request, options, TABLE)
 
-        return usage.exhaustive(problem, **request)
-    return _headroom(problem, **request)
+
+EXHAUSTIVE = Strategy(
+    "exhaustive",
+    "WhiteWater, section 5.2; Hierarchical partitions, Lemma 1",
+    ("headroom", "network-usage"),
+    "the optimum over swaps of the written plan, proven; network-usage: for each query alone",
+    plan,
+    ExhaustiveOptions,
+)

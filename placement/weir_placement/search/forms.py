@@ -9,22 +9,29 @@ A small query's other plans are then looked at one by one, so that a proof holds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
+from weir_placement.options import option
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 
-OPTIONS = {"forms": 1.0, "plans": 2000.0, "small": 8.0}
-"""forms: 0 plans the queries as they are written only. plans: logical plans, at most, that are looked at one
-by one, of a query that is `small` (operators, sources and the sink)."""
 SWAPS = "swaps of selections and joins, projections pushed down and merged"
 ALL = "all plans of Table 6"
 TABLE = 64
+
+
+@dataclass(frozen=True)
+class FormOptions:
+    """Which plans with projections are looked at."""
+
+    forms: bool = option(True, "also plans with projections pushed down; off: as the queries are written")
+    plans: int = option(2000, "logical plans of a small query, at most, that are looked at one by one")
+    small: int = option(8, "operators, sources and sinks of a query that is small")
 
 
 def forms_of(problem: Problem) -> list[Problem]:

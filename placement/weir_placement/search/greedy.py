@@ -1,22 +1,26 @@
-"""Greedy local improvement (section 5.1.1 of 000): the best neighbour until none is better."""
+"""Greedy local improvement (WhiteWater, section 5.1.1): the best neighbour until none is better."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
+from weir_placement.options import option
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import TIES, from_random, strategy
+from weir_placement.search.session import WalkOptions, from_random, strategy
 
-DEFAULTS = {"iterations": 1000.0, **TIES}
-"""The paper's parameters (section 6)."""
+
+@dataclass(frozen=True)
+class GreedyOptions(WalkOptions):
+    """The paper's parameters (section 6)."""
+
+    iterations: int = option(1000, "moves at most")
 
 
 @from_random
-def search(encoding: Encoding, options: Mapping[str, float], moves: int) -> float:
+def search(encoding: Encoding, options: GreedyOptions, moves: int) -> float:
     """Climbs from a random placement of the written plan."""
-    return encoding.run(code.CLIMB, int(options["iterations"]), moves)
+    return encoding.run(code.CLIMB, options.iterations, moves)
 
 
-greedy = strategy("greedy", search, DEFAULTS)
-"""Plans a problem by hill climbing."""
+GREEDY = strategy("greedy", "WhiteWater, section 5.1.1", "a local optimum", search, GreedyOptions)

@@ -1,29 +1,37 @@
-"""Reactive tabu search (section 5.1.3 of 000): the list's length follows the search, cycles are escaped."""
+"""Reactive tabu search (WhiteWater, section 5.1.3): the list follows the search, cycles are escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
+from weir_placement.options import option
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import TIES, from_random, strategy
+from weir_placement.search.session import WalkOptions, from_random, strategy
 
-DEFAULTS = {"iterations": 1000.0, "list": 1.0, "cycle": 50.0, "increase": 1.1, "decrease": 0.9, **TIES}
-"""The paper's parameters (section 6): list size at first, maximum cycle size, increase, decrease."""
+
+@dataclass(frozen=True)
+class ReactiveTabuOptions(WalkOptions):
+    """The paper's parameters (section 6)."""
+
+    iterations: int = option(1000, "moves at most")
+    list_size: float = option(1.0, "configurations that may not return, at first", name="list")
+    cycle: int = option(50, "longest cycle that counts", unit="iterations")
+    increase: float = option(1.1, "factor of the list's size at a repetition", least=1.0)
+    decrease: float = option(0.9, "factor of the list's size without repetitions", most=1.0)
 
 
 @from_random
-def search(encoding: Encoding, options: Mapping[str, float], moves: int) -> float:
+def search(encoding: Encoding, options: ReactiveTabuOptions, moves: int) -> float:
     """Searches from a random placement of the written plan."""
     return encoding.run(
         code.REACTIVE,
-        int(options["iterations"]),
-        int(options["cycle"]),
+        options.iterations,
+        options.cycle,
         moves,
-        reals=(options["list"], options["increase"], options["decrease"], HUGE),
+        reals=(options.list_size, options.increase, options.decrease, HUGE),
     )
 
 
-reactive_tabu = strategy("reactive-tabu", search, DEFAULTS)
-"""Plans a problem by reactive tabu search."""
+REACTIVE_TABU = strategy("reactive-tabu", "WhiteWater, section 5.1.3", "none", search, ReactiveTabuOptions)

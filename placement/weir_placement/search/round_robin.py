@@ -1,20 +1,16 @@
-"""The written plan, operator by operator on the node with the fewest of them (algorithm 2 of 001)."""
+"""The written plan, operator by operator on the node with the fewest of them (D-CAPE, algorithm 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from weir_placement.options import NoOptions
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import Found, strategy
 
-DEFAULTS: dict[str, float] = {}
-"""It has no options."""
 
-
-def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
-    """Workload is the number of operators, as in 001; of equals the first node. An operator that may run on
-    some nodes only is counted there. O(operators x nodes)."""
+def search(encoding: Encoding, options: NoOptions, deadline: float) -> Found:
+    """Workload is the number of operators, as in the paper; of equals the first node. An operator that may
+    run on some nodes only is counted there. O(operators x nodes)."""
     nodes, children = encoding.configuration()
     operators = [0] * len(encoding.problem.cluster)
     for i, item in enumerate(encoding.items):
@@ -25,5 +21,4 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
     return Found(encoding.run(code.EVALUATE))
 
 
-round_robin = strategy("round-robin", search, DEFAULTS)
-"""Plans a problem by turns."""
+ROUND_ROBIN = strategy("round-robin", "D-CAPE, algorithm 2", "none: a comparator", search, NoOptions)

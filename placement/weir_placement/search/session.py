@@ -1,26 +1,25 @@
-"""What every strategy of this folder shares: options, admission, ties, the result."""
+"""What every strategy of this folder shares: admission, ties, the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Unpack
+from typing import Protocol, TypeVar
 
 from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
-from weir_placement.request import PlanRequest, StrategyFunction
+from weir_placement.options import O, option
+from weir_placement.request import PlanRequest
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
+from weir_placement.strategy import Strategy
 
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
 """Which moves a search makes."""
-TIES = {"ties": 1.0}
-"""1: among plans of equal headroom small moves at the end choose the one with less network usage; they may
-also climb a little. 0: the paper's algorithm and nothing else."""
 
 
 @dataclass
@@ -33,88 +32,97 @@ class Found:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-Search = Callable[[Encoding, Mapping[str, float], float], Found]
+Search = Callable[[Encoding, O, float], Found]
 """Searches an encoding with options until a deadline (`perf_counter`)."""
 
-Walk = Callable[[Encoding, Mapping[str, float], int], float]
+
+@dataclass(frozen=True)
+class WalkOptions:
+    """What every walk has."""
+
+    ties: bool = option(
+        True,
+        "small moves at the end choose, among plans of equal headroom, the one with less network usage, and "
+        "may climb a little; off: the paper's algorithm and nothing else",
+    )
+
+
+W = TypeVar("W", bound=WalkOptions)
+W_contra = TypeVar("W_contra", bound=WalkOptions, contravariant=True)
+Walk = Callable[[Encoding, W, int], float]
 """Walks over configurations with options and moves; the best value it saw."""
 
 
-def read_options(defaults: Mapping[str, float], given: Mapping[str, str]) -> dict[str, float]:
-    """The options with their defaults.
+class WalkSearch(Protocol[W_contra]):
+    """A search by a walk."""
 
-    Raises:
-        ValueError: an option that the strategy does not have, or a value that is no number.
-    """
-    values = dict(defaults)
-    for name, text in given.items():
-        if name not in defaults:
-            known = ", ".join(f"{k}={v:g}" for k, v in defaults.items()) or "none"
-            raise ValueError(f"--set {name}={text}: no such option; this strategy has {known}")
-        try:
-            values[name] = float(text)
-        except ValueError:
-            raise ValueError(f"--set {name}={text}: a number is needed, as {defaults[name]:g}") from None
-    return values
+    def __call__(
+        self, encoding: Encoding, options: W_contra, deadline: float, moves: int = BOTH
+    ) -> Found: ...
 
 
 def plan_with(
     name: str,
-    search: Search,
-    defaults: Mapping[str, float],
+    search: Search[O],
     problem: Problem,
     request: PlanRequest,
+    options: O,
     table: int = VISITED_SIZE,
 ) -> Result:
     """Plans all queries together; if that is infeasible, admits them one by one by priority."""
     started = perf_counter()
-    objective, seed = request["objective"], request["seed"]
-    if objective != "headroom":
-        raise ValueError(f"strategy {name} plans for headroom, not {objective}")
-    values = read_options(defaults, request["options"])
-    deadline = started + request["time_limit"]
+    deadline = started + request.time_limit
+
+    def attempt(queries: list[Query]) -> _Outcome:
+        if not queries:
+            return _Outcome(Found(HUGE), Plan(()), None, 0)
+        encoding = Encoding(problem, queries, seed=request.seed, visited=table)
+        found = search(encoding, options, deadline)
+        value = encoding.run(code.EVALUATE)
+        return _Outcome(found, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
+
     rejected = [Rejection(q.name, r) for q in problem.queries if (r := impossible(problem, q))]
     refused = {r.query for r in rejected}
     candidates = sorted(
         (q for q in problem.queries if q.name not in refused), key=lambda q: (-q.priority, q.name)
     )
-    outcome = _try(problem, candidates, search, values, seed, deadline, table)
-    if not _feasible(outcome):
+    outcome = attempt(candidates)
+    if not outcome.feasible:
         accepted: list[Query] = []
         for query in candidates:
-            attempt = _try(problem, [*accepted, query], search, values, seed, deadline, table)
-            if _feasible(attempt):
+            more = attempt([*accepted, query])
+            if more.feasible:
                 accepted.append(query)
-                outcome = attempt
+                outcome = more
             else:
-                reasons = evaluate(problem, attempt.plan).reasons
+                reasons = evaluate(problem, more.plan).reasons
                 rejected.append(Rejection(query.name, "; ".join(reasons)))
         if not accepted:
-            outcome = _try(problem, [], search, values, seed, deadline, table)
+            outcome = attempt([])
     found, value = outcome.found, outcome.value
     return Result(
         plan=Plan(outcome.plan.queries, tuple(rejected)),
         strategy=name,
-        objective=objective,
+        objective=request.objective,
         value=value,
         bound=None if value is None or found.bound >= HUGE else max(found.bound, value),
         proven=found.proven or (value is None and bool(outcome.plan.queries)),
         evaluations=outcome.evaluations,
         seconds=perf_counter() - started,
-        seed=seed,
+        seed=request.seed,
         extra=found.extra,
     )
 
 
 def strategy(
-    name: str, search: Search, defaults: Mapping[str, float], table: int = VISITED_SIZE
-) -> StrategyFunction:
-    """The strategy that plans by one search; `table` is how many logical plans it can remember."""
+    name: str, paper: str, guarantee: str, search: Search[O], parameters: type[O], table: int = VISITED_SIZE
+) -> Strategy[O]:
+    """The strategy that plans for headroom by one search; `table` is how many logical plans it remembers."""
 
-    def plan(problem: Problem, **request: Unpack[PlanRequest]) -> Result:
-        return plan_with(name, search, defaults, problem, request, table)
+    def plan(problem: Problem, request: PlanRequest, options: O) -> Result:
+        return plan_with(name, search, problem, request, options, table)
 
-    return plan
+    return Strategy(name, paper, ("headroom",), guarantee, plan, parameters)
 
 
 @dataclass
@@ -124,26 +132,9 @@ class _Outcome:
     value: float | None  # None: unbounded; negative: infeasible
     evaluations: int
 
-
-def _try(
-    problem: Problem,
-    queries: list[Query],
-    search: Search,
-    options: Mapping[str, float],
-    seed: int,
-    deadline: float,
-    table: int,
-) -> _Outcome:
-    if not queries:
-        return _Outcome(Found(HUGE), Plan(()), None, 0)
-    encoding = Encoding(problem, queries, seed=seed, visited=table)
-    found = search(encoding, options, deadline)
-    value = encoding.run(code.EVALUATE)
-    return _Outcome(found, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
-
-
-def _feasible(outcome: _Outcome) -> bool:
-    return outcome.value is None or outcome.value >= 0
+    @property
+    def feasible(self) -> bool:
+        return self.value is None or self.value >= 0
 
 
 def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
@@ -155,14 +146,14 @@ def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
     return value
 
 
-def from_random(walk: Walk) -> Callable[..., Found]:
+def from_random(walk: Walk[W]) -> WalkSearch[W]:
     """The search that walks from a random placement of the written plan, or without `PHYSICAL` moves from
     the present one; of `BOTH`, it breaks ties at the end if the option `ties` says so."""
 
-    def search(encoding: Encoding, options: Mapping[str, float], deadline: float, moves: int = BOTH) -> Found:
+    def search(encoding: Encoding, options: W, deadline: float, moves: int = BOTH) -> Found:
         if moves & PHYSICAL:
             encoding.run(code.SCATTER)
         value = walk(encoding, options, moves)
-        return Found(best_of(encoding, value, moves == BOTH and options["ties"] > 0))
+        return Found(best_of(encoding, value, moves == BOTH and options.ties))
 
     return search

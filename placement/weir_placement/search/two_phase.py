@@ -1,4 +1,4 @@
-"""Two phases (section 5.4 of 000): the logical plan on its own, then its placement.
+"""Two phases (WhiteWater, section 5.4): the logical plan on its own, then its placement.
 
 In the first phase there is no placement: a logical plan is judged as if on a single machine, with all
 capacity together, as figure 5 does. What is chosen there the second phase cannot change.
@@ -6,27 +6,36 @@ capacity together, as figure 5 does. What is chosen there the second phase canno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
+from weir_placement.options import option
 from weir_placement.search import annealing, greedy, reactive_tabu, tabu
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.session import LOGICAL, PHYSICAL, Found, best_of, strategy
 
-ALGORITHMS: tuple[tuple[Callable[..., Found], Mapping[str, float]], ...] = (
-    (greedy.search, greedy.DEFAULTS),
-    (tabu.search, tabu.DEFAULTS),
-    (reactive_tabu.search, reactive_tabu.DEFAULTS),
-    (annealing.search, annealing.DEFAULTS),
+ALGORITHMS: tuple[tuple[Callable[..., Found], Any], ...] = (
+    (greedy.search, greedy.GreedyOptions()),
+    (tabu.search, tabu.TabuOptions()),
+    (reactive_tabu.search, reactive_tabu.ReactiveTabuOptions()),
+    (annealing.search, annealing.AnnealingOptions()),
 )
-DEFAULTS = {"algorithm": 4.0, "steps": 1e9}
-"""algorithm: 0 greedy, 1 tabu, 2 reactive tabu, 3 annealing, 4 exhaustive."""
 
 
-def search(encoding: Encoding, options: Mapping[str, float], deadline: float) -> Found:
+@dataclass(frozen=True)
+class TwoPhaseOptions:
+    """The algorithm of both phases, with its own defaults."""
+
+    algorithm: int = option(4, "0 greedy, 1 tabu, 2 reactive tabu, 3 annealing, 4 exhaustive", most=4)
+    steps: int = option(10**9, "placement steps of the exhaustive one at most")
+
+
+def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Found:
     """Both phases with the chosen algorithm."""
-    which = int(options["algorithm"])
+    which = options.algorithm
     fields = ("cpu_", "memory_of_", "choice_first", "choice_last", "choice")
     real = {name: encoding.read(name) for name in fields}
     _single_machine(encoding)
@@ -34,7 +43,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
         run, parameters = ALGORITHMS[which]
         run(encoding, parameters, deadline, LOGICAL)
     else:
-        encoding.run(code.EXHAUST, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
+        encoding.run(code.EXHAUST, options.steps, reals=(0.0, 0.0, 0.0, -HUGE))
         encoding.recall()
     for name, values in real.items():
         encoding.write(name, values)
@@ -42,7 +51,7 @@ def search(encoding: Encoding, options: Mapping[str, float], deadline: float) ->
     encoding.write("node", [choice[a] if a < b else -1 for a, b in _ranges(encoding)])
     if which < len(ALGORITHMS):
         return run(encoding, parameters, deadline, PHYSICAL)
-    value = encoding.run(code.PLACE, int(options["steps"]), reals=(0.0, 0.0, 0.0, -HUGE))
+    value = encoding.run(code.PLACE, options.steps, reals=(0.0, 0.0, 0.0, -HUGE))
     return Found(best_of(encoding, value, polished=False))
 
 
@@ -63,5 +72,11 @@ def _ranges(encoding: Encoding) -> list[tuple[int, int]]:
     return list(zip(encoding.read("choice_first"), encoding.read("choice_last"), strict=True))
 
 
-two_phase = strategy("two-phase", search, DEFAULTS, 1 << 20)
-"""Plans a problem in two phases."""
+TWO_PHASE = strategy(
+    "two-phase",
+    "WhiteWater, section 5.4",
+    "the best placement of one logical plan",
+    search,
+    TwoPhaseOptions,
+    1 << 20,
+)

@@ -37,7 +37,7 @@ def test_weir_plans_the_queries(chosen: str, strategy: str, tmp_path: Path) -> N
     built = build(objects)
     assert not built.findings
     (found,) = built.groups
-    result = STRATEGIES[strategy].load()(
+    result = STRATEGIES[strategy].plan(
         found.problem, objective="headroom", seed=0, time_limit=2.0, options={}
     )
     assert not result.plan.rejected
@@ -51,7 +51,7 @@ def test_weirs_plan_carries_more_than_round_robin() -> None:
     for strategy in ("auto", "round-robin"):
         objects, _ = from_raw([*nodes(), *weir_objects("links", "flights", "p-", 4000, 20_000_000, strategy)])
         (found,) = build(objects).groups
-        plan = STRATEGIES[strategy].load()
+        plan = STRATEGIES[strategy].plan
         value[strategy] = plan(found.problem, objective="headroom", seed=0, time_limit=2.0, options={}).value
     assert value["auto"] > value["round-robin"]
 

@@ -1,0 +1,30 @@
+"""Options of a strategy as objects and the command line have them: what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir_placement.strategy import Strategy
+
+from weir_operator.manifests.finding import Finding, Key, suggestion
+
+
+def option_findings(
+    key: Key,
+    strategy: Strategy[Any],
+    objective: str,
+    options: Mapping[str, str],
+    overrides: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """What is wrong with a policy's parameters, or with the command line's `overrides`."""
+    findings = []
+    for error in strategy.option_errors(options, objective):
+        right = error.right
+        if error.name not in strategy.options:
+            right = suggestion(error.name, strategy.options, f"options of {strategy.name}")
+        if overrides and error.name in overrides:
+            findings.append(Finding(None, f"--set {error.name}={options[error.name]}", error.wrong, right))
+        else:
+            findings.append(Finding(key, f"spec.strategy.parameters.{error.name}", error.wrong, right))
+    return findings
