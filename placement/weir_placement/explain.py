@@ -13,7 +13,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from weir_placement.cost.evaluation import Constraint, evaluate, headroom_of
+from weir_placement.cost.constraint import Constraint
+from weir_placement.cost.evaluation import evaluate, headroom_of
 from weir_placement.model.cluster import Node
 from weir_placement.model.plan import Plan
 from weir_placement.model.problem import Problem
@@ -21,7 +22,6 @@ from weir_placement.strategies import STRATEGIES
 
 MEGABIT = 1e6 / 8  # [bytes/s]
 MANY = 32
-LINK = "bandwidth of link "
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def prices(problem: Problem, plan: Plan, base: float | None) -> Iterator[Gain]:
             more = _changed(problem, node.name, lambda n: replace(n, ingress=n.ingress + MEGABIT))
             yield _gain(f"one more Mbit/s into node {node.name}", more, base)
     for constraint in tightest(problem, plan):
-        if constraint.name.startswith(LINK):
-            source, target = constraint.name.removeprefix(LINK).split(" -> ")
+        if constraint.resource == "bandwidth":
+            source, target = constraint.nodes
             yield _gain(f"one more Mbit/s from {source} to {target}", _wider(problem, source, target), base)
 
 

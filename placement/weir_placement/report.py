@@ -44,7 +44,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "proven": result.proven,
         "binding": evaluation.binding.name if evaluation.binding else None,
         "bindingShare": finite(evaluation.binding.share) if evaluation.binding else None,
-        "infeasible": list(evaluation.reasons),
+        "infeasible": [str(reason) for reason in evaluation.reasons],
         "queries": [_query(problem, p, evaluation, sharers, own[p.query.name]) for p in result.plan.queries]
         + [_rejected(r.query, r.reason) for r in result.plan.rejected],
         "flows": [

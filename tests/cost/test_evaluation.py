@@ -4,12 +4,16 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from weir_placement.cost.evaluation import evaluate
+from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads, Placed, Problem
 
 from tests.cost.example import cluster, filter_, join, problem, stream
+
+
+def texts(evaluation: Evaluation) -> tuple[str, ...]:
+    return tuple(map(str, evaluation.reasons))
 
 
 def placed(p: Problem, origins: dict[str, str], sink: str = "", **nodes: str) -> Plan:
@@ -98,7 +102,9 @@ def test_latency_is_the_costliest_path_and_makes_a_plan_infeasible_with_its_numb
     )
     e = evaluate(p, placed(p, {"a": "n1", "b": "n2"}, "n1", j="n2"))
     assert e.latency["default/q"] == pytest.approx(0.06 + 800e-6 + 0.06)
-    assert e.reasons == ("latency of query default/q is 0.1208 s, over its limit of 0.1 s",)
+    assert texts(e) == ("latency of query default/q is 0.1208 s, over its limit of 0.1 s",)
+    assert e.reasons[0].subject == "latency of query default/q"
+    assert e.reasons[0].share == pytest.approx(1.208)
 
 
 def test_fragments_and_exchanges_cost_what_they_are_given() -> None:
@@ -132,7 +138,7 @@ def test_what_does_not_depend_on_the_input_may_already_be_too_much() -> None:
         overheads=Overheads(fragment_cpu=2e6),
     )
     e = evaluate(p, placed(p, {"a": "n1"}, f="n1"))
-    assert e.reasons == (
+    assert texts(e) == (
         "cpu of node n1 is 2e+06 CPU-us/s before any input, over its capacity of 1e+06 CPU-us/s",
     )
     free = replace(p, overheads=Overheads())
@@ -164,4 +170,4 @@ def test_an_operator_where_it_may_not_run_is_named() -> None:
         cluster([1, 1]), [stream("a", 1, "n1")], [filter_("f", "a", "a.k", 1, 1, "n2")], deliver_to=("n2",)
     )
     e = evaluate(p, placed(p, {"a": "n1"}, "n2", f="n1"))
-    assert e.reasons == ("operator default/q/f may run on n2 only, not on n1",)
+    assert texts(e) == ("operator default/q/f may run on n2 only, not on n1",)

@@ -121,8 +121,9 @@ def _relieve(
     """The fewest moves that raise a low headroom to the least one and the gain beyond it."""
     drift = planning.group.policy.drift
     assert planning.evaluation is not None
-    reasons = planning.evaluation.reasons  # without their numbers: each look has others
-    binding = reasons[0].partition(" is ")[0] if reasons else str(planning.evaluation.binding)
+    reasons = planning.evaluation.reasons
+    # without the numbers, which are others at each look: the same decision again is no news
+    binding = reasons[0].subject if reasons else str(planning.evaluation.binding)
     budget = _budget(planning, running)
     target = drift.min_headroom * (1 + drift.min_gain)
     replacement = (

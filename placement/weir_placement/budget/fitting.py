@@ -57,7 +57,9 @@ class Fitting:
             whole = replace(whole, queries=tuple(changed.get(q.query.name, q) for q in whole.queries))
             reasons = self._wrong(evaluate(replace(self.problem, budgets=()), whole))
             if reasons or exceeded(beside, fitted):
-                text = "; ".join([*shortages(self.problem, plan), *(f"with fewer: {r}" for r in reasons)])
+                text = "; ".join(
+                    [*map(str, shortages(self.problem, plan)), *(f"with fewer: {r}" for r in reasons)]
+                )
                 return {_by_importance(part)[-1].name: text}
         return whole
 
@@ -132,7 +134,7 @@ class Fitting:
         """What keeps a plan from being carried out; for least network usage it must carry the profile."""
         if self.objective == "network-usage" and found.feasible and found.rank < 1 - GAIN:
             return (str(found.binding),)
-        return found.reasons
+        return tuple(map(str, found.reasons))
 
     def _rank(self, problem: Problem, plan: Plan) -> tuple[float, float]:
         self.evaluations += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from weir_placement.cost.constraint import Reason, share_of
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.plan import Plan
 from weir_placement.model.problem import Budget, Problem, Unit
@@ -50,13 +51,15 @@ def shortage(budget: Budget, needed: float, why: str) -> str:
     return f"{budget.name}: {shown(needed, budget.unit)} needed {why}, {left} left of {hard}"
 
 
-def shortages(problem: Problem, plan: Plan) -> list[str]:
+def shortages(problem: Problem, plan: Plan) -> list[Reason]:
     """Why a plan does not keep its budgets; empty when it does."""
     fragments = fragments_of(plan)
     reasons = []
     for budget in exceeded(problem, plan):
         count = sum(n for query, n in fragments.items() if query in budget.each)
-        reasons.append(shortage(budget, requested(budget, fragments), f"by {counted(count)}"))
+        needed = requested(budget, fragments)
+        text = shortage(budget, needed, f"by {counted(count)}")
+        reasons.append(Reason("budget", budget.name, share_of(needed, budget.left), text))
     return reasons
 
 

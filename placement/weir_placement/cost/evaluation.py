@@ -9,6 +9,7 @@ from math import inf
 
 from weir_placement.cost.allowed import allowed_nodes, why_not
 from weir_placement.cost.budget import shortages
+from weir_placement.cost.constraint import Constraint, Reason, share_of
 from weir_placement.cost.flows import flows_of, fragment_ends, hops, scaled
 from weir_placement.cost.latency import longest_path
 from weir_placement.cost.load import ZERO, Load, total
@@ -25,37 +26,13 @@ def equal(a: float, b: float) -> bool:
     return a == b or abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """One increasing function of x with its capacity, at one point of the profile."""
-
-    name: str  # "cpu of node n2"
-    unit: str
-    load: Load
-    capacity: float
-    point: int
-
-    @property
-    def root(self) -> float:
-        """The largest x that it allows; -1: not even x = 0."""
-        return self.load.root(self.capacity)
-
-    @property
-    def share(self) -> float:
-        """Load at the profile (x = 1) over the capacity."""
-        return self.load(1.0) / self.capacity if self.capacity > 0 else inf
-
-    def __str__(self) -> str:
-        return f"{self.name} at {100 * self.share:.0f} %"
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """A plan's headroom and loads; `reasons` says what makes it infeasible, empty when it is feasible."""
 
     headroom: float | None  # None: nothing depends on x
     constraints: tuple[Constraint, ...]  # the tightest first
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     point: int  # binding point of the profile
     latency: Mapping[str, float]  # query -> [s]
     operators: Mapping[tuple[str, str], Flow]  # (query, alias or operator) -> flow at the binding point
@@ -188,50 +165,52 @@ def constraints_at(problem: Problem, loads: PointLoads, point: int) -> Iterable[
         load = loads.nodes.get(node.name)
         if load is None:
             continue
-        yield Constraint(f"cpu of node {node.name}", "CPU-us/s", load.cpu, node.cpu_capacity, point)
-        yield Constraint(f"memory of node {node.name}", "bytes", load.memory, node.memory, point)
-        yield Constraint(f"egress of node {node.name}", "bytes/s", load.egress, node.egress, point)
-        yield Constraint(f"ingress of node {node.name}", "bytes/s", load.ingress, node.ingress, point)
+        at = (node.name,)
+        yield Constraint("cpu", at, "CPU-us/s", load.cpu, node.cpu_capacity, point)
+        yield Constraint("memory", at, "bytes", load.memory, node.memory, point)
+        yield Constraint("egress", at, "bytes/s", load.egress, node.egress, point)
+        yield Constraint("ingress", at, "bytes/s", load.ingress, node.ingress, point)
     by_link: dict[tuple[str, str], list[Load]] = defaultdict(list)
     for (_, source, target), bytes_ in loads.links.items():
         by_link[source, target].append(bytes_)
     index = problem.cluster.index
     for (source, target), parts in by_link.items():
         bandwidth = problem.cluster.network.link_bandwidth(index[source], index[target])
-        yield Constraint(f"bandwidth of link {source} -> {target}", "bytes/s", total(parts), bandwidth, point)
+        yield Constraint("bandwidth", (source, target), "bytes/s", total(parts), bandwidth, point)
 
 
-def _misplaced(problem: Problem, plan: Plan) -> Iterable[str]:
+def _misplaced(problem: Problem, plan: Plan) -> Iterable[Reason]:
     for placed in plan.queries:
         query = placed.query
         for op in query.operators:
             if placed.nodes[op.id] not in allowed_nodes(problem, query, op):
-                yield why_not(problem, query, op, placed.nodes[op.id])
+                text = why_not(problem, query, op, placed.nodes[op.id])
+                yield Reason("placement", f"operator {query.name}/{op.id}", inf, text)
         for alias, stream in query.sources.items():
             if placed.origins[alias] not in problem.streams[stream].origins:
                 origins = ", ".join(problem.streams[stream].origins)
-                yield f"stream {stream} does not enter at node {placed.origins[alias]}, only at {origins}"
+                text = f"stream {stream} does not enter at node {placed.origins[alias]}, only at {origins}"
+                yield Reason("origin", f"stream {stream}", inf, text)
         if query.deliver_to and placed.sink not in query.deliver_to:
             wanted = ", ".join(query.deliver_to)
-            yield f"query {query.name} is to be delivered to {wanted}, not {placed.sink!r}"
+            text = f"query {query.name} is to be delivered to {wanted}, not {placed.sink!r}"
+            yield Reason("delivery", f"query {query.name}", inf, text)
 
 
 def _reasons(
     problem: Problem, plan: Plan, broken: Iterable[Constraint], latency: Mapping[str, float]
-) -> list[str]:
-    """What makes the plan infeasible, with the numbers."""
+) -> list[Reason]:
+    """What makes the plan infeasible."""
     reasons = [*_misplaced(problem, plan), *shortages(problem, plan)]
     for placed in plan.queries:
-        if latency[placed.query.name] > placed.query.max_latency * (1 + TOLERANCE):
-            reasons.append(
-                f"latency of query {placed.query.name} is {latency[placed.query.name]:.6g} s, "
-                f"over its limit of {placed.query.max_latency:.6g} s"
-            )
-    reasons += [
-        f"{c.name} is {c.load(0.0):.6g} {c.unit} before any input, "
-        f"over its capacity of {c.capacity:.6g} {c.unit}"
-        for c in broken
-    ]
+        name, value, limit = placed.query.name, latency[placed.query.name], placed.query.max_latency
+        if value > limit * (1 + TOLERANCE):
+            text = f"latency of query {name} is {value:.6g} s, over its limit of {limit:.6g} s"
+            reasons.append(Reason("latency", f"query {name}", share_of(value, limit), text))
+    for c in broken:
+        value = c.load(0.0)
+        text = f"{value:.6g} {c.unit} before any input, over its capacity of {c.capacity:.6g} {c.unit}"
+        reasons.append(Reason(c.resource, c.place, share_of(value, c.capacity), f"{c.name} is {text}"))
     return reasons
 
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import replace
 from math import inf
 
-from weir_placement.cost.evaluation import Constraint, constraints_at, loads_at
+from weir_placement.cost.constraint import Constraint
+from weir_placement.cost.evaluation import constraints_at, loads_at
 from weir_placement.cost.flows import scaled
 from weir_placement.cost.load import Load
 from weir_placement.model.plan import Plan

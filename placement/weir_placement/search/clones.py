@@ -103,9 +103,9 @@ def _hot(problem: Problem, result: Result, base: Mapping[str, Query]) -> list[tu
     """Operators of the plan without clones that stand behind the fullest node's load, the largest first."""
     evaluation = evaluate(problem, result.plan)
     binding = evaluation.binding
-    if binding is None or not binding.name.startswith(("cpu of node ", "memory of node ")):
+    if binding is None or binding.resource not in ("cpu", "memory"):
         return []
-    node = binding.name.rsplit(" ", 1)[1]
+    (node,) = binding.nodes
     x = evaluation.headroom if evaluation.headroom is not None and evaluation.headroom < inf else 1.0
     sizes: dict[tuple[str, str], float] = {}
     for placed in result.plan.queries:
@@ -116,7 +116,7 @@ def _hot(problem: Problem, result: Result, base: Mapping[str, Query]) -> list[tu
             inputs = [evaluation.operators[placed.query.name, i] for i in op.inputs]
             rule = RULES[op.kind]
             output = evaluation.operators[placed.query.name, op.id].rate
-            load = rule.cpu(op, inputs, output) if binding.name.startswith("cpu") else rule.memory(op, inputs)
+            load = rule.cpu(op, inputs, output) if binding.resource == "cpu" else rule.memory(op, inputs)
             original = op.id if op.id in known else next(iter(op.origin), op.id)
             key = (placed.query.name, original)
             sizes[key] = max(sizes.get(key, 0.0), load(x))

@@ -96,7 +96,7 @@ def plan_with(
                 outcome = more
             else:
                 reasons = evaluate(problem, more.plan).reasons
-                rejected.append(Rejection(query.name, "; ".join(reasons)))
+                rejected.append(Rejection(query.name, "; ".join(map(str, reasons))))
         if not accepted:
             outcome = attempt([])
     found, value = outcome.found, outcome.value
