@@ -25,6 +25,15 @@ WRITTEN = [
     # as a user writes it, canonical, Spark, type
     ("A.X>1", "a.x > 1", "`a.x` > 1", "BOOLEAN"),
     ("s like 'x%' and not ok", "a.s LIKE 'x%' AND NOT b.ok", "`a.s` LIKE 'x%' AND NOT `b.ok`", "BOOLEAN"),
+    ("a.s not like 'x%'", "NOT (a.s LIKE 'x%')", "NOT (`a.s` LIKE 'x%')", "BOOLEAN"),
+    (
+        "not s not ilike 'x' or ok",
+        "NOT (NOT (a.s ILIKE 'x')) OR b.ok",
+        "NOT (NOT (`a.s` ILIKE 'x')) OR `b.ok`",
+        "BOOLEAN",
+    ),
+    ("a.s not in ('a')", "NOT (a.s IN ('a'))", "NOT (`a.s` IN ('a'))", "BOOLEAN"),
+    ("a.x not between 1 and 2", "NOT (a.x BETWEEN 1 AND 2)", "NOT (`a.x` BETWEEN 1 AND 2)", "BOOLEAN"),
     ("not a.s is null", "a.s IS NOT NULL", "`a.s` IS NOT NULL", "BOOLEAN"),
     ("a.x between 1 and 2", "a.x BETWEEN 1 AND 2", "`a.x` BETWEEN 1 AND 2", "BOOLEAN"),
     ("a.s in ('a',\"it's\")", "a.s IN ('a', \"it's\")", "`a.s` IN ('a', \"it's\")", "BOOLEAN"),

@@ -200,7 +200,10 @@ class Writer(CallWriter):
             self.refuse(node, f"{word} needs a pattern written as a string")
         this = self.write(node.this)
         self.need(node, [this.type] if this.type else [], "STRING", word)
-        return Written(f"{inside(this, 5)} {word} {quoted(pattern.name)}", COMPARISON, "BOOLEAN")
+        text = f"{inside(this, 5)} {word} {quoted(pattern.name)}"
+        if node.args.get("negate"):  # sqlglot's mark of NOT LIKE; other negations are nodes of their own
+            return Written(f"NOT ({text})", 3, "BOOLEAN")
+        return Written(text, COMPARISON, "BOOLEAN")
 
 
 def quoted(text: str) -> str:
