@@ -32,5 +32,6 @@ clean: ## everything that was made here
 
 -include hack/e2e.mk
 -include tests/soak/soak.mk
+-include tests/nexmark/nexmark.mk
 -include tests/kafka/kafka.mk
 -include tests/store/store.mk
