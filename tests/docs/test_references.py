@@ -85,6 +85,16 @@ def test_pages_that_code_names_exist() -> None:
     assert not missing, f"no such page: {missing}"
 
 
+def test_headings_that_code_quotes_exist() -> None:
+    wrong = []
+    for path in SOURCES:
+        for page, heading in re.findall(r'\b([a-z-]+\.md),? "([^"\n]+)"', path.read_text()):
+            targets = [p for p in PAGES if p.name == page and p.is_relative_to(ROOT / "docs")]
+            if not any(re.search(rf"^#+ {re.escape(heading)}$", p.read_text(), re.M) for p in targets):
+                wrong.append(f'{path.relative_to(ROOT)}: {page}, "{heading}"')
+    assert not wrong, f"no such heading: {wrong}"
+
+
 def test_sections_of_the_model_that_code_refers_to_exist() -> None:
     headings = set(map(int, re.findall(r"^## (\d+)\. ", (ROOT / "docs" / "model.md").read_text(), re.M)))
     wrong = {
