@@ -87,6 +87,7 @@ def test_refused_by_name(text: str, named: str) -> None:
         "a DECIMAL(39,0)",
         "a DECIMAL(2,3)",
         "a INTERVAL",
+        "a INT, _ID STRING",
     ],
 )
 def test_schemas_have_plain_types_only(ddl: str) -> None:

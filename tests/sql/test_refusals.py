@@ -63,6 +63,22 @@ REFUSED = [
     ("SELECT count(*) AS n FROM bids", (1, 8), "exactly one time window"),
     ("SELECT price, count(*) AS n FROM bids GROUP BY price", (1, 48), "exactly one time window"),
     (f"SELECT price, count(*) AS n {GROUP}", (1, 8), "neither in GROUP BY"),
+    (f"SELECT max(price) AS price, price AS p {GROUP}", (1, 29), "price is neither in GROUP BY"),
+    (f"SELECT price AS p, max(price) AS price {GROUP}", (1, 8), "price is neither in GROUP BY"),
+    (f"SELECT max(price) AS price, price + 1 AS p {GROUP}", (1, 29), "price is neither in GROUP BY"),
+    (
+        "SELECT auction, count(*) AS n FROM bids x, bids y WHERE x.auction = y.auction AND x.ts = y.ts "
+        "GROUP BY x.auction, window(x.ts, '1 minute')",
+        (1, 8),
+        "auction is neither in GROUP BY",
+    ),
+    (
+        "SELECT price AS _id FROM bids",
+        (1, 8),
+        "_id is a name of the runtime's own; write ... AS another_name",
+    ),
+    (f"SELECT max(price) AS _TIME {GROUP}", (1, 8), "_TIME is a name of the runtime's own"),
+    ("SELECT price AS _t_bids FROM bids", (1, 8), "_t_bids is a name of the runtime's own"),
     (f"SELECT count(DISTINCT price) AS n {GROUP}", (1, 8), "DISTINCT"),
     (f"SELECT count(price) FILTER (WHERE price > 1) AS n {GROUP}", None, "FILTER"),
     (f"SELECT stddev(price) AS n {GROUP}", (1, 8), "count, sum, avg, min or max"),

@@ -43,6 +43,19 @@ _BYTES = {
 _TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
+ROW_COLUMNS = ("_id", "_clock")
+"""What a reader puts beside the columns of a stream."""
+_HIDDEN = re.compile(r"_(time|id|any)(_[lr])?|_clock|_window|_[tv]_.*", re.IGNORECASE)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether the runtime has columns of this name, in any case, beside those of the operators.
+
+    >>> is_hidden("_ID"), is_hidden("_t_bids"), is_hidden("_source")
+    (True, True, False)
+    """
+    return _HIDDEN.fullmatch(name) is not None
+
 
 def normalise(text: str) -> str:
     """The one spelling of a plain type: `integer` -> `INT`, `decimal(10)` -> `DECIMAL(10,0)`.
@@ -186,6 +199,8 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
             raise ValueError(f"column {name}: {error}") from None
         if name.lower() in seen:
             raise ValueError(f"column {name} is there twice (names differ by more than case)")
+        if name.lower() in ROW_COLUMNS:
+            raise ValueError(f"column {name}: readers have one of that name; leave it out or rename it")
         seen.add(name.lower())
         columns.append(Column(name, type_name, type_bytes(type_name)))
     return tuple(columns)

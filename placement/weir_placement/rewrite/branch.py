@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from weir_placement.model.expressions import Expression, item_type, place_of
 from weir_placement.model.operators import Item, Operator
+from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity
 from weir_placement.rewrite.grouping import Grouping, group
 from weir_placement.rewrite.joining import Condition, join
@@ -139,6 +140,8 @@ class BranchBuilder:
         for name, written, node in selected:
             if name.lower() in names:
                 self.scope.refuse(node, f"two output columns are called {name}; write ... AS another_name")
+            if is_hidden(name):
+                self.scope.refuse(node, f"{name} is a name of the runtime's own; write ... AS another_name")
             names.add(name.lower())
             items.append(Item(name, written.text))
             item_type(items[-1], types)

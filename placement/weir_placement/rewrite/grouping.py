@@ -17,6 +17,7 @@ from weir_placement.model.expressions import (
 )
 from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.operators import Aggregation, Item, Operator
+from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import distinct_values
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import SelectItem
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
 
 FUNCTIONS = {"Count": "count", "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max"}
+WINDOW = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
 _MAX_WINDOW = 366 * 86_400_000_000
 
 
@@ -61,8 +63,9 @@ class _Grouper:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.keys: dict[str, str] = {}  # canonical expression -> name
-        self.types = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
+        self.types = dict(WINDOW)
         self.aggregations: list[Aggregation] = []
+        self.in_having = False
 
     def group(self, items: list[SelectItem], top: str) -> Grouping:
         scope = self.scope
@@ -78,6 +81,7 @@ class _Grouper:
             if key is not windows[0]:
                 self._add_key(key)
         grouped = [self._item(item) for item in items]
+        self.in_having = True
         having = [self._write(node) for node in scope.select.having]
         columns = {time, *(c for text in self.keys for c in self._columns(text))}
         for aggregation in self.aggregations:
@@ -148,7 +152,7 @@ class _Grouper:
 
     def _free(self, name: str) -> str:
         taken = {t.lower() for t in self.types}
-        if name.lower() not in taken:
+        if name.lower() not in taken and not is_hidden(name):
             return name
         return next(f"{name}_{n}" for n in range(2, 1000) if f"{name}_{n}".lower() not in taken)
 
@@ -175,7 +179,7 @@ class _Grouper:
             return self._name_node(self._aggregation(node, ""))
         if _is_window(node) or (name == "Column" and node.sql().lower() == "window"):
             self.scope.refuse(node, "select window.start or window.end")
-        if name == "Column" and ".".join(p.name for p in node.parts).lower() in self.types:  # type: ignore[attr-defined]
+        if name == "Column" and self._is_output(node):
             return node.copy()  # its place in the statement stays its own: it is read again
         key = self._key_of(node)
         if key:
@@ -187,6 +191,15 @@ class _Grouper:
             if isinstance(original, exp.Condition | exp.Query):
                 part.replace(self._replaced(original))
         return copy
+
+    def _is_output(self, node: Node) -> bool:
+        """Whether a column is the window's or the name of another item. A column of the streams goes before
+        such a name, as in Spark; only HAVING asks for the items first."""
+        name = ".".join(part.name for part in node.parts).lower()  # type: ignore[attr-defined]
+        if name in WINDOW:
+            return True
+        of_streams = any(name in (t.lower(), t.lower().rpartition(".")[2]) for t in self.scope.types)
+        return name in {t.lower() for t in self.types} and (self.in_having or not of_streams)
 
     def _name_node(self, name: str) -> Node:
         from sqlglot import exp
