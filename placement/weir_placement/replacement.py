@@ -17,6 +17,7 @@ from weir_placement.cost.evaluation import Evaluation, evaluate
 from weir_placement.fragments import groups_of
 from weir_placement.model.plan import Plan
 from weir_placement.model.problem import Problem
+from weir_placement.objectives import Objective
 
 Key = tuple[str, str]
 """(query, last operator) of a fragment."""
@@ -79,7 +80,7 @@ def better_placement(
     problem: Problem,
     plan: Plan,
     boundaries: Boundaries,
-    objective: str,
+    objective: Objective,
     min_gain: float,
     floor: float,
     max_moves: int,
@@ -87,7 +88,7 @@ def better_placement(
     """The fewest moves that make a plan which works better by at least the share `min_gain` > 0.
 
     Args:
-        objective: `network-usage`: less of it; any other: more headroom.
+        objective: by which plans are compared.
         floor: a plan with less headroom than this, and less than now, is not better.
 
     Returns None when no plan within `max_moves` gains as much, or when the present one is infeasible
@@ -95,23 +96,14 @@ def better_placement(
     """
     now = evaluate(problem, plan)
     floor = min(floor, headroom_of(now))
-    usage = objective == "network-usage"
     if not now.feasible:
         return None
 
-    def worth(found: Evaluation) -> float:
-        return -found.network_usage if usage else headroom_of(found)
+    def rank(then: Evaluation) -> tuple[float, ...]:
+        return (float(headroom_of(then) >= floor), *objective.rank(then))
 
-    def rank(found: Evaluation) -> tuple[float, ...]:
-        return (float(headroom_of(found) >= floor), worth(found), -found.network_usage, headroom_of(found))
-
-    def enough(found: Evaluation) -> bool:
-        gains = (
-            found.network_usage * (1 + min_gain) <= now.network_usage
-            if usage
-            else headroom_of(found) >= headroom_of(now) * (1 + min_gain)
-        )
-        return headroom_of(found) >= floor and gains and worth(found) > worth(now)
+    def enough(then: Evaluation) -> bool:
+        return headroom_of(then) >= floor and objective.gains(now, then, min_gain)
 
     best = _fewest(problem, plan, boundaries, rank, enough, max_moves)
     return best if best is not None and enough(best.evaluation) else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from weir_placement.hierarchy.planners import BOTTOM_UP, NET_PRESENT_COST, TOP_DOWN, TOP_DOWN_REFINED
-from weir_placement.model.problem import Objective
 from weir_placement.network.exact_dp import EXACT_DP
 from weir_placement.network.plan_then_deploy import PLAN_THEN_DEPLOY, RELAXATION
 from weir_placement.search.annealing import ANNEALING
@@ -45,13 +44,13 @@ _ALL: tuple[Strategy[Any], ...] = (
 STRATEGIES = {strategy.name: strategy for strategy in _ALL}
 
 
-def select(name: str, objective: Objective) -> Strategy[Any]:
+def select(name: str, objective: str) -> Strategy[Any]:
     """The strategy that `name` means for an objective: `auto` stands for the first one that has it.
 
     Raises:
         KeyError: there is no such strategy.
     """
     strategy = STRATEGIES[name]
-    if name == "auto" and objective not in strategy.objectives:
-        return next((s for s in STRATEGIES.values() if objective in s.objectives), strategy)
+    if name == "auto" and not strategy.plans_for(objective):
+        return next((s for s in STRATEGIES.values() if s.plans_for(objective)), strategy)
     return strategy

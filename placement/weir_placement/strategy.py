@@ -8,7 +8,8 @@ from typing import Generic
 
 from weir_placement.budget.admission import plan_within
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
+from weir_placement.objectives import OBJECTIVES, Objective
 from weir_placement.options import O, Option, OptionError, errors, options_of, read
 from weir_placement.request import PlanRequest
 
@@ -32,6 +33,10 @@ class Strategy(Generic[O]):
         """By name, as `--set` and a policy's `strategy.parameters` take them."""
         return options_of(self.parameters)
 
+    def plans_for(self, objective: str) -> bool:
+        """Whether it has an objective of this name."""
+        return any(each.name == objective for each in self.objectives)
+
     def option_errors(self, options: Mapping[str, str], objective: str) -> list[OptionError]:
         """What is wrong with some settings for an objective."""
         return list(errors(self.parameters, options, objective))
@@ -40,7 +45,7 @@ class Strategy(Generic[O]):
         self,
         problem: Problem,
         *,
-        objective: Objective,
+        objective: str,
         seed: int,
         time_limit: float,
         options: Mapping[str, str] | None = None,
@@ -50,10 +55,11 @@ class Strategy(Generic[O]):
         Raises:
             ValueError: an objective that it does not have, an option or a value that is not possible.
         """
-        if objective not in self.objectives:
-            raise ValueError(f"strategy {self.name} plans for {', '.join(self.objectives)}, not {objective}")
+        if not self.plans_for(objective):
+            able = ", ".join(each.name for each in self.objectives)
+            raise ValueError(f"strategy {self.name} plans for {able}, not {objective}")
         values = read(self.parameters, options or {}, objective)
-        request = PlanRequest(objective, seed, time_limit)
+        request = PlanRequest(OBJECTIVES[objective], seed, time_limit)
         if not problem.budgets:
             return self.function(problem, request, values)
         return plan_within(lambda part, rest: self.function(part, rest, values), problem, request)

@@ -33,7 +33,7 @@ def test_every_option_that_a_search_reads_may_be_set(capsys, strategy, option):
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_a_listed_option_is_accepted_with_its_default(capsys, strategy):
-    for objective in STRATEGIES[strategy].objectives:
+    for objective in (each.name for each in STRATEGIES[strategy].objectives):
         settings = {
             name: str(option["default"])
             for name, option in listed(capsys, strategy).items()

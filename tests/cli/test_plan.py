@@ -97,6 +97,17 @@ def test_a_plan_scores_the_same_when_it_is_read_back(capsys, tmp_path):
     assert headrooms[0] == headrooms[1]
 
 
+@pytest.mark.parametrize("objective", ["headroom", "network-usage"])
+def test_a_plan_is_valued_by_its_own_objective(capsys, tmp_path, objective):
+    limits = ("--strategy", "auto", "--objective", objective, "--time-limit", "1")
+    _, out, _ = run(capsys, "plan", "-f", FLIGHTS, *limits, "-o", "json")
+    (tmp_path / "plan.json").write_text(out)
+    code, again, _ = run(capsys, "evaluate", "-f", FLIGHTS, "--plan", tmp_path / "plan.json", "-o", "json")
+    before, after = json.loads(out), json.loads(again)
+    assert (code, after["objective"]) == (0, objective)
+    assert after["objectiveValue"] == pytest.approx(before["objectiveValue"])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -193,6 +193,6 @@ def test_every_strategy_keeps_a_budget(name: str) -> None:
     queries = (query, replace(query, name="default/r", priority=-1))
     for left, admitted in ((2, 2), (1, 1), (0, 0)):
         bounded = replace(p, queries=queries, budgets=(pods(left, "default/q", "default/r"),))
-        result = plan(bounded, name, strategy.objectives[0])
+        result = plan(bounded, name, strategy.objectives[0].name)
         assert len(result.plan.queries) == admitted
         assert not exceeded(bounded, result.plan)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 from weir_placement.model.location import STORE, TOPIC, Flows
+from weir_placement.objectives import NAMES
 
 from weir_operator.api.base import (
     API_VERSION,
@@ -27,6 +28,12 @@ from weir_operator.api.connectors import BUCKET, PART, S3, KafkaSecurity
 from weir_operator.api.values import Duration, Quantity
 
 _OBJECTS = re.compile(f"{BUCKET}{PART}*$")
+
+
+if TYPE_CHECKING:
+    ObjectiveName = str
+else:
+    ObjectiveName = Literal[NAMES]
 
 
 class Strategy(Model):
@@ -223,9 +230,7 @@ class NamespaceLimit(Model):
 class PlacementPolicySpec(Model):
     """Everything has a default: an empty spec is the built-in policy."""
 
-    objective: Literal["headroom", "network-usage", "admission", "join-cost", "work", "output-throughput"] = (
-        Field("headroom", description="What is best.")
-    )
+    objective: ObjectiveName = Field("headroom", description="What is best.")
     strategy: Strategy = Field(default_factory=Strategy, description="How plans are found.")
     mode: Literal["Auto", "Shadow", "Manual"] = Field(
         "Auto", description="Auto: carried out; Shadow: only shown; Manual: waits for `weir approve`."

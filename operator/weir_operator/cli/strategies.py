@@ -47,7 +47,8 @@ def strategies(
     for heading in ("NAME", "PAPER", "OBJECTIVES", "GUARANTEE"):
         table.add_column(heading)
     for strategy in chosen:
-        table.add_row(strategy.name, strategy.paper, ", ".join(strategy.objectives), strategy.guarantee)
+        objectives = ", ".join(each.name for each in strategy.objectives)
+        table.add_row(strategy.name, strategy.paper, objectives, strategy.guarantee)
     console = Console(highlight=False)
     console.print(table)
     if name:
@@ -65,7 +66,7 @@ def _described(strategy: Strategy[Any]) -> dict[str, Any]:
     return {
         "name": strategy.name,
         "paper": strategy.paper,
-        "objectives": list(strategy.objectives),
+        "objectives": [o.name for o in strategy.objectives],
         "guarantee": strategy.guarantee,
         "options": {
             option.name: {

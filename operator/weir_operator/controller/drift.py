@@ -15,6 +15,7 @@ from weir_placement.fragments import groups_of
 from weir_placement.model.cluster import Cluster
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
+from weir_placement.objectives import HEADROOM, OBJECTIVES, Objective
 from weir_placement.replacement import Replacement, better_placement, headroom_of, replace_fragments
 
 from weir_operator.controller.current_plan import excluded_nodes
@@ -155,7 +156,8 @@ def _improve(
     gain, most = policy.drift.min_gain, max(budget, 1)
     replacement = None
     if not low:
-        replacement = better_placement(problem, plan, boundaries, policy.objective, gain, floor, most)
+        objective = _objective(planning)
+        replacement = better_placement(problem, plan, boundaries, objective, gain, floor, most)
     if not _has_lasted(planning, running, "betterSince", replacement is not None) or replacement is None:
         return
     why = _gain(planning, replacement)
@@ -168,9 +170,11 @@ def _improve(
 def _gain(planning: GroupReplan, replacement: Replacement) -> str:
     assert planning.evaluation is not None
     now, then = planning.evaluation, replacement.evaluation
-    if planning.group.policy.objective == "network-usage":
-        return f"network usage {now.network_usage:.3g} to {then.network_usage:.3g} bytes in transit"
-    return f"headroom {headroom_of(now):.2f} to {headroom_of(then):.2f}"
+    return _objective(planning).change(now, then)
+
+
+def _objective(planning: GroupReplan) -> Objective:
+    return OBJECTIVES.get(planning.group.policy.objective, HEADROOM)
 
 
 def _all_measured(planning: GroupReplan, plan: Plan, boundaries: Boundaries) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from weir_placement.objectives import OBJECTIVES
+
 Report = Mapping[str, Any]
 
 
@@ -155,7 +157,7 @@ def _title(report: Report) -> str:
     admitted = sum(bool(query["admitted"]) for query in report["queries"])
     value = report.get("objectiveValue")
     figure = "unbounded" if value is None else f"{value:,.4g}"
-    unit = {"headroom": "x the profile", "network-usage": "bytes in transit"}.get(report["objective"], "")
+    unit = OBJECTIVES[report["objective"]].unit if report["objective"] in OBJECTIVES else ""
     proof = "proved optimal" if report.get("proven") else _gap(report.get("gap"))
     rejected = len(report["queries"]) - admitted
     queries = f"{admitted} quer{'y' if admitted == 1 else 'ies'}" + (

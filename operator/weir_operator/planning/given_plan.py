@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Rejection, Result
+from weir_placement.objectives import HEADROOM, OBJECTIVES
 from weir_placement.report import read_plan, report
 
 from weir_operator.manifests.finding import Finding, ManifestError
@@ -44,12 +45,13 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     missing = tuple(Rejection(q.name, "the plan does not place it") for q in queries if q.name not in placed)
     plan = replace(plan, rejected=(*plan.rejected, *missing))
     evaluation = evaluate(problem, plan)
-    value = evaluation.headroom if first.policy.spec.objective == "headroom" else evaluation.network_usage
+    name = document.get("objective")
+    objective = OBJECTIVES.get(str(name), OBJECTIVES.get(first.policy.spec.objective, HEADROOM))
     result = Result(
         plan=plan,
         strategy="given",
-        objective=str(document.get("objective", "headroom")),
-        value=value,
+        objective=objective.name,
+        value=objective.value(evaluation),
         bound=None,
         proven=False,
         evaluations=1,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from weir_placement.cost.budget import fragments_of, requested
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Placed, Problem
+from weir_placement.model.problem import Placed, Problem
 from weir_placement.report import report
 from weir_placement.strategies import STRATEGIES, select
 
@@ -34,7 +34,7 @@ class Overrides:
         """The call with these in place of its own. Options of the policy are its own strategy's."""
         return StrategyCall(
             name=self.strategy or call.name,
-            objective=cast(Objective, self.objective or call.objective),
+            objective=self.objective or call.objective,
             seed=call.seed if self.seed is None else self.seed,
             time_limit=call.time_limit if self.time_limit is None else self.time_limit,
             options={**({} if self.strategy else call.options), **(self.options or {})},
@@ -74,8 +74,8 @@ def _check(call: StrategyCall, overrides: Overrides, key: Key) -> None:
         right = suggestion(call.name, STRATEGIES, "strategies")
         raise _refused(key, path, f"no strategy {call.name}", right, overrides.strategy)
     strategy = select(call.name, call.objective)
-    if call.objective not in strategy.objectives:
-        able = sorted(n for n, s in STRATEGIES.items() if call.objective in s.objectives)
+    if not strategy.plans_for(call.objective):
+        able = sorted(n for n, s in STRATEGIES.items() if s.plans_for(call.objective))
         right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
         path = "--objective" if overrides.objective else "spec.objective"
         wrong = f"strategy {call.name} has no objective {call.objective}"

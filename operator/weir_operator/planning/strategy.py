@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weir_placement.model.plan import Result
-from weir_placement.model.problem import Objective, Problem
+from weir_placement.model.problem import Problem
 from weir_placement.strategies import select
 
 from weir_operator.api.policy import PlacementPolicySpec
@@ -17,7 +17,7 @@ class StrategyCall:
     """How a problem is planned; `time_limit` in seconds, `options` as in `weir strategies`."""
 
     name: str
-    objective: Objective
+    objective: str
     seed: int
     time_limit: float
     options: Mapping[str, str]

@@ -20,9 +20,8 @@ from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Budget, Problem
+from weir_placement.objectives import Objective
 from weir_placement.request import PlanFunction, PlanRequest
-
-EQUAL = 1e-9
 
 
 def plan_within(function: PlanFunction, problem: Problem, request: PlanRequest) -> Result:
@@ -56,7 +55,7 @@ def plan_within(function: PlanFunction, problem: Problem, request: PlanRequest) 
     if plan.queries == result.plan.queries:
         return replace(result, plan=replace(plan, rejected=rejected), seconds=seconds)
     return replace(
-        _valued(within, result, plan),
+        _valued(request.objective, within, result, plan),
         plan=replace(plan, rejected=rejected),
         seconds=seconds,
         evaluations=result.evaluations + fitting.evaluations,
@@ -96,19 +95,12 @@ def too_many(budgets: Iterable[Budget], query: str, fragments: int) -> str:
     )
 
 
-def _valued(problem: Problem, result: Result, plan: Plan) -> Result:
+def _valued(objective: Objective, problem: Problem, result: Result, plan: Plan) -> Result:
     """The result with the value of another plan of the same queries."""
-    evaluation = evaluate(problem, plan)
-    if result.objective != "headroom":
-        value, bound = evaluation.network_usage, result.bound
-        reached = bound is not None and value <= bound * (1 + EQUAL)
-        return replace(
-            result, value=value, bound=None if bound is None else min(bound, value), proven=reached
-        )
-    headroom, bound = evaluation.headroom, result.bound
-    if headroom is None:
+    value, bound = objective.value(evaluate(problem, plan)), result.bound
+    if value is None:
         return replace(result, value=None, bound=None, proven=True)
-    reached = bound is not None and headroom >= bound * (1 - EQUAL)
-    return replace(
-        result, value=headroom, bound=None if bound is None else max(bound, headroom), proven=reached
-    )
+    if bound is None:
+        return replace(result, value=value, proven=False)
+    proven = objective.reached(value, bound)
+    return replace(result, value=value, bound=objective.outer(value, bound), proven=proven)

@@ -21,6 +21,7 @@ from weir_placement.fragments import groups_of
 from weir_placement.model.cluster import REFERENCE_CORE, Node
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem, Query
+from weir_placement.objectives import Objective
 
 NODES = 8
 """Nodes tried for a fragment beside the present ones: the emptiest of those that it may use."""
@@ -37,7 +38,7 @@ class Fitting:
     """Puts fragments together until the budgets are kept."""
 
     problem: Problem
-    objective: str
+    objective: Objective
     deadline: float
     evaluations: int = 0
 
@@ -130,21 +131,19 @@ class Fitting:
                 break
         return best[1] if best else None
 
-    def _wrong(self, found: Evaluation) -> tuple[str, ...]:
-        """What keeps a plan from being carried out; for least network usage it must carry the profile."""
-        if self.objective == "network-usage" and found.feasible and found.rank < 1 - GAIN:
-            return (str(found.binding),)
-        return tuple(map(str, found.reasons))
+    def _wrong(self, evaluation: Evaluation) -> tuple[str, ...]:
+        """What keeps a plan from being carried out; if its value is that at the profile, it must carry it."""
+        if self.objective.at_profile and evaluation.feasible and evaluation.rank < 1 - GAIN:
+            return (str(evaluation.binding),)
+        return tuple(map(str, evaluation.reasons))
 
     def _rank(self, problem: Problem, plan: Plan) -> tuple[float, float]:
         self.evaluations += 1
-        found = evaluate(replace(problem, budgets=()), plan)
-        if self._wrong(found):
+        evaluation = evaluate(replace(problem, budgets=()), plan)
+        if self._wrong(evaluation):
             return -HUGE, 0.0
-        headroom = min(found.rank, HUGE)
-        if self.objective == "network-usage":
-            return -found.network_usage, headroom
-        return headroom, -found.network_usage
+        value, tie = self.objective.rank(evaluation)
+        return min(value, HUGE), min(tie, HUGE)
 
     def _unions(self, problem: Problem, plan: Plan) -> Iterator[QueryPlan]:
         """Two neighbouring fragments on one node, so that there is one less."""

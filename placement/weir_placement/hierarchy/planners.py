@@ -20,6 +20,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import ReuseOptions, result
 from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import named
+from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.options import option
 from weir_placement.request import PlanRequest
 from weir_placement.strategy import Strategy
@@ -108,7 +109,7 @@ def _strategy(name: str, guarantee: str, make: Make, refine: bool = False) -> St
     def plan(problem: Problem, request: PlanRequest, options: HierarchyOptions) -> Result:
         return hierarchical(problem, name, make, request, options, refine=refine)
 
-    return Strategy(name, "Hierarchical partitions", ("network-usage",), guarantee, plan, HierarchyOptions)
+    return Strategy(name, "Hierarchical partitions", (NETWORK_USAGE,), guarantee, plan, HierarchyOptions)
 
 
 TOP_DOWN = _strategy("top-down", "cost estimates within 2 sum d_i (Theorem 1)", _top_down)
@@ -139,7 +140,7 @@ def plan_net_present_cost(problem: Problem, request: PlanRequest, options: Hiera
 NET_PRESENT_COST = Strategy(
     "net-present-cost",
     "Hierarchical partitions",
-    ("network-usage",),
+    (NETWORK_USAGE,),
     "none",
     plan_net_present_cost,
     HierarchyOptions,

@@ -11,8 +11,6 @@ from weir_placement.model.cluster import Cluster
 from weir_placement.model.operators import Operator
 from weir_placement.model.streams import Stream
 
-Objective = Literal["headroom", "network-usage", "admission", "join-cost", "work", "output-throughput"]
-
 
 @dataclass(frozen=True)
 class Query:

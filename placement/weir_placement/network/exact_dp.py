@@ -15,6 +15,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import ReuseOptions, result
 from weir_placement.network.single import Placement, Refusal, place_query
 from weir_placement.network.sites import exact_sites
+from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.request import PlanRequest
 from weir_placement.strategy import Strategy
 
@@ -31,7 +32,7 @@ def exact_dp(problem: Problem, request: PlanRequest, options: ReuseOptions) -> R
 EXACT_DP = Strategy(
     "exact-dp",
     "Hierarchical partitions",
-    ("network-usage",),
+    (NETWORK_USAGE,),
     "optimal for each query where no capacity binds; several queries: a bound",
     exact_dp,
     ReuseOptions,

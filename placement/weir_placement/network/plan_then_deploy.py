@@ -13,6 +13,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Placement, Refusal, accept, latencies, place_query, sinks_of
 from weir_placement.network.sites import exact_sites
+from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.options import NoOptions
 from weir_placement.request import PlanRequest
 from weir_placement.strategy import Strategy
@@ -125,7 +126,7 @@ def relax(space: PlanSpace, root: Step, sink: int, at: Floats, rounds: int = 100
 PLAN_THEN_DEPLOY = Strategy(
     "plan-then-deploy",
     "Hierarchical partitions, figure 2",
-    ("network-usage",),
+    (NETWORK_USAGE,),
     "the best placement of the smallest join order",
     plan_then_deploy,
     NoOptions,
@@ -133,7 +134,7 @@ PLAN_THEN_DEPLOY = Strategy(
 RELAXATION = Strategy(
     "relaxation",
     "Hierarchical partitions, section 4",
-    ("network-usage",),
+    (NETWORK_USAGE,),
     "none: a comparator",
     relaxation,
     NoOptions,

@@ -160,7 +160,7 @@ def result(
     return Result(
         plan=plan,
         strategy=strategy,
-        objective=request.objective,
+        objective=request.objective.name,
         value=value,
         bound=min(bound, value),
         proven=value <= bound * (1 + 1e-9) + 1e-12,

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
 from weir_placement.request import PlanRequest
 from weir_placement.search import clones, forms
@@ -153,7 +154,7 @@ def _small(problem: Problem, best: Result, most: int) -> bool:
 AUTO = Strategy(
     "auto",
     "beyond WhiteWater",
-    ("headroom",),
+    (HEADROOM,),
     "the best of a portfolio with an upper bound; proven when that is reached",
     over_forms("auto", search),
     AutoOptions,

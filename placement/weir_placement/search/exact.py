@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from time import perf_counter
 
+from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
 from weir_placement.search import auto
 from weir_placement.search.encode import Encoding
@@ -40,7 +41,7 @@ def search(encoding: Encoding, options: auto.AutoOptions, deadline: float, floor
 EXACT = Strategy(
     "exact",
     "beyond WhiteWater",
-    ("headroom",),
+    (HEADROOM,),
     "the optimum, proven, if the time limit allows; else the best found with an upper bound",
     auto.over_forms("exact", search, 1 << 20),
     ExactOptions,

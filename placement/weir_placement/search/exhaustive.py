@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.network import exhaustive as network_usage
+from weir_placement.objectives import HEADROOM, NETWORK_USAGE
 from weir_placement.options import option
 from weir_placement.request import PlanRequest
 from weir_placement.search.encode import Encoding
@@ -23,7 +24,7 @@ TABLE = 1 << 20
 class ExhaustiveOptions:
     """When the steps are used up, the result is the best found and not proven."""
 
-    steps: int = option(10**9, "placement steps at most", objective="headroom")
+    steps: int = option(10**9, "placement steps at most", objective=HEADROOM.name)
 
 
 def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> Found:
@@ -36,7 +37,7 @@ def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> F
 
 def plan(problem: Problem, request: PlanRequest, options: ExhaustiveOptions) -> Result:
     """Plans a problem by looking at every plan, for either objective."""
-    if request.objective == "network-usage":
+    if request.objective is NETWORK_USAGE:
         return network_usage.exhaustive(problem, request)
     return plan_with("exhaustive", search, problem, request, options, TABLE)
 
@@ -44,7 +45,7 @@ def plan(problem: Problem, request: PlanRequest, options: ExhaustiveOptions) -> 
 EXHAUSTIVE = Strategy(
     "exhaustive",
     "WhiteWater, section 5.2; Hierarchical partitions, Lemma 1",
-    ("headroom", "network-usage"),
+    (HEADROOM, NETWORK_USAGE),
     "the optimum over swaps of the written plan, proven; network-usage: for each query alone",
     plan,
     ExhaustiveOptions,

@@ -11,6 +11,7 @@ from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
+from weir_placement.objectives import HEADROOM
 from weir_placement.options import O, option
 from weir_placement.request import PlanRequest
 from weir_placement.search.encode import VISITED_SIZE, Encoding
@@ -103,7 +104,7 @@ def plan_with(
     return Result(
         plan=Plan(outcome.plan.queries, tuple(rejected)),
         strategy=name,
-        objective=request.objective,
+        objective=request.objective.name,
         value=value,
         bound=None if value is None or found.bound >= HUGE else max(found.bound, value),
         proven=found.proven or (value is None and bool(outcome.plan.queries)),
@@ -122,7 +123,7 @@ def strategy(
     def plan(problem: Problem, request: PlanRequest, options: O) -> Result:
         return plan_with(name, search, problem, request, options, table)
 
-    return Strategy(name, paper, ("headroom",), guarantee, plan, parameters)
+    return Strategy(name, paper, (HEADROOM,), guarantee, plan, parameters)
 
 
 @dataclass

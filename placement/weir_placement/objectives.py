@@ -1,0 +1,79 @@
+"""Objectives: what is best, and how two plans, or a plan and its bound, compare by it.
+
+A strategy says which ones it plans for; budgets, moves of a running plan, reports and policies ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from weir_placement.cost.evaluation import Evaluation
+
+EQUAL = 1e-9
+"""Relative: values that differ by less are equal."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One way to say which plan is best; `value` is None where nothing limits it."""
+
+    name: str
+    words: str
+    unit: str
+    better: Literal["more", "less"]
+    value: Callable[[Evaluation], float | None]
+    at_profile: bool = True
+    """Its value is that at the profile, which the plan must then carry."""
+
+    def score(self, evaluation: Evaluation) -> float:
+        """The value as a number of which more is better; -inf for a plan that cannot be carried out."""
+        if not evaluation.feasible:
+            return -inf
+        value = self.value(evaluation)
+        if value is None:
+            return inf
+        return value if self.better == "more" else -value
+
+    def rank(self, evaluation: Evaluation) -> tuple[float, float]:
+        """The score, and what decides between equals: headroom, or network usage where that is the score."""
+        second = NETWORK_USAGE if self is HEADROOM else HEADROOM
+        return self.score(evaluation), second.score(evaluation)
+
+    def gains(self, now: Evaluation, then: Evaluation, share: float) -> bool:
+        """Whether a plan is better by at least a share of the worse value."""
+        if not self.score(then) > self.score(now):
+            return False
+        before, after = self.value(now), self.value(then)
+        if before is None or after is None:
+            return True
+        return after >= before * (1 + share) if self.better == "more" else after * (1 + share) <= before
+
+    def reached(self, value: float, bound: float) -> bool:
+        """Whether a value is no worse than a bound, but for rounding."""
+        return value >= bound * (1 - EQUAL) if self.better == "more" else value <= bound * (1 + EQUAL)
+
+    def outer(self, value: float, bound: float) -> float:
+        """The bound, or the value if that is better."""
+        return max(value, bound) if self.better == "more" else min(value, bound)
+
+    def change(self, now: Evaluation, then: Evaluation) -> str:
+        """From one value to another, as events and the report say it."""
+        return f"{self.words} {self._shown(now)} to {self._shown(then)} {self.unit}"
+
+    def _shown(self, evaluation: Evaluation) -> str:
+        value = self.value(evaluation) if evaluation.feasible else -1.0
+        return "unbounded" if value is None else f"{value:.3g}"
+
+
+HEADROOM = Objective("headroom", "headroom", "x the profile", "more", lambda e: e.headroom, at_profile=False)
+NETWORK_USAGE = Objective(
+    "network-usage", "network usage", "bytes in transit", "less", lambda e: e.network_usage
+)
+OBJECTIVES = {objective.name: objective for objective in (HEADROOM, NETWORK_USAGE)}
+PLANNED = ("admission", "join-cost", "work", "output-throughput")
+"""Names that a policy may have, which no strategy plans for yet."""
+NAMES = (*OBJECTIVES, *PLANNED)
