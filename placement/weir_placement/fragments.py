@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_placement.cost.flows import fragment_ends
-from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, said
+from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, identity_fields
 from weir_placement.model.location import Flows
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
@@ -236,7 +236,7 @@ def _name(
             )
         else:
             inputs.append([outside, names[outside]])
-    delivered = said(ends.sink.stored()) if last == plan.query.operators[-1].id else None
+    delivered = identity_fields(ends.sink.stored()) if last == plan.query.operators[-1].id else None
     canonical = json.dumps(
         [ends.incarnation, [semantics(op) for op in members], inputs, delivered],
         default=vars,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, said
+from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, identity_fields
 from weir_placement.model.operators import Operator
 
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
@@ -96,7 +96,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     ]
     streams = [
         {
-            "input": said({k: v for k, v in item.spec.stored().items() if k != "options"}),
+            "input": identity_fields({k: v for k, v in item.spec.stored().items() if k != "options"}),
             "schema": [[field.name, str(field.type)] for field in item.log.schema],
             "clocking": item.clocking.to_json(),
         }
@@ -108,5 +108,5 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
         "columns": dataclasses.asdict(spec.output)["columns"],
         "after": spec.output.after,
     }
-    parts = [operators, streams, said(output), spec.partitions, pyspark.__version__, 1]
+    parts = [operators, streams, identity_fields(output), spec.partitions, pyspark.__version__, 1]
     return hashlib.sha256(json.dumps(parts, default=vars, sort_keys=True).encode()).hexdigest()[:12]

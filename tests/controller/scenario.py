@@ -55,12 +55,12 @@ class Scenario:
     policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     nodes: tuple[Node, ...] = tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3))
     lost: frozenset[str] = frozenset()
-    leaving: frozenset[str] = frozenset()
+    cordoned: frozenset[str] = frozenset()
     closed: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
 
     def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
-        gone = self.lost | self.leaving
+        gone = self.lost | self.cordoned
         nodes = tuple(replace(n, schedulable=n.name not in gone) for n in self.nodes)
         cluster = Cluster(nodes, Network.uniform(len(nodes), 0.001))
         problem = Problem(
@@ -76,7 +76,7 @@ class Scenario:
             (Group("default", self.policy, problem, self.queries),),
             faults=self.faults,
             lost=self.lost,
-            leaving=self.leaving,
+            cordoned=self.cordoned,
             closed=self.closed,
             statuses={f"default/{k}": v for k, v in names.items()},
         )

@@ -197,7 +197,7 @@ def test_a_query_whose_move_has_failed_is_planned_again() -> None:
 
 def test_a_node_that_is_cordoned_does_not_wait_for_the_end_of_a_move() -> None:
     story, _, second, _ = on_its_way()
-    story.town.leaving = frozenset({second})
+    story.town.cordoned = frozenset({second})
     story.rounds(10)
     assert story.revision() == 3
     assert story.cluster.placements["default/q"].spec["operators"][0]["node"] != second
@@ -216,10 +216,10 @@ def test_less_network_usage_counts_where_that_is_the_objective() -> None:
     """The source enters at n1: a plan elsewhere ships every row."""
     story = Story(objective="network-usage", strategy={"name": "exact-dp"})
     assert story.node() == "n1"
-    story.town.leaving = frozenset({"n1"})
+    story.town.cordoned = frozenset({"n1"})
     story.rounds(60)
     assert story.node() != "n1"
-    story.town.leaving = frozenset()
+    story.town.cordoned = frozenset()
     story.rounds(60)
     assert story.node() == "n1"
     assert story.revision() == 3

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from weir_operator.controller.conditions import Health, conditions, worth_writing
+from weir_operator.controller.record import Record
 
 READY = Health.current("Running", "2 fragments run on 2 nodes")
 STALLED = Health.failed("Rejected", "memory of node n1")
@@ -51,3 +52,10 @@ trees = st.dictionaries(
 @given(trees)
 def test_the_same_status_is_never_written_again(status: dict[str, Any]) -> None:
     assert not worth_writing(status, status)
+
+
+def test_the_same_decision_is_written_once_however_long_it_is() -> None:
+    for text in ("stay", "stay: " + "x" * 600):
+        once = Record("d/q").with_decision(1.0, text)
+        assert once.with_decision(2.0, text) is once
+        assert len(once.with_decision(2.0, "move").status["decisions"]) == 2

@@ -35,17 +35,17 @@ def a_query(name: str, policy: str = "default") -> dict[str, Any]:
     return {"kind": "StreamQuery", "metadata": meta, "spec": {"policy": policy}}
 
 
-def work(
+def round_state(
     objects: list[Manifest],
     queries: Mapping[str, DesiredQuery] | None = None,
-    wrong: Mapping[tuple[str, str, str], str] | None = None,
+    errors: Mapping[tuple[str, str, str], str] | None = None,
     now: float = 10.0,
 ) -> RoundState:
     """`queries` of the policy `default` have plans."""
     group = Group(
         "default", PlacementPolicySpec(), Problem(Cluster((), Network.uniform(0)), {}, ()), queries or {}
     )
-    state = DesiredState((group,) if queries else (), wrong=wrong or {})
+    state = DesiredState((group,) if queries else (), errors=errors or {})
     plans = {n: QueryPlan(a.model, {"f": "n1", "p": "n1"}, {"s": "n1"}) for n, a in (queries or {}).items()}
     records = {name: Record(name, plan=plan) for name, plan in plans.items()}
     return RoundState(Snapshot(now=now, objects=tuple(objects)), state, Settings(LAYOUT), records, {})
@@ -60,29 +60,32 @@ def figures(write: WriteStatus) -> dict[str, Any]:
 
 
 def test_a_new_object_is_seen_and_then_left_alone() -> None:
-    (first,) = definition_statuses(work([a_stream("s")]), True)
+    (first,) = definition_statuses(round_state([a_stream("s")]), True)
     assert (first.kind, first.namespace, first.name) == ("Stream", "default", "s")
     assert first.status["observedGeneration"] == 3
     assert conditions(first)["Ready"][0] == "True"
     assert conditions(first)["Stalled"][0] == "False"
-    assert definition_statuses(work([a_stream("s", **first.status)], now=99.0), True) == []
+    assert definition_statuses(round_state([a_stream("s", **first.status)], now=99.0), True) == []
 
 
 def test_what_is_wrong_is_said_and_only_of_that_object() -> None:
-    wrong = {("Stream", "default", "s"): "spec.schema: BIGNIT is no type; write BIGINT"}
-    bad, good = definition_statuses(work([a_stream("s"), a_stream("t")], wrong=wrong), True)
+    errors = {("Stream", "default", "s"): "spec.schema: BIGNIT is no type; write BIGINT"}
+    bad, good = definition_statuses(round_state([a_stream("s"), a_stream("t")], errors=errors), True)
     assert conditions(bad)["Stalled"] == ("True", "spec.schema: BIGNIT is no type; write BIGINT")
     assert conditions(bad)["Ready"][0] == "False"
     assert conditions(good)["Ready"][0] == "True"
 
 
 def test_queries_and_nodes_are_left_to_others() -> None:
-    assert definition_statuses(work([{"kind": "Node", "metadata": {"name": "n"}}, a_query("q")]), True) == []
+    assert (
+        definition_statuses(round_state([{"kind": "Node", "metadata": {"name": "n"}}, a_query("q")]), True)
+        == []
+    )
 
 
 def test_a_stream_names_its_readers_and_its_measured_rate() -> None:
     both = {f"default/{name}": desired(query(name)) for name in ("r", "q")}
-    seen = work([a_stream("s"), a_stream("t")], both)
+    seen = round_state([a_stream("s"), a_stream("t")], both)
     seen.numbers["default/q"] = {"rates": {"default/s": 1234.567, "default/t": 5.0}}
     read, unread = definition_statuses(seen, True)
     assert figures(read) == {"readers": ["default/q", "default/r"], "rate": 1230.0}
@@ -93,7 +96,7 @@ def test_a_rate_is_written_when_it_differs_by_a_tenth_and_stays_while_none_is_me
     queries = {"default/q": desired(query("q"))}
 
     def with_rate(stream: Manifest, rate: float | None) -> RoundState:
-        seen = work([stream], queries)
+        seen = round_state([stream], queries)
         seen.numbers["default/q"] = {"rates": {} if rate is None else {"default/s": rate}}
         return seen
 
@@ -120,7 +123,7 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
     ]
     queries = {f"default/{name}": desired(query(name)) for name in ("q", "r", "s")}
     queries["default/s"] = replace(queries["default/s"], suspended=True)
-    seen = work(there, queries)
+    seen = round_state(there, queries)
     seen.refused["default/r"] = "no room"
     seen.numbers = {name: {"headroom": 1.83333333} for name in queries}
     used, spare = definition_statuses(seen, True)
@@ -131,7 +134,7 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
 
 
 def test_a_headroom_without_limit_is_not_written() -> None:
-    seen = work([a_policy("default"), a_query("q")], {"default/q": desired(query("q"))})
+    seen = round_state([a_policy("default"), a_query("q")], {"default/q": desired(query("q"))})
     seen.numbers["default/q"] = {"headroom": float("inf")}
     (write,) = definition_statuses(seen, True)
     assert figures(write) == {"queries": 1, "admitted": 1}

@@ -45,7 +45,7 @@ def test_a_longer_list_of_nodes_moves_nothing_by_itself() -> None:
     town.queries["default/q"] = desired(query("q"))
     settle(it)
     assert cluster.writes == writes
-    town.leaving = frozenset({"n2"})
+    town.cordoned = frozenset({"n2"})
     settle(it)
     assert "n2" not in cluster.running().values(), "it is free to go anywhere now"
 
@@ -73,7 +73,7 @@ def within(*nodes: str) -> Operator:
 
 def test_where_nothing_else_fits_it_stays_and_that_is_said_once() -> None:
     town, cluster = Scenario({"default/q": desired(query("q", nodes=("n1",)))}), FakeCluster()
-    town.leaving = frozenset({"n2"})
+    town.cordoned = frozenset({"n2"})
     it = loop(town, cluster)
     settle(it)
     town.queries["default/q"] = desired(query("q", nodes=("n2",)))

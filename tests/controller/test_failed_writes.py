@@ -91,7 +91,7 @@ def test_a_running_query_is_left_alone_while_its_intent_cannot_be_written() -> N
     before = {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")}
     nodes = {p.wanted_node for p in before.values()}
     cluster.refuse = refusing(OSError("no"), A)
-    it.leaving = frozenset(nodes)
+    it.cordoned = frozenset(nodes)
     for _ in range(10):
         the_loop.once()
     assert {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")} == before

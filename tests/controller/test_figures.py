@@ -8,7 +8,7 @@ import pytest
 from weir_operator.controller.report import statuses
 
 from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle
-from tests.controller.test_definitions import work
+from tests.controller.test_definitions import round_state
 
 
 def test_the_latency_is_that_of_the_plan_in_force() -> None:
@@ -23,7 +23,7 @@ def test_the_latency_is_that_of_the_plan_in_force() -> None:
 def test_what_limits_the_headroom_is_told_anew_with_another_plan_or_when_numbers_are(
     now: float, revision: int, told: str
 ) -> None:
-    seen = work([], {"default/q": desired(query("q"))}, now=now)
+    seen = round_state([], {"default/q": desired(query("q"))}, now=now)
     seen.records["default/q"] = replace(seen.records["default/q"], revision=revision)
     seen.numbers["default/q"] = {"headroom": 2.0, "binding": "n2"}
     seen.desired = replace(seen.desired, statuses={"default/q": {"revision": 1, "binding": "n1"}})

@@ -67,7 +67,7 @@ def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() ->
     cluster = Watched()
     it = loop(town, cluster)
     settle(it)
-    town.leaving = frozenset(cluster.running().values())
+    town.cordoned = frozenset(cluster.running().values())
     settle(it)
     assert all(s.spec.zone == s.spec.node.replace("n", "z") for s in starts)
     builds: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ def story(crash_at: int | None) -> FakeCluster:
     run()
     town.queries["default/q"] = desired(query("q", "s.k = 3"))
     run()
-    town.leaving = frozenset(cluster.running().values())
+    town.cordoned = frozenset(cluster.running().values())
     run()
     return cluster
 

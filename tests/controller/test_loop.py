@@ -52,7 +52,7 @@ def test_a_generation_in_a_placement_that_nobody_keeps_up_goes_with_the_next_wri
     cluster.placements["default/q"] = replace(found, status={**found.status, "observedGeneration": -1})
     settle(it)
     assert cluster.writes == writes
-    town.leaving = frozenset(cluster.running().values())
+    town.cordoned = frozenset(cluster.running().values())
     settle(it)
     assert "observedGeneration" not in cluster.placements["default/q"].status
 
@@ -160,7 +160,7 @@ def test_a_cordoned_node_is_left_by_a_warm_move() -> None:
     it = loop(town, cluster)
     settle(it)
     (fragment, node), *others = cluster.running().items()
-    town.leaving = frozenset({node})
+    town.cordoned = frozenset({node})
     states = set()
     for _ in range(30):
         it.once()
@@ -179,7 +179,7 @@ def test_a_drain_is_held_up_for_its_time_and_then_no_more() -> None:
     settle(it)
     (fragment, node), *_ = ((p.fragment, p.node) for p in cluster.processes.values())
     assert fragment in cluster.protected
-    town.leaving = frozenset({node})
+    town.cordoned = frozenset({node})
     cluster.drained = {node: cluster.time}
     cluster.slow_nodes = frozenset({"n1", "n2", "n3"} - {node})
     settle(it)
@@ -199,7 +199,7 @@ def test_on_cordon_stay_keeps_it_there() -> None:
     it = loop(town, cluster)
     settle(it)
     running = cluster.running()
-    town.leaving = frozenset(running.values())
+    town.cordoned = frozenset(running.values())
     settle(it)
     assert cluster.running() == running
 
@@ -281,9 +281,9 @@ def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
     it = loop(town, cluster)
     settle(it)
     first = cluster.running()
-    town.leaving = frozenset(first.values())
+    town.cordoned = frozenset(first.values())
     settle(it)
-    town.leaving = frozenset()
+    town.cordoned = frozenset()
     assert cluster.running() != first
     written = cluster.placements["default/q"]
     cluster.placements["default/q"] = replace(written, spec={**written.spec, "pinned": 1})
@@ -304,9 +304,9 @@ def test_a_revision_that_was_unpinned_can_be_brought_back_again() -> None:
         settle(it)
 
     for _ in range(2):
-        town.leaving = frozenset(first.values())
+        town.cordoned = frozenset(first.values())
         settle(it)
-        town.leaving = frozenset()
+        town.cordoned = frozenset()
         assert cluster.running() != first
         ask(pinned=1)
         assert cluster.running() == first

@@ -68,7 +68,7 @@ def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: 
     assert not fault.missing
     assert fault.message.startswith(f'spec.sink.files.uri: "{uri}" {right}')
     found = desired_state(uri, "out")
-    assert found.wrong["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
+    assert found.errors["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
     assert "stream a has errors itself" in found.faults["default/q"].message
     assert desired_state(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
 

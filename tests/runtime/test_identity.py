@@ -126,13 +126,13 @@ def test_what_decides_rows_stays() -> None:
 
 def test_a_stored_placement_is_read_and_written_as_it_was() -> None:
     record = read_record(stored())
-    assert record.told == all_kinds()
+    assert record.specs == all_kinds()
     assert record.plan is not None
     plan = stored()["spec"]["plan"]
     assert pack(record.plan, record.boundaries, record.source) == {
         key: plan[key] for key in ("source", "boundaries", "placed")
     }
-    again = record.placement([], record.told)
+    again = record.placement([], record.specs)
     assert json.dumps(again.spec) == json.dumps(stored()["spec"])
 
 

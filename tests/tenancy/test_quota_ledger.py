@@ -113,10 +113,10 @@ def moved(it: Small, **settings: object) -> None:
     the_loop = loop(it, it.cluster, **settings)
     settle(the_loop)
     (process,) = it.cluster.processes.values()
-    it.leaving = frozenset({process.node})
+    it.cordoned = frozenset({process.node})
     settle(the_loop)
     (now,) = it.cluster.processes.values()
-    assert now.node not in it.leaving
+    assert now.node not in it.cordoned
     assert now.state == "running"
     assert condition(it.cluster, "a", "Ready") == "True"
 

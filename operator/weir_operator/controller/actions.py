@@ -32,11 +32,11 @@ def _surroundings(group: Group, image: str) -> str:
 
 
 def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
-    """Hash of what a process is told beside node, zone and epoch, and of what it runs in: another one means
+    """Hash of a process's spec beside node, zone and epoch, and of what it runs in: another one means
     another process."""
     output = replace(spec.output, consumers=())
-    told = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
-    text = f"{told.to_json()} {surroundings}" + (f" {pods}" if pods else "")
+    identity = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
+    text = f"{identity.to_json()} {surroundings}" + (f" {pods}" if pods else "")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -48,7 +48,7 @@ def _present_build(state: RoundState, fragment: str) -> str:
 
 def choose_steps(state: RoundState) -> None:
     """Fragments that moves are under way for go first, so that the limit holds for new ones."""
-    wanted: dict[str, DesiredFragment] = {}
+    desired_fragments: dict[str, DesiredFragment] = {}
     for group in state.desired.groups:
         surroundings = _surroundings(group, state.settings.image)
         for name, desired in group.queries.items():
@@ -61,19 +61,26 @@ def choose_steps(state: RoundState) -> None:
                 build = _build(spec, surroundings, desired.pods)
                 if spec.name in going:
                     build = _present_build(state, spec.name) or build
-                wanted[spec.name] = DesiredFragment(spec, build, name, group.name)
+                desired_fragments[spec.name] = DesiredFragment(spec, build, name, group.name)
     under_way = 0
-    ledger = beside_running(state, {fragment: want.query for fragment, want in wanted.items()})
-    order = sorted(wanted, key=lambda f: (not _moves_now(state, f), f))
+    ledger = beside_running(
+        state, {fragment: desired_fragment.query for fragment, desired_fragment in desired_fragments.items()}
+    )
+    order = sorted(desired_fragments, key=lambda f: (not _moves_now(state, f), f))
     for fragment in order:
-        want, seen = wanted[fragment], state.processes.get(fragment, [])
+        desired_fragment, processes = desired_fragments[fragment], state.processes.get(fragment, [])
         lease = state.snapshot.leases.get(fragment)
-        forced = any(p.node in state.desired.lost | state.desired.nodes_to_leave(want.query) for p in seen)
+        forced = any(
+            p.node in state.desired.lost | state.desired.nodes_to_leave(desired_fragment.query)
+            for p in processes
+        )
         may = forced or under_way < state.settings.concurrent_moves
-        fits = not counted_by_quota(seen) or ledger.fits(want.query)
-        step = next_step(want, seen, lease, state.settings.layout, may, state.settings.standby, fits)
-        if counted_by_quota(seen) and any(isinstance(action, Start) for action in step.actions):
-            ledger.reserve(want.query)
+        fits = not counted_by_quota(processes) or ledger.fits(desired_fragment.query)
+        step = next_step(
+            desired_fragment, processes, lease, state.settings.layout, may, state.settings.standby, fits
+        )
+        if counted_by_quota(processes) and any(isinstance(action, Start) for action in step.actions):
+            ledger.reserve(desired_fragment.query)
         under_way += step.phase == "moving"
         state.steps[fragment] = step
     for record in state.records.values():
@@ -81,7 +88,7 @@ def choose_steps(state: RoundState) -> None:
             if question.fragment in state.steps:
                 step = state.steps[question.fragment]
                 state.steps[question.fragment] = replace(step, actions=(*step.actions, question))
-    _remove_unwanted(state, wanted)
+    _remove_unwanted(state, desired_fragments)
 
 
 def _zone(group: Group, node: str) -> str:
@@ -93,12 +100,12 @@ def _moves_now(state: RoundState, fragment: str) -> bool:
     return len({p.epoch for p in state.processes.get(fragment, [])}) > 1
 
 
-def _remove_unwanted(state: RoundState, wanted: Mapping[str, DesiredFragment]) -> None:
+def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredFragment]) -> None:
     """Fragments of edited, suspended and deleted queries. Those of an edited query stay until all of the
     new plan run; those of one that has become faulty stay as they are."""
     owners = _owners(state)
     for fragment in sorted(set(state.processes) | set(state.snapshot.leases)):
-        if fragment in wanted:
+        if fragment in desired_fragments:
             continue
         query = owners.get(fragment, "")
         if query in state.desired.faults:
@@ -139,7 +146,7 @@ def actions(state: RoundState) -> list[Action]:
 def _protection(state: RoundState) -> list[Protect]:
     """A budget for each fragment that runs; none once the time that a drain may be held up is over."""
     result: list[Protect] = []
-    wanted: dict[str, Protect] = {}
+    budgets: dict[str, Protect] = {}
     for group in state.desired.groups:
         for name in group.queries:
             for spec in specs_of(state, name):
@@ -154,9 +161,9 @@ def _protection(state: RoundState) -> list[Protect]:
                     and not over
                     and not stuck
                 ):
-                    wanted[spec.name] = Protect(spec.name, name, True, spec.executors)
-    result += [wanted[fragment] for fragment in sorted(set(wanted) - state.snapshot.protected)]
+                    budgets[spec.name] = Protect(spec.name, name, True, spec.executors)
+    result += [budgets[fragment] for fragment in sorted(set(budgets) - state.snapshot.protected)]
     owners = _owners(state)
-    for fragment in sorted(state.snapshot.protected - set(wanted)):
+    for fragment in sorted(state.snapshot.protected - set(budgets)):
         result.append(Protect(fragment, owners.get(fragment, ""), False))
     return result

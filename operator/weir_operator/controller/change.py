@@ -23,10 +23,10 @@ def leave(before: Record, after: Record) -> Record:
     """`after` is the record with a new plan in force: if its operators are others, those before it leave."""
     if before.plan is None or before.source == after.source:
         return after
-    after = replace(after, generation=after.revision, told=())
-    if not before.told:
+    after = replace(after, generation=after.revision, specs=())
+    if not before.specs:
         return replace(after, since=0)
-    return replace(after, since=None, leaving=before.told)
+    return replace(after, since=None, leaving=before.specs)
 
 
 def advance(state: RoundState) -> None:
@@ -51,7 +51,7 @@ def _advanced(state: RoundState, record: Record) -> Record:
         since = change.time
     if since is not None and record.since is None:
         text = f"changed: rows up to event time {since / 1e6:.6f} s come from the plan before"
-        record = replace(record, since=since).decided(state.snapshot.now, text)
+        record = replace(record, since=since).with_decision(state.snapshot.now, text)
     return replace(record, leaving=()) if done and since is not None else record
 
 
@@ -66,7 +66,7 @@ def specs_in_force(
         return ()
     if record.source != desired.source:
         nodes = record.plan.nodes
-        return tuple(replace(spec, node=nodes[spec.operators[-1].id]) for spec in record.told)
+        return tuple(replace(spec, node=nodes[spec.operators[-1].id]) for spec in record.specs)
     cut_before, specs = state.cuts.get(record.query, (None, ()))
     if cut_before is not record:
         generation = f"/{record.generation}" if record.generation else ""
@@ -79,9 +79,9 @@ def specs_in_force(
 def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
     """Those of the plan before, on a node of the new plan where their own is going."""
     gone = state.desired.lost | state.desired.nodes_to_leave(record.query)
-    known = set(group.problem.cluster.index) - gone
-    other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in known), "")
-    return tuple(s if s.node in known or not other else replace(s, node=other) for s in record.leaving)
+    usable = set(group.problem.cluster.index) - gone
+    other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in usable), "")
+    return tuple(s if s.node in usable or not other else replace(s, node=other) for s in record.leaving)
 
 
 def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:

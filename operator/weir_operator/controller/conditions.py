@@ -44,29 +44,29 @@ def conditions(
 ) -> list[dict[str, Any]]:
     """The four conditions; the time of a transition stays while the status of a condition does."""
     before = {c["type"]: c for c in present}
-    wanted = {
+    verdicts = {
         "Ready": health.ready,
         "Reconciling": health.reconciling,
         "Stalled": health.stalled,
         "Moving": health.moving,
     }
-    made = []
-    for kind, holds in wanted.items():
+    described = []
+    for kind, holds in verdicts.items():
         status = "True" if holds else "False"
         old = before.get(kind)
         since = old["lastTransitionTime"] if old and old["status"] == status else timestamp(now)
-        told = holds or kind == "Ready"
-        made.append(
+        explained = holds or kind == "Ready"
+        described.append(
             {
                 "type": kind,
                 "status": status,
-                "reason": health.reason if told else "No",
-                "message": health.message if told else "",
+                "reason": health.reason if explained else "No",
+                "message": health.message if explained else "",
                 "observedGeneration": generation,
                 "lastTransitionTime": since,
             }
         )
-    return made
+    return described
 
 
 def worth_writing(old: Mapping[str, Any], new: Mapping[str, Any], numbers: bool = True) -> bool:

@@ -26,12 +26,12 @@ def as_specified(record: Record, desired: DesiredQuery, cluster: Cluster) -> Que
     if plan is None or record.source != desired.source:
         return plan
     query = replace(_unbound(plan.query), max_latency=desired.model.max_latency)
-    plan, wanted = replace(plan, query=query), desired.model.deliver_to
-    known = [node for node in wanted if node in cluster.index]
-    if wanted and not known:
+    plan, deliver_to = replace(plan, query=query), desired.model.deliver_to
+    present = [node for node in deliver_to if node in cluster.index]
+    if deliver_to and not present:
         return plan
-    sink = plan.sink if plan.sink in known else _nearest(plan, known, cluster)
-    return replace(plan, query=replace(query, deliver_to=wanted), sink=sink)
+    sink = plan.sink if plan.sink in present else _nearest(plan, present, cluster)
+    return replace(plan, query=replace(query, deliver_to=deliver_to), sink=sink)
 
 
 def unconstrained(query: Query) -> Query:

@@ -30,14 +30,14 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
         for name in group.queries:
             state.records.setdefault(name, Record(name))
             before.setdefault(name, Record(name))
-    state.records = {name: record.recalled(snapshot.now) for name, record in state.records.items()}
+    state.records = {name: record.with_history_entry(snapshot.now) for name, record in state.records.items()}
     plan_groups(state)
     advance(state)
     cut_fragments(state)
     choose_steps(state)
-    known = {name for group in desired.groups for name in group.queries} | set(desired.faults)
+    current = {name for group in desired.groups for name in group.queries} | set(desired.faults)
     assess(state)
-    placements = [p for name in sorted(state.records) if (p := _placement(state, name, before, known))]
+    placements = [p for name in sorted(state.records) if (p := _placement(state, name, before, current))]
     return Decision(
         placements=tuple(placements),
         actions=tuple(actions(state)),
@@ -50,11 +50,11 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
 
 
 def _placement(
-    state: RoundState, name: str, before: Mapping[str, Record], known: set[str]
+    state: RoundState, name: str, before: Mapping[str, Record], current: set[str]
 ) -> WritePlacement | DeletePlacement | None:
     """The Placement of one query if it says something new; it goes when all that it owned has gone."""
     record = state.records[name]
-    if name not in known:
+    if name not in current:
         alive = set(state.processes) | set(state.snapshot.leases)
         return None if alive & set(record.status.get("owned") or []) else DeletePlacement(name)
     if name in state.desired.faults or (record.plan is None and not record.status):
@@ -65,7 +65,7 @@ def _placement(
         present.status, record.status, numbers(state)
     ):
         return None
-    return record.placement(fragments(state, name), specs_of(state, name) or record.told)
+    return record.placement(fragments(state, name), specs_of(state, name) or record.specs)
 
 
 def _intent(record: Record) -> tuple[object, ...]:

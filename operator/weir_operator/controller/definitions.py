@@ -30,7 +30,7 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
         if kind not in KINDS:
             continue
         namespace, name = meta.get("namespace", ""), meta["name"]
-        wrong = state.desired.wrong.get((kind, namespace, name), "")
+        wrong = state.desired.errors.get((kind, namespace, name), "")
         health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
         generation, present = int(meta.get("generation", -1)), manifest.get("status") or {}
         described = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])

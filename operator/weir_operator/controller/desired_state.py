@@ -47,21 +47,21 @@ class Group:
 
 @dataclass(frozen=True)
 class DesiredState:
-    """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `leaving` ones are cordoned,
-    `closed` ones have a taint that a query does not tolerate."""
+    """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `cordoned` ones take no new
+    work, `closed` ones have a taint that a query does not tolerate."""
 
     groups: tuple[Group, ...]
     faults: Mapping[str, Fault] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
-    leaving: frozenset[str] = frozenset()
+    cordoned: frozenset[str] = frozenset()
     closed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # query -> nodes
     created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]
-    wrong: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
+    errors: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
     statuses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # query -> its present status
 
     def nodes_to_leave(self, query: str) -> frozenset[str]:
         """The nodes that a query has to leave: there a pod of its own would not be admitted any more."""
-        return self.leaving | self.closed.get(query, frozenset())
+        return self.cordoned | self.closed.get(query, frozenset())
 
     def without(self, faulty: Mapping[str, str]) -> DesiredState:
         """The state in which these queries (name -> why) are not to be planned: they stay as they are."""
@@ -69,10 +69,10 @@ class DesiredState:
             return self
         groups, faults = [], dict(self.faults)
         for group in self.groups:
-            kept = {name: desired for name, desired in group.queries.items() if name not in faulty}
+            sound = {name: desired for name, desired in group.queries.items() if name not in faulty}
             faults |= {
                 n: Fault(faulty[n], False, a.generation) for n, a in group.queries.items() if n in faulty
             }
             queries = tuple(q for q in group.problem.queries if q.name not in faulty)
-            groups.append(replace(group, queries=kept, problem=replace(group.problem, queries=queries)))
+            groups.append(replace(group, queries=sound, problem=replace(group.problem, queries=queries)))
         return replace(self, groups=tuple(groups), faults=faults)

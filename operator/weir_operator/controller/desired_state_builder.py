@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_placement.fragments import Ends, Knobs, semantics
-from weir_placement.model.fragment import Output, OutputColumn, said
+from weir_placement.model.fragment import Output, OutputColumn, identity_fields
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
@@ -63,8 +63,8 @@ class DesiredStateBuilder:
             objects, used=used, read=self.matrices(objects), quota_usage=snapshot.quota_usage, site=self.site
         )
         faults = _faults([*findings, *built.findings], raw)
-        lost, leaving = _nodes(snapshot, settings, objects)
-        groups = tuple(self._group(found, objects, raw, sources, faults) for found in built.groups)
+        lost, cordoned = _nodes(snapshot, settings, objects)
+        groups = tuple(self._group(source, objects, raw, sources, faults) for source in built.groups)
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
             faults[name] = Fault(
@@ -74,9 +74,9 @@ class DesiredStateBuilder:
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
             lost=lost,
-            leaving=leaving,
+            cordoned=cordoned,
             closed=_closed(objects),
-            wrong=_wrong([*findings, *built.findings]),
+            errors=_errors([*findings, *built.findings]),
             created={name: seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
             statuses={name: o.get("status") or {} for name, o in raw.items()},
         )
@@ -141,9 +141,9 @@ class DesiredStateBuilder:
 def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
     """The query's sink as its last fragment is told it."""
     sink = spec.sink.model_dump(by_alias=True, exclude_none=True, mode="json")
-    kind, said = next(iter(site.anchored(sink, query.name.split("/")[0]).items()))
-    options = {key: value for key, value in said.items() if key != "uri"}
-    uri = said.get("uri", "")
+    kind, connector = next(iter(site.anchored(sink, query.name.split("/")[0]).items()))
+    options = {key: value for key, value in connector.items() if key != "uri"}
+    uri = connector.get("uri", "")
     return Output(kind, uri, options, output_columns(query.operators[-1]) if query.operators else ())  # type: ignore[arg-type]  # one of its kinds: checked by Sink
 
 
@@ -151,10 +151,10 @@ def pods_of(spec: StreamQuerySpec) -> str:
     """What a query says of its pods alone, as text; empty when it says nothing."""
     own = {"env", "labels", "tolerations", "resources"}
     raw = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=own)
-    said = {name: raw[name] for name in ("env", "labels", "tolerations") if raw.get(name)}
+    own_fields = {name: raw[name] for name in ("env", "labels", "tolerations") if raw.get(name)}
     requests = raw.get("resources") or {}
-    said |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
-    return json.dumps(said, sort_keys=True) if said else ""
+    own_fields |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
+    return json.dumps(own_fields, sort_keys=True) if own_fields else ""
 
 
 def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
@@ -197,12 +197,17 @@ def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
         ]
         for alias, name in sorted(query.sources.items())
     ]
-    told = [[semantics(op) for op in query.operators], streams, said(ends.sink.stored()), ends.incarnation]
+    parts = [
+        [semantics(op) for op in query.operators],
+        streams,
+        identity_fields(ends.sink.stored()),
+        ends.incarnation,
+    ]
     if ends.knobs.executors:
-        told.append(ends.knobs.executors)
+        parts.append(ends.knobs.executors)
     if ends.flows.identity:  # flows that lie elsewhere begin anew, as a change of operators does
-        told.append(ends.flows.identity)
-    text = json.dumps(told, default=vars, sort_keys=True)
+        parts.append(ends.flows.identity)
+    text = json.dumps(parts, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -219,14 +224,14 @@ def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, F
     return faults
 
 
-def _wrong(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
+def _errors(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
     """What is wrong with each object, all of it in one message."""
     messages: dict[tuple[str, str, str], list[str]] = {}
     for finding in findings:
         if finding.object is not None:
             key = (finding.object.kind, finding.object.namespace, finding.object.name)
             messages.setdefault(key, []).append(finding.message)
-    return {key: "; ".join(found) for key, found in messages.items()}
+    return {key: "; ".join(texts) for key, texts in messages.items()}
 
 
 def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[frozenset[str], frozenset[str]]:
@@ -237,22 +242,22 @@ def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[fr
             away = snapshot.now - seconds(condition.get("lastTransitionTime"))
             if condition["type"] == "Ready" and condition["status"] != "True" and away > settings.node_grace:
                 lost.add(node["metadata"]["name"])
-    leaving = {name for name, known in objects.nodes.items() if known.spec.unschedulable}
+    cordoned = {name for name, node in objects.nodes.items() if node.spec.unschedulable}
     gone = {p.wanted_node for p in snapshot.processes} - {"", *objects.nodes}
-    return frozenset(lost | gone), frozenset(leaving - lost)
+    return frozenset(lost | gone), frozenset(cordoned - lost)
 
 
 def _closed(objects: Objects) -> dict[str, frozenset[str]]:
     """Query -> nodes with a taint that it does not tolerate: an autoscaler's, somebody else's pool."""
     tainted = {name: node for name, node in objects.nodes.items() if node.spec.taints}
-    known: dict[tuple[Toleration, ...], frozenset[str]] = {}
-    found = {}
+    closed_to: dict[tuple[Toleration, ...], frozenset[str]] = {}
+    result = {}
     for query, item in objects.queries.items() if tainted else ():
         own = tuple(item.spec.tolerations)
-        if own not in known:
-            known[own] = frozenset(name for name, node in tainted.items() if shut_out(node, own))
-        found[query] = known[own]
-    return found
+        if own not in closed_to:
+            closed_to[own] = frozenset(name for name, node in tainted.items() if shut_out(node, own))
+        result[query] = closed_to[own]
+    return result
 
 
 def _generation(manifest: Manifest) -> int:

@@ -228,7 +228,7 @@ def _budget(planning: GroupReplan, running: list[str]) -> int:
 
 def _record_decision(planning: GroupReplan, names: list[str], text: str) -> None:
     for name in names:
-        planning.records[name] = planning.records[name].decided(planning.now, text)
+        planning.records[name] = planning.records[name].with_decision(planning.now, text)
 
 
 def _adopt(planning: GroupReplan, replacement: Replacement, why: str, drift: bool) -> None:

@@ -46,7 +46,7 @@ class GroupReplan:
         revision = record.next_revision()
         source = self.group.queries[name].source
         if mode == "Auto" or (mode == "Manual" and record.approved == revision):
-            changed = record.adopt(plan, boundaries, source, self.now, why).decided(self.now, why)
+            changed = record.adopt(plan, boundaries, source, self.now, why).with_decision(self.now, why)
             self.records[name] = leave(record, changed)
             self.add_event(name, "Planned", f"revision {revision}: {why}")
             return True
@@ -60,7 +60,9 @@ class GroupReplan:
             "plan": pack(plan, boundaries, source),
         }
         if proposed != record.status.get("proposed"):
-            self.records[name] = record.with_status(proposed=proposed).decided(self.now, f"proposed: {why}")
+            self.records[name] = record.with_status(proposed=proposed).with_decision(
+                self.now, f"proposed: {why}"
+            )
             self.add_event(name, "Proposed", f"revision {revision}: {why}")
         return False
 

@@ -38,25 +38,25 @@ def measured_links(
         running = [p.node for p in processes.get(spec.name, ()) if p.state in ("running", "standby")]
         if len(running) == 1:
             at[spec.name] = running[0]
-    found: dict[tuple[str, str], float] = {}
+    links: dict[tuple[str, str], float] = {}
     for spec in specs:
         reading = readings.get(spec.name)
         for name, seconds in (reading.links if reading else {}).items():
             source, target = at.get(producer.get(name, "")), at.get(spec.name)
             if source and target and source != target:
-                found[source, target] = seconds
-    return found
+                links[source, target] = seconds
+    return links
 
 
 def remember(record: Record, links: Links, nodes: Container[str]) -> Record:
     """The record with new measurements, those that differ, and without those of nodes that are no more."""
     before: Mapping[str, float] = record.status.get("links") or {}
-    known = {key: s for key, s in before.items() if all(end in nodes for end in key.split(" "))}
+    current = {key: s for key, s in before.items() if all(end in nodes for end in key.split(" "))}
     for (source, target), seconds in links.items():
         key = f"{source} {target}"
-        if key not in known or abs(seconds - known[key]) > CHANGE * known[key]:
-            known[key] = round(seconds, 7)
-    return record.with_status(links=known) if known != before else record
+        if key not in current or abs(seconds - current[key]) > CHANGE * current[key]:
+            current[key] = round(seconds, 7)
+    return record.with_status(links=current) if current != before else record
 
 
 def remembered(records: Iterable[Record]) -> dict[tuple[str, str], float]:

@@ -65,32 +65,32 @@ class Loop:
     def once(self) -> Decision:
         """One round. What fails to be applied is logged and comes up again at the next round.
 
-        Raises OSError: it could not be seen what there is, or nobody answered any more.
+        Raises OSError: the cluster could not be observed, or nobody answered any more.
         """
         laps = Laps()
-        seen = self.cluster.observe()
+        observed = self.cluster.observe()
         laps.end("observe")
-        reading = self.metrics.read(seen.processes)
+        reading = self.metrics.read(observed.processes)
         laps.end("measure")
         now = self.clock()
         self.snapshot = Snapshot(
             now=now,
-            objects=seen.objects,
-            processes=seen.processes,
-            leases=seen.leases,
+            objects=observed.objects,
+            processes=observed.processes,
+            leases=observed.leases,
             metrics=reading,
-            previous_metrics=self._earlier(seen.processes, reading),
-            foreign=seen.foreign,
-            protected=seen.protected,
-            budget_since=seen.budget_since,
-            quota_usage=seen.quota_usage,
+            previous_metrics=self._earlier(observed.processes, reading),
+            foreign=observed.foreign,
+            protected=observed.protected,
+            budget_since=observed.budget_since,
+            quota_usage=observed.quota_usage,
         )
-        said = frozenset(self.last.events)
+        published = frozenset(self.last.events)
         desired = self.desired_state(self.snapshot, self.settings)
         laps.end("desired state")
         self.last = decide(self.snapshot, desired, self.settings)
         laps.end("decide")
-        self._apply(self.last, said)
+        self._apply(self.last, published)
         laps.end("apply")
         self.laps = laps.seconds
         return self.last
@@ -104,7 +104,7 @@ class Loop:
         it is measured. What no later round needs is forgotten."""
         for name in self.readings.keys() - {process.fragment for process in processes}:
             del self.readings[name]
-        found: dict[str, FragmentMetrics] = {}
+        earlier: dict[str, FragmentMetrics] = {}
         for name, now in reading.items():
             past = self.readings.setdefault(name, deque())
             if past and (past[-1].epoch != now.epoch or past[-1].batches > now.batches):
@@ -112,31 +112,31 @@ class Loop:
             while len(past) > 1 and past[1].at <= now.at - WINDOW:
                 past.popleft()
             if past and past[0].at <= now.at - WINDOW:
-                found[name] = past[0]
+                earlier[name] = past[0]
             if now.batches >= WARM and (not past or now.at >= past[-1].at + STEP):
                 past.append(now)
-        return found
+        return earlier
 
-    def _apply(self, decision: Decision, said: frozenset[Event]) -> None:
+    def _apply(self, decision: Decision, published: frozenset[Event]) -> None:
         """Intents before actions: a crash between them leaves an intent that the next round carries out.
 
         A query whose intent could not be written is left alone in this round; the others go on. Events that
         the round before has published already are not published again.
         """
-        unwritten = _Unwritten(self._each(self.cluster.write_placement, decision.placements))
+        unwritten = _Unwritten(self._write_each(self.cluster.write_placement, decision.placements))
         by_fragment: dict[str, list[Action]] = {}
         for action in decision.actions:
             if not unwritten.touches(action):
                 by_fragment.setdefault(_fragment(action), []).append(action)
-        self._each(self._carry_out, by_fragment.values())
+        self._write_each(self._apply_in_order, by_fragment.values())
         if decision.keep is not None:
             self.exchange.sweep(decision.keep)
-        self._each(self.cluster.write_status, decision.statuses)
-        self._each(self.cluster.emit, [event for event in decision.events if event not in said])
+        self._write_each(self.cluster.write_status, decision.statuses)
+        self._write_each(self.cluster.emit, [event for event in decision.events if event not in published])
         started = {_fragment(action) for action in decision.actions if isinstance(action, Start)}
         self.refusals = {name: why for name, why in self.refusals.items() if name in started}
 
-    def _carry_out(self, actions: list[Action]) -> None:
+    def _apply_in_order(self, actions: list[Action]) -> None:
         """The actions of one fragment, in order."""
         for action in actions:
             self._attempt(self._apply_one, action)
@@ -146,10 +146,10 @@ class Loop:
             self.cluster.apply(action)
         except Refused as error:
             if isinstance(action, Start):
-                self._tell(action, str(error))
+                self._emit_refusal(action, str(error))
             raise
 
-    def _tell(self, start: Start, error: str) -> None:
+    def _emit_refusal(self, start: Start, error: str) -> None:
         """Once for each reason why a fragment cannot be started."""
         fragment = start.spec.name
         if self.refusals.get(fragment) != error:
@@ -157,7 +157,7 @@ class Loop:
             text = f"{fragment} cannot be started: {error}"
             self._attempt(self.cluster.emit, Event(start.query, "StartRefused", text, warning=True))
 
-    def _each(self, write: Callable[[T], None], items: Iterable[T]) -> list[T]:
+    def _write_each(self, write: Callable[[T], None], items: Iterable[T]) -> list[T]:
         """All of them, in any order; those that could not be written (the next round wants them again)."""
         items = list(items)
         attempts = (self.pool.map if self.pool else map)(lambda item: self._attempt(write, item), items)
@@ -171,10 +171,10 @@ class Loop:
         except Unreachable:
             raise
         except Gone as error:
-            log.debug("%s of %s: %s", type(item).__name__, _about(item), error)
+            log.debug("%s of %s: %s", type(item).__name__, _subject(item), error)
             return False
         except OSError as error:
-            log.warning("%s of %s: %s; tried again later", type(item).__name__, _about(item), error)
+            log.warning("%s of %s: %s; tried again later", type(item).__name__, _subject(item), error)
             return False
         return True
 
@@ -209,7 +209,7 @@ class _Unwritten:
         return _fragment(action) in self._fragments or getattr(action, "query", None) in self._queries
 
 
-def _about(item: object) -> str:
+def _subject(item: object) -> str:
     """The query, fragment or object of a write."""
     return str(next((v for f in ("query", "fragment", "name") if (v := getattr(item, f, ""))), ""))
 

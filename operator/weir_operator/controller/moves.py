@@ -1,7 +1,7 @@
 """What one fragment needs next, from what is seen of it: start, restart, warm standby, hand-over, stop.
 
 There is no memory of a move under way: lease and processes say how far it has come, so that whoever
-looks next goes on from there (001's six steps; runtime.md, "Move of a fragment").
+looks next goes on from there (WhiteWater's six steps; runtime.md, "Move of a fragment").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Phase = Literal["waiting", "starting", "running", "moving", "finished", "failed"
 
 @dataclass(frozen=True)
 class DesiredFragment:
-    """A fragment that the plan in force has; `spec.node` is where it belongs."""
+    """A fragment of the plan in force; `spec.node` is where it belongs."""
 
     spec: FragmentSpec
     build: str
@@ -40,7 +40,7 @@ class Step:
 
 
 def next_step(
-    wanted: DesiredFragment,
+    fragment: DesiredFragment,
     processes: Sequence[Process],
     lease: Lease | None,
     layout: Layout,
@@ -57,21 +57,21 @@ def next_step(
         quota_left: false when the namespace's quota admits no second process: the present one goes first.
     """
     if lease is None and not any(p.epoch for p in processes):
-        return Step((_start(wanted, 1, layout, standby=False),), "starting")
+        return Step((_start(fragment, 1, layout, standby=False),), "starting")
     by_epoch = sorted(processes, key=lambda p: p.epoch)
     epoch = lease.epoch if lease else by_epoch[0].epoch
     owner = next((p for p in processes if p.epoch == epoch), None)
     past = tuple(Stop(p.fragment, p.epoch, "superseded") for p in by_epoch if p.epoch < epoch)
     later = [p for p in by_epoch if p.epoch > epoch]
     handover = lease.handover if lease else None
-    if owner and owner.state == "finished" and owner.build == wanted.build:
+    if owner and owner.state == "finished" and owner.build == fragment.build:
         # All is written: there is nothing left to move.
         spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
         return Step(past + spare, "finished", owner)
-    if owner and _fits(owner, wanted) and owner.state != "stopped" and not owner.terminating:
+    if owner and _fits(owner, fragment) and owner.state != "stopped" and not owner.terminating:
         # also on a node that does not answer, while the plan leaves it there: a second one would only wait
-        return _settled(wanted, owner, later, handover, past, layout)
-    candidates = [p for p in later if _fits(p, wanted) and p.state not in ("stopped", "lost")]
+        return _settled(fragment, owner, later, handover, past, layout)
+    candidates = [p for p in later if _fits(p, fragment) and p.state not in ("stopped", "lost")]
     candidate = max(candidates, key=lambda p: p.epoch, default=None)
     others = tuple(
         Stop(p.fragment, p.epoch, "the plan changed meanwhile")
@@ -80,7 +80,7 @@ def next_step(
     )
     works = owner is not None and owner.state in ("running", "starting") and not owner.terminating
     if candidate is None:
-        # A successor that was already told to take over goes first, even to a node that is no longer wanted.
+        # A successor to which it is handed over already goes first, even to a node that is no longer desired.
         bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
         if bound is not None:
             return Step(past + others, "moving", owner, bound)
@@ -91,19 +91,21 @@ def next_step(
         following = max([epoch, *(p.epoch for p in processes)]) + 1
         if warm or not works:
             following = max(following, (handover or 0) + 1)
-            return Step((*past, *others, _start(wanted, following, layout, standby=True)), "moving", owner)
-        told = HandOver(wanted.spec.name, following)
-        return Step((*past, *others, told, _start(wanted, following, layout, standby=False)), "moving", owner)
+            return Step((*past, *others, _start(fragment, following, layout, standby=True)), "moving", owner)
+        hand_over = HandOver(fragment.spec.name, following)
+        return Step(
+            (*past, *others, hand_over, _start(fragment, following, layout, standby=False)), "moving", owner
+        )
     actions: tuple[Action, ...] = past + others
     if candidate.state == "failed":
-        actions += (_start(wanted, candidate.epoch, layout, standby=True),)
+        actions += (_start(fragment, candidate.epoch, layout, standby=True),)
     elif handover != candidate.epoch and (candidate.state == "standby" or not works):
         actions += (HandOver(candidate.fragment, candidate.epoch),)
     return Step(actions, "moving", owner, candidate)
 
 
 def _free_quota(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:
-    """The owner is told to hand over, to nobody yet; what is left of it goes. Then there is room."""
+    """The owner is to hand over, to nobody yet; what is left of it goes. Then the quota admits another."""
     if owner is None or owner.terminating:
         return ()
     if not works:
@@ -112,20 +114,20 @@ def _free_quota(owner: Process | None, works: bool, epoch: int, handover: int | 
 
 
 def _settled(
-    wanted: DesiredFragment,
+    fragment: DesiredFragment,
     owner: Process,
     later: Sequence[Process],
     handover: int | None,
     past: tuple[Action, ...],
     layout: Layout,
 ) -> Step:
-    """The owner is where it should be. A successor that was not told yet is not needed any more."""
+    """The owner is where it should be. A successor to which nothing is handed over is not needed any more."""
     bound = next((p for p in later if p.epoch == handover), None)
     spare = tuple(Stop(p.fragment, p.epoch, "no longer needed") for p in later if p is not bound)
     if bound is not None:
         return Step(past + spare, "moving", owner, bound)
     if owner.state == "failed":
-        return Step((*past, *spare, _start(wanted, owner.epoch, layout, standby=False)), "failed", owner)
+        return Step((*past, *spare, _start(fragment, owner.epoch, layout, standby=False)), "failed", owner)
     if owner.state == "standby" and handover != owner.epoch:
         # It holds no lease that would let it begin (its predecessor's lease was lost with the storage).
         return Step((*past, *spare, HandOver(owner.fragment, owner.epoch)), "starting", owner)
@@ -146,18 +148,18 @@ def under_way(node: str, processes: Sequence[Process], lease: Lease | None) -> b
     return bool(later) or (owner is not None and owner.wanted_node != node)
 
 
-def removal(fragment: str, query: str, processes: Sequence[Process], forget: bool) -> Step:
-    """The fragment is wanted no more: its processes end, then (with `forget`) all that it kept goes."""
+def removal(fragment: str, query: str, processes: Sequence[Process], clean_up: bool) -> Step:
+    """The fragment is not desired any more: its processes end, then (with `clean_up`) its state goes."""
     if processes:
         by_epoch = sorted(processes, key=lambda p: p.epoch)
-        return Step(tuple(Stop(p.fragment, p.epoch, "no longer wanted") for p in by_epoch), "stopping")
-    return Step((CleanUp(fragment, query),) if forget else (), "gone")
+        return Step(tuple(Stop(p.fragment, p.epoch, "no longer desired") for p in by_epoch), "stopping")
+    return Step((CleanUp(fragment, query),) if clean_up else (), "gone")
 
 
-def _fits(process: Process, wanted: DesiredFragment) -> bool:
-    return process.wanted_node == wanted.spec.node and process.build == wanted.build
+def _fits(process: Process, fragment: DesiredFragment) -> bool:
+    return process.wanted_node == fragment.spec.node and process.build == fragment.build
 
 
-def _start(wanted: DesiredFragment, epoch: int, layout: Layout, standby: bool) -> Start:
-    spec = layout.stamp(wanted.spec, epoch, wanted.spec.node, standby)
-    return Start(spec, wanted.build, wanted.query, wanted.policy)
+def _start(fragment: DesiredFragment, epoch: int, layout: Layout, standby: bool) -> Start:
+    spec = layout.stamp(fragment.spec, epoch, fragment.spec.node, standby)
+    return Start(spec, fragment.build, fragment.query, fragment.policy)

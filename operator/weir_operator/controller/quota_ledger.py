@@ -72,7 +72,7 @@ def beside_plans_in_force(state: RoundState) -> QuotaLedger:
             if desired.suspended or record.plan is None:
                 continue
             count = _fragments(record, desired)
-            owned = {*(record.status.get("owned") or ()), *(s.name for s in (*record.told, *record.leaving))}
+            owned = {*(record.status.get("owned") or ()), *(s.name for s in (*record.specs, *record.leaving))}
             if any(state.processes.get(fragment) for fragment in owned):
                 ledger.reserve(name, count)
             elif count:
@@ -88,7 +88,7 @@ def beside_plans_in_force(state: RoundState) -> QuotaLedger:
 def _fragments(record: Record, desired: DesiredQuery) -> int:
     """Of the plan in force, and of the one before it that still publishes; of an edit that waits, as told."""
     if record.source != desired.source:
-        return len(record.told)
+        return len(record.specs)
     return len(groups_of(record.plan, record.boundaries) if record.plan else ()) + len(record.leaving)
 
 

@@ -17,6 +17,8 @@ from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import timestamp
 
 HISTORY = 10
+DECISION_LENGTH = 512
+TIMESTAMP_LENGTH = len(timestamp(0.0))
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ class Record:
     """`approved` and `pinned` are what a person wrote (`weir approve`, `weir rollback`); the loop only
     reads them. `source` is a hash of what the user's objects say: another one means an edited query.
 
-    `told` are the fragments in force. After an edit of a running query they become `leaving`, until the rows
-    up to the cut `since` [us] are published (None: not agreed yet); `generation` is the revision that brought
-    the present operators.
+    `specs` are the fragments in force (`told` in a Placement). After an edit of a running query they become
+    `leaving`, until the rows up to the cut `since` [us] are published (None: not agreed yet); `generation` is
+    the revision that brought the present operators.
     """
 
     query: str  # namespace/name
@@ -39,7 +41,7 @@ class Record:
     headroom: float | None = None
     since: int | None = 0
     generation: int = 0
-    told: tuple[FragmentSpec, ...] = ()
+    specs: tuple[FragmentSpec, ...] = ()
     leaving: tuple[FragmentSpec, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
 
@@ -69,7 +71,7 @@ class Record:
             self, revision=revision, plan=plan, boundaries=boundaries, source=source, status=status
         )
 
-    def recalled(self, now: float) -> Record:
+    def with_history_entry(self, now: float) -> Record:
         """With its plan in its history: a kill between spec and status leaves it out, and since when it is in
         force, for which the present time stands."""
         if self.plan is None or any(entry["revision"] == self.revision for entry in self.history):
@@ -92,20 +94,21 @@ class Record:
         """Fields of the status replaced; None or an empty map removes one: of a map whose last key goes,
         server-side apply makes a null, which the schema refuses."""
         merged = {**self.status, **changes}
-        said = {key: value for key, value in merged.items() if value is not None and value != {}}
-        return dataclasses.replace(self, status=said)
+        present = {key: value for key, value in merged.items() if value is not None and value != {}}
+        return dataclasses.replace(self, status=present)
 
-    def decided(self, now: float, text: str) -> Record:
+    def with_decision(self, now: float, text: str) -> Record:
         """One more line in the last ten decisions; the same decision again is not a new line."""
         lines = list(self.status.get("decisions") or [])
-        if lines and lines[0].split(" ", 1)[-1] == text:
+        line = f"{timestamp(now)} {text}"[:DECISION_LENGTH]
+        if lines and lines[0][TIMESTAMP_LENGTH:] == line[TIMESTAMP_LENGTH:]:
             return self
-        return self.with_status(decisions=[f"{timestamp(now)} {text}"[:512], *lines][:HISTORY])
+        return self.with_status(decisions=[line, *lines][:HISTORY])
 
     def placement(
-        self, fragments: list[Mapping[str, Any]], told: tuple[FragmentSpec, ...] = ()
+        self, fragments: list[Mapping[str, Any]], specs: tuple[FragmentSpec, ...] = ()
     ) -> WritePlacement:
-        """What is written; `fragments` are those of the plan in force, `told` what they are told."""
+        """What is written; `fragments` and `specs` are those of the plan in force, in short and in full."""
         assert self.plan is not None or not fragments
         operators = [
             {"id": op.id, "kind": op.kind, "inputs": list(op.inputs), "node": self.plan.nodes[op.id]}
@@ -120,7 +123,7 @@ class Record:
                 **pack(self.plan, self.boundaries, self.source),
                 "since": self.since,
                 "generation": self.generation,
-                "told": _plain(told),
+                "told": _plain(specs),
                 "leaving": _plain(self.leaving),
             }
         return WritePlacement(self.query, spec, self.status)
@@ -151,7 +154,7 @@ def read_record(manifest: Manifest) -> Record:
         headroom=spec.get("headroom"),
         since=packed.get("since", 0),
         generation=packed.get("generation", 0),
-        told=_specs(packed.get("told")),
+        specs=_specs(packed.get("told")),
         leaving=_specs(packed.get("leaving")),
         # the generation is a default of older definitions: nobody keeps it up
         status={k: v for k, v in (manifest.get("status") or {}).items() if k != "observedGeneration"},

@@ -38,13 +38,13 @@ def _roll_back(planning: GroupReplan, name: str) -> None:
     if plan is None or source != record.source:
         reason = "it is of another version of the query" if plan else "it is not in the history"
         text = f"revision {record.pinned} cannot be rolled back to: {reason}"
-        planning.records[name] = record.decided(planning.now, text)
+        planning.records[name] = record.with_decision(planning.now, text)
     elif boundaries != record.boundaries or _operators(plan) != _operators(record.plan):
         text = f"revision {record.pinned} has other fragments than those that run: they would lose state"
-        planning.records[name] = record.decided(planning.now, text)
+        planning.records[name] = record.with_decision(planning.now, text)
     else:
         why = f"rollback to revision {record.pinned}"
-        changed = record.adopt(plan, boundaries, source, planning.now, why).decided(planning.now, why)
+        changed = record.adopt(plan, boundaries, source, planning.now, why).with_decision(planning.now, why)
         planning.records[name] = changed.with_status(pinnedRevision=record.pinned)
         planning.add_event(name, "RolledBack", f"revision {record.pinned} is in force again")
 

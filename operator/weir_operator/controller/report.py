@@ -169,9 +169,13 @@ def statuses(state: RoundState) -> list[WriteStatus]:
 
 def _binding(state: RoundState, name: str) -> str | None:
     """What limits the headroom. Of several that nearly do, noise chooses: so it is a number in this."""
-    told = state.desired.statuses.get(name, {})
-    if not numbers(state) and told.get("binding") and told.get("revision") == state.records[name].revision:
-        return str(told["binding"])
+    status = state.desired.statuses.get(name, {})
+    if (
+        not numbers(state)
+        and status.get("binding")
+        and status.get("revision") == state.records[name].revision
+    ):
+        return str(status["binding"])
     return state.numbers.get(name, {}).get("binding") or None
 
 
@@ -179,10 +183,10 @@ def _status(
     state: RoundState, name: str, health: Health, generation: int, extra: Mapping[str, Any]
 ) -> list[WriteStatus]:
     present: Mapping[str, Any] = state.desired.statuses.get(name, {})
-    made = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
+    described = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
     status = {
         "observedGeneration": generation,
-        "conditions": made,
+        "conditions": described,
         **{k: v for k, v in extra.items() if v is not None},
     }
     if not worth_writing(present, status, numbers(state)):

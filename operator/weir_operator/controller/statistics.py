@@ -54,27 +54,27 @@ def measured_by_fragment(
 ) -> dict[str, Measured]:
     """Measurements of all fragments with two readings of the same epoch."""
     pairs = {name: between(before[name], reading) for name, reading in after.items() if name in before}
-    return {name: found for name, found in pairs.items() if found}
+    return {name: measured for name, measured in pairs.items() if measured}
 
 
 def measured_rates(
-    plans: Mapping[str, QueryPlan], found: Mapping[str, Mapping[str, Measured]]
+    plans: Mapping[str, QueryPlan], measurements: Mapping[str, Mapping[str, Measured]]
 ) -> dict[str, float]:
     """Rows/s of each source stream: the median over the fragments that read it.
 
-    `found` is query -> last operator of a fragment -> its measurement.
+    `measurements` is query -> last operator of a fragment -> its measurement.
     """
-    seen: dict[str, list[float]] = {}
+    rates_of: dict[str, list[float]] = {}
     for query, plan in plans.items():
-        for measured in found.get(query, {}).values():
+        for measured in measurements.get(query, {}).values():
             for alias, stream in plan.query.sources.items():
                 if alias in measured.rows_in:
-                    seen.setdefault(stream, []).append(measured.rows_in[alias])
-    return {stream: median(rates) for stream, rates in seen.items()}
+                    rates_of.setdefault(stream, []).append(measured.rows_in[alias])
+    return {stream: median(rates) for stream, rates in rates_of.items()}
 
 
 def with_measured(
-    problem: Problem, plan: QueryPlan, boundaries: frozenset[str], found: Mapping[str, Measured]
+    problem: Problem, plan: QueryPlan, boundaries: frozenset[str], measurements: Mapping[str, Measured]
 ) -> QueryPlan:
     """The plan with measured selectivities and costs in place of the declared ones.
 
@@ -83,7 +83,7 @@ def with_measured(
     """
     operators = {op.id: op for op in plan.query.operators}
     for last, members in groups_of(plan, boundaries).items():
-        measured = found.get(last)
+        measured = measurements.get(last)
         if measured:
             for op in members:
                 operators[op.id] = _selectivity(op, measured)
@@ -91,7 +91,7 @@ def with_measured(
     rates = {name: Load.of(0.0, stream.rate) for name, stream in problem.streams.items()}
     flows = flows_of(query, problem.streams, rates)
     for last, members in groups_of(plan, boundaries).items():
-        measured = found.get(last)
+        measured = measurements.get(last)
         if not measured:
             continue
         current = [operators[op.id] for op in members]

@@ -135,14 +135,14 @@ def resolve(
         right = suggestion(place.node, (node.name for node in everything), "nodes")
         return (), [Finding(key, f"{path}.node", f"no node {place.node}", right, "ReferenceNotFound")]
     if place.zone is not None:
-        found = tuple(node.name for node in everything if node.zone == place.zone)
+        names = tuple(node.name for node in everything if node.zone == place.zone)
         right = suggestion(place.zone, (node.zone for node in everything if node.zone), "zones")
         wrong = f"no node in zone {place.zone}"
-        return found, [] if found else [Finding(key, f"{path}.zone", wrong, right, "ReferenceNotFound")]
+        return names, [] if names else [Finding(key, f"{path}.zone", wrong, right, "ReferenceNotFound")]
     if place.selector is not None:
         labels = place.selector.match_labels
-        found = tuple(n.name for n in everything if all(n.labels.get(k) == v for k, v in labels.items()))
+        names = tuple(n.name for n in everything if all(n.labels.get(k) == v for k, v in labels.items()))
         wrong = f"no node has {', '.join(f'{k}={v}' for k, v in labels.items())}"
         right = "label a node, or name one"
-        return found, [] if found else [Finding(key, f"{path}.selector", wrong, right, "ReferenceNotFound")]
+        return names, [] if names else [Finding(key, f"{path}.selector", wrong, right, "ReferenceNotFound")]
     return tuple(node.name for node in everything), []

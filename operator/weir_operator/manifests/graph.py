@@ -78,17 +78,19 @@ class Graph:
             elif name in later:
                 self._refuse(f"inputs[{i}]", f"{name} comes later", "write operators before their readers")
             elif not any(name == op for op in self._outputs) and name not in self.alias_of:
-                known = [*self._outputs, *self.alias_of]
-                self._refuse(f"inputs[{i}]", f"no stream or operator {name}", suggestion(name, known))
+                names_in_scope = [*self._outputs, *self.alias_of]
+                self._refuse(
+                    f"inputs[{i}]", f"no stream or operator {name}", suggestion(name, names_in_scope)
+                )
         if len(inputs) < len(spec.inputs):
             return
         if len(set(names)) < len(names):
             self._refuse("inputs", f"{names[0]} is there twice", "a self join is written as SQL")
             return
         make = getattr(self, f"_{spec.kind}")
-        made = make(spec, tuple(names), inputs)
-        if made is not None:
-            operator, output = made
+        addition = make(spec, tuple(names), inputs)
+        if addition is not None:
+            operator, output = addition
             self.operators.append(operator)
             self._outputs[spec.id] = output
 
@@ -271,8 +273,8 @@ class Graph:
 
 def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of streams that a conjunct of `on` connects; every pair when none does."""
-    found: dict[tuple[str, str], None] = {}
+    pairs: dict[tuple[str, str], None] = {}
     for part in conjuncts(on):
         aliases = {column.split(".", 1)[0] for column in part.columns}
-        found.update({(a, b): None for a in left if a in aliases for b in right if b in aliases})
-    return list(found) or [(a, b) for a in left for b in right]
+        pairs.update({(a, b): None for a in left if a in aliases for b in right if b in aliases})
+    return list(pairs) or [(a, b) for a in left for b in right]

@@ -31,7 +31,12 @@ def with_defaults(pod: PodAmounts, ranges: Iterable[LimitRange]) -> PodAmounts:
 
 
 def _containers(ranges: Iterable[LimitRange]) -> Iterator[tuple[LimitRange, LimitRangeItem]]:
-    return ((found, item) for found in ranges for item in found.spec.limits if item.type == "Container")
+    return (
+        (limit_range, item)
+        for limit_range in ranges
+        for item in limit_range.spec.limits
+        if item.type == "Container"
+    )
 
 
 def _default_limits(item: LimitRangeItem) -> Mapping[str, float]:
@@ -41,53 +46,55 @@ def _default_limits(item: LimitRangeItem) -> Mapping[str, float]:
 
 def limit_findings(key: Key, pod: PodAmounts, ranges: Iterable[LimitRange]) -> Iterator[Finding]:
     """What of a query's pods the LimitRanges of its namespace forbid; `pod` is without their defaults."""
-    known = list(ranges)
-    admitted = with_defaults(pod, known)
-    for found, item in _containers(known):
+    all_ranges = list(ranges)
+    admitted = with_defaults(pod, all_ranges)
+    for limit_range, item in _containers(all_ranges):
         for resource, limit in _default_limits(item).items():
-            asked = pod.requests.get(resource, 0.0)
-            if resource not in pod.limits and asked > limit:
-                wrong = f"requests {shown(asked)} of {resource}, over its default limit of {shown(limit)}"
-                yield _finding(key, found, resource, f"{wrong} by {_name(found)}")
-    for found in known:
-        for item in found.spec.limits:
+            requested = pod.requests.get(resource, 0.0)
+            if resource not in pod.limits and requested > limit:
+                wrong = f"requests {shown(requested)} of {resource}, over its default limit of {shown(limit)}"
+                yield _finding(key, limit_range, resource, f"{wrong} by {_name(limit_range)}")
+    for limit_range in all_ranges:
+        for item in limit_range.spec.limits:
             if item.type in ("Container", "Pod"):
                 for resource, wrong in _broken(admitted, item):
-                    yield _finding(key, found, resource, f"{wrong} for a {item.type} by {_name(found)}")
+                    yield _finding(
+                        key, limit_range, resource, f"{wrong} for a {item.type} by {_name(limit_range)}"
+                    )
 
 
 def _broken(pod: PodAmounts, item: LimitRangeItem) -> Iterator[tuple[str, str]]:
     """(resource, what is wrong) of each bound of an item."""
     for resource, least in item.min.items():
-        asked, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource)
-        if asked < least:
-            yield resource, f"requests {shown(asked)} of {resource}, under the least of {shown(least)}"
+        requested, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource)
+        if requested < least:
+            yield resource, f"requests {shown(requested)} of {resource}, under the least of {shown(least)}"
         elif limit is not None and limit < least:
             yield resource, f"is limited to {shown(limit)} of {resource}, under the least of {shown(least)}"
     for resource, most in item.max.items():
-        asked, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource)
+        requested, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource)
         if limit is None:
             yield resource, f"has no limit of {resource}, which must be {shown(most)} at most"
-        elif (more := max(asked, limit)) > most:
+        elif (more := max(requested, limit)) > most:
             yield (
                 resource,
                 f"asks for {shown(more)} of {resource}, over the most of {shown(most)}",
             )
     for resource, ratio in item.max_limit_request_ratio.items():
-        asked, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource, 0.0)
-        if not asked or not limit:
+        requested, limit = pod.requests.get(resource, 0.0), pod.limits.get(resource, 0.0)
+        if not requested or not limit:
             yield resource, f"has no limit and request of {resource}, whose ratio must be {ratio:g} at most"
-        elif limit / asked > ratio:
-            yield resource, f"has {limit / asked:g} as limit by request of {resource}, over {ratio:g}"
+        elif limit / requested > ratio:
+            yield resource, f"has {limit / requested:g} as limit by request of {resource}, over {ratio:g}"
 
 
-def _finding(key: Key, found: LimitRange, resource: str, wrong: str) -> Finding:
+def _finding(key: Key, limit_range: LimitRange, resource: str, wrong: str) -> Finding:
     right = "ask for another amount, or have the LimitRange changed"
     return Finding(key, PATHS.get(resource, "spec.resources"), f"a pod of it {wrong}", right, "NotAllowed")
 
 
-def _name(found: LimitRange) -> str:
-    return f"LimitRange {found.metadata.namespace}/{found.metadata.name}"
+def _name(limit_range: LimitRange) -> str:
+    return f"LimitRange {limit_range.metadata.namespace}/{limit_range.metadata.name}"
 
 
 def shown(amount: float) -> str:

@@ -45,11 +45,11 @@ def network(topology: NetworkTopology, nodes: Sequence[Node], read: Read) -> tup
     if matrix is not None and spec.matrix:
         _apply_matrix(latency, spec.matrix.nodes, matrix, members)
     node_names = {node.name for node in nodes}
-    known = set(members)
+    ends_known = set(members)
     for i, link in enumerate(spec.links):
         for field, end in (("from", link.source), ("to", link.target)):
-            if end not in known:
-                right = suggestion(end, known, "zones and nodes")
+            if end not in ends_known:
+                right = suggestion(end, ends_known, "zones and nodes")
                 path = f"spec.links[{i}].{field}"
                 findings.append(Finding(key, path, f"no zone or node {end}", right, "ReferenceNotFound"))
     for link in sorted(spec.links, key=lambda k: (k.source in node_names) + (k.target in node_names)):
@@ -74,7 +74,7 @@ def _members(nodes: Sequence[Node], of_node: Sequence[int]) -> dict[str, list[in
             members.setdefault(node.zone, set()).add(group)
     for node, group in zip(nodes, of_node, strict=True):
         members[node.name] = {group}
-    return {name: sorted(found) for name, found in members.items()}
+    return {name: sorted(groups_of) for name, groups_of in members.items()}
 
 
 def _base(
@@ -169,13 +169,13 @@ def reader(manifest: str, config_maps: Mapping[str, Mapping[str, Any]]) -> Read:
             return (Path(manifest).parent / matrix.file).read_bytes()
         reference = matrix.config_map_ref
         assert reference is not None
-        found = config_maps.get(f"{reference.namespace}/{reference.name}")
-        if found is None:
+        config_map = config_maps.get(f"{reference.namespace}/{reference.name}")
+        if config_map is None:
             raise KeyError(f"no ConfigMap {reference.namespace}/{reference.name}")
-        if reference.key in (found.get("binaryData") or {}):
-            return base64.b64decode(found["binaryData"][reference.key])
-        if reference.key in (found.get("data") or {}):
-            return str(found["data"][reference.key]).encode()
+        if reference.key in (config_map.get("binaryData") or {}):
+            return base64.b64decode(config_map["binaryData"][reference.key])
+        if reference.key in (config_map.get("data") or {}):
+            return str(config_map["data"][reference.key]).encode()
         raise KeyError(f"ConfigMap {reference.namespace}/{reference.name} has no key {reference.key}")
 
     return read

@@ -64,8 +64,8 @@ class Objects:
 
     def get(self, key: Key) -> Object | None:
         """The object of an identity."""
-        found: Object | None = self.of_kind(key.kind).get(key.full_name)
-        return found
+        item: Object | None = self.of_kind(key.kind).get(key.full_name)
+        return item
 
     def policy(self, name: str) -> PlacementPolicy | None:
         """A policy; `default` is built in."""
@@ -124,19 +124,19 @@ class Reader:
 
     def __call__(self, manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
         """As `from_raw`. The objects are handed out again: nobody may write into them."""
-        known: dict[tuple[str, str], Parsed] = {}
+        by_version: dict[tuple[str, str], Parsed] = {}
 
         def parsed(raw: Mapping[str, Any]) -> Parsed:
             metadata = raw["metadata"]
             version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
             if not all(version):
                 return parse(raw)
-            known[version] = self._known.get(version) or parse(raw)
-            return known[version]
+            by_version[version] = self._known.get(version) or parse(raw)
+            return by_version[version]
 
-        found = from_raw(manifests, parsed)
-        self._known = known
-        return found
+        result = from_raw(manifests, parsed)
+        self._known = by_version
+        return result
 
 
 def from_raw(

@@ -126,8 +126,8 @@ def _profile_findings(objects: Objects) -> Iterator[Finding]:
         for i, point in enumerate(item.spec.points or ()):
             for name in point.rates:
                 if full_stream_name(name, namespace) not in objects.streams:
-                    known = (n.removeprefix(f"{namespace}/").replace("/", ".") for n in objects.streams)
-                    right, path = suggestion(name, known, "streams"), f"spec.points[{i}].rates.{name}"
+                    streams = (n.removeprefix(f"{namespace}/").replace("/", ".") for n in objects.streams)
+                    right, path = suggestion(name, streams, "streams"), f"spec.points[{i}].rates.{name}"
                     yield Finding(key, path, f"no stream {name}", right, "ReferenceNotFound")
 
 

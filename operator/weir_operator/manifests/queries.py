@@ -70,10 +70,10 @@ def check_references(
     findings += _executors_fit(item, policy)
     profile = item.spec.profile
     if profile and f"{namespace}/{profile}" not in objects.profiles:
-        known = [name.split("/")[1] for name in objects.profiles if name.startswith(f"{namespace}/")]
+        profiles = [name.split("/")[1] for name in objects.profiles if name.startswith(f"{namespace}/")]
         wrong, right = (
             f"no InputProfile {profile} in namespace {namespace}",
-            suggestion(profile, known, "profiles"),
+            suggestion(profile, profiles, "profiles"),
         )
         findings.append(Finding(key, "spec.profile", wrong, right, "ReferenceNotFound"))
     return findings

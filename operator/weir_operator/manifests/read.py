@@ -42,10 +42,10 @@ class Document:
                 continue
             if not isinstance(node, yaml.MappingNode):
                 break
-            found = next(((k, v) for k, v in node.value if k.value == part), None)
-            if found is None:
+            entry = next(((k, v) for k, v in node.value if k.value == part), None)
+            if entry is None:
                 break
-            line, node = found[0].start_mark.line + 1, found[1]
+            line, node = entry[0].start_mark.line + 1, entry[1]
         return line
 
 

@@ -39,12 +39,12 @@ class PodAmounts:
 
     def counted(self) -> dict[str, float]:
         """What a ResourceQuota counts of the pod."""
-        found = {"pods": 1.0, "count/pods": 1.0}
+        amounts = {"pods": 1.0, "count/pods": 1.0}
         for resource, amount in self.requests.items():
-            found[f"requests.{resource}"] = amount
+            amounts[f"requests.{resource}"] = amount
             if resource in COUNTED:
-                found[resource] = amount
-        return found | {f"limits.{resource}": amount for resource, amount in self.limits.items()}
+                amounts[resource] = amount
+        return amounts | {f"limits.{resource}": amount for resource, amount in self.limits.items()}
 
 
 def pod_amounts(cpu: float | None, memory: float | None, executors: int) -> PodAmounts:

@@ -57,23 +57,25 @@ class Tenancy:
         Args:
             planned: queries of all policies; what their pods hold of a quota is theirs to have.
         """
-        asked: dict[str, dict[str, Amounts]] = defaultdict(dict)  # namespace -> query -> of one fragment
+        requested: dict[str, dict[str, Amounts]] = defaultdict(dict)  # namespace -> query -> of one fragment
         own: dict[str, list[Amounts]] = defaultdict(list)
         for query in problem.queries:
-            asked[_namespace(query.name)][query.name] = self._counted(self.queries[query.name])
+            requested[_namespace(query.name)][query.name] = self._counted(self.queries[query.name])
         for name, amounts in quota_usage.items():
             if name in planned:
                 own[_namespace(name)].append(amounts)
-        found = [b for ns, mine in asked.items() for b in self._of_quotas(policy, ns, mine, own[ns])]
-        found += _of_policy(policy, asked)
-        return replace(problem, budgets=tuple(budget for budget in found if budget.each))
+        budgets = [b for ns, mine in requested.items() for b in self._of_quotas(policy, ns, mine, own[ns])]
+        budgets += _of_policy(policy, requested)
+        return replace(problem, budgets=tuple(budget for budget in budgets if budget.each))
 
     def _of_quotas(
-        self, policy: PlacementPolicy, namespace: str, asked: Mapping[str, Amounts], own: list[Amounts]
+        self, policy: PlacementPolicy, namespace: str, requested: Mapping[str, Amounts], own: list[Amounts]
     ) -> Iterator[Budget]:
         for quota in self._quotas[namespace]:
             for resource, hard in quota.spec.hard.items() if _about(quota, policy) else ():
-                each = {name: amounts[resource] for name, amounts in asked.items() if amounts.get(resource)}
+                each = {
+                    name: amounts[resource] for name, amounts in requested.items() if amounts.get(resource)
+                }
                 back = sum(amounts.get(resource, 0.0) for amounts in own)
                 left = hard - quota.status.used.get(resource, 0.0) + back
                 yield Budget(f"{resource} of {_name(quota)}", min(left, hard), hard, each, _unit(resource))
@@ -85,11 +87,11 @@ class Tenancy:
         return {resource: pods * amount for resource, amount in pod.counted().items()}
 
 
-def _of_policy(policy: PlacementPolicy, asked: Mapping[str, Mapping[str, Amounts]]) -> Iterator[Budget]:
+def _of_policy(policy: PlacementPolicy, requested: Mapping[str, Mapping[str, Amounts]]) -> Iterator[Budget]:
     for limit in policy.spec.limits:
         for resource, most in (("cpu", limit.cpu), ("memory", limit.memory)):
             if most is not None:
-                each = {query: a[resource] for query, a in asked.get(limit.namespace, {}).items()}
+                each = {query: a[resource] for query, a in requested.get(limit.namespace, {}).items()}
                 name = f"{resource} that PlacementPolicy {policy.metadata.name} allows {limit.namespace}"
                 yield Budget(name, most, most, each, _unit(resource))
 
@@ -104,9 +106,9 @@ def _pod(item: StreamQuery) -> PodAmounts:
     return pod_amounts(resources.cpu, resources.memory, resources.executors)
 
 
-def _by_namespace(found: Mapping[str, T]) -> dict[str, list[T]]:
+def _by_namespace(objects: Mapping[str, T]) -> dict[str, list[T]]:
     result: dict[str, list[T]] = defaultdict(list)
-    for item in found.values():
+    for item in objects.values():
         result[item.metadata.namespace].append(item)
     return result
 

@@ -31,7 +31,7 @@ LATER = ("after", "executors")
 """Fields of inputs, outputs and fragments that versions after the first one have added."""
 
 
-def said(fields: Mapping[str, Any]) -> dict[str, Any]:
+def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What names, hashes and specs are made of: later fields count only when they say something. Else an
     upgrade would replace every fragment, and read every stream again from its start."""
     return {name: value for name, value in fields.items() if name not in LATER or value}
@@ -209,7 +209,7 @@ class FragmentSpec:
     def to_json(self) -> str:
         """Text that `from_json` turns into an equal spec. No executors are left out, so that the text is the
         one of versions that knew none, and an upgrade restarts nothing."""
-        return json.dumps(said(vars(self)), default=_plain)
+        return json.dumps(identity_fields(vars(self)), default=_plain)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:
