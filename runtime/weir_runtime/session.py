@@ -132,13 +132,15 @@ def start_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     os.environ.setdefault("SPARK_LOCAL_IP", given.get("spark.driver.host", "127.0.0.1"))
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not _jvm:
         port, secret = _start_gateway(heap_mb, (QUICK,) if cores == 1 else ())
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     builder = SparkSession.builder.appName(app)
     for key, value in {**SETTINGS, **given}.items():
         builder = builder.config(key, value)
     session = builder.config("spark.sql.shuffle.partitions", str(partitions or cores)).getOrCreate()
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+        os.environ.pop(name, None)  # a process that is started from here has a JVM of its own
     session.sparkContext.setLogLevel(os.environ.get("WEIR_SPARK_LOG", "ERROR"))
     _send_little(session)
     return session
@@ -217,6 +219,8 @@ def kill_jvm(by: signal.Signals = signal.SIGKILL) -> None:
     for process in _jvm:
         process.send_signal(by)
         process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
 
 
 def end() -> None:

@@ -66,6 +66,7 @@ class Place:
         self.log.mkdir(parents=True)
         self.written = 0
         self.complaints: list[str] = []
+        self.machines: list[Machine] = []
         self.say()
         self.machine = self.build()
 
@@ -77,7 +78,8 @@ class Place:
         options = Options(
             (str(self.folder / "all.yaml"),), self.folder / "run", self.folder, Knobs(heap_mb=512)
         )
-        return Machine(options, lambda findings: self.complaints.extend(map(str, findings)))
+        self.machines.append(Machine(options, lambda findings: self.complaints.extend(map(str, findings))))
+        return self.machines[-1]
 
     def feed(self, batches: int, end: bool = False) -> None:
         schema = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
@@ -128,6 +130,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     for process in it.machine.cluster.processes.observe():
         if process.state not in ("stopped", "finished", "failed"):
             os.killpg(it.pid(process.fragment, process.epoch), signal.SIGKILL)
+    for machine in it.machines:
+        machine.cluster.processes.stop_all()  # also what a controller that is gone had started is waited for
 
 
 def test_run_kill_adopt_move_finish_and_audit(place: Place) -> None:

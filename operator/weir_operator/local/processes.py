@@ -112,6 +112,7 @@ class Processes:
                 self.stop(entry["fragment"], entry["epoch"])
             self._reap()
             time.sleep(0.05)
+        self._reap()
         sweep()
 
     def _reap(self) -> None:
