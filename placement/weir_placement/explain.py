@@ -119,7 +119,7 @@ def without(problem: Problem, base: float | None) -> Iterator[Gain]:
 def feasible_region(
     problem: Problem, plan: Plan, first: str, second: str, points: int = 61
 ) -> NDArray[np.float64]:
-    """The boundary of the feasible rates of two streams (figures 2 and 3 of 000).
+    """The boundary of the feasible rates of two streams (WhiteWater, figures 2 and 3).
 
     Returns shape (points, 2) [tuples/s]: along rays from the origin at equal angles, in units of the
     profile, the greatest rates that the plan carries; other streams stay at the profile. A ray that

@@ -176,7 +176,7 @@ def horizon(query: Query) -> int:
     """H [us]: a row of the output with event time t depends on rows of the sources later than t - H alone.
 
     The greatest sum over a path from a source to the sink of the reaches of join windows and the lengths of
-    aggregates' windows (003: how far back a changed plan must be replayed).
+    aggregates' windows (NOS: how far back a changed plan must be replayed).
     """
     longest: dict[str, int] = {}
     for op in query.operators:

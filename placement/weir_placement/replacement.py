@@ -2,7 +2,12 @@
 
 A fragment that runs keeps its operators, because its state belongs to them; only its node changes. So
 the search is over assignments of fragments to nodes near the present one: single moves first, then pairs,
-then one after the other, as D-CAPE redistributes (001, Algorithm 5: a valid distribution within k tries).
+then one after the other, as D-CAPE ([1]_) redistributes (Algorithm 5: a valid distribution within k tries).
+
+References
+----------
+.. [1] Timothy Sutherland, Elke A. Rundensteiner, "D-CAPE: A Self-Tuning Continuous Query Plan Distribution
+       Architecture", WPI-CS-TR-04-18, 2004.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Section 6.4 of 000: the selectivities its figures imply, the plan that is found, and what a run says."""
+"""Section 6.4 of WhiteWater: the selectivities its figures imply, the plan that is found, what a run says."""
 
 from __future__ import annotations
 

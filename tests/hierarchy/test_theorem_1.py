@@ -1,4 +1,4 @@
-"""Theorem 1 of 004: estimates at level l are within 2 sum d_i of the real cost, in a metric."""
+"""Theorem 1 of Hierarchical partitions: level l estimates within 2 sum d_i of the real cost, in a metric."""
 
 import gzip
 from pathlib import Path

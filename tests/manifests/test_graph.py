@@ -26,7 +26,7 @@ def test_what_is_said_is_not_estimated():
     (join,) = operators(JOIN | said)
     assert (join.selectivity, join.cost, join.cost_pair, join.memory) == (0.001, 800.0, 2.0, 1024.0)
     assert join.nodes == ("n1", "n2")
-    assert (join.delay, join.row_overhead, join.cost_out) == (0.0, 0.0, 0.0)  # Tables 3 and 4 of 000
+    assert (join.delay, join.row_overhead, join.cost_out) == (0.0, 0.0, 0.0)  # Tables 3 and 4 of WhiteWater
 
 
 def test_an_equality_join_passes_one_over_the_most_distinct_values():

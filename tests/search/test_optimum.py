@@ -67,7 +67,7 @@ def test_logical_and_physical_choices_are_optimised_together(name: str) -> None:
 
 
 def figure_5() -> Problem:
-    """Section 5.4 of 000: selectivities 1/2 and 1/5, o1 held on N1 and o2 on N2; the figure's numbers are
+    """Section 5.4 of WhiteWater: selectivities 1/2 and 1/5, o1 on N1, o2 on N2; the figure's numbers are
     missing, so costs 1 and 2 on 100 and 1,000 instructions/s."""
     return problem(
         cluster([100 / 1e6, 1000 / 1e6]),

@@ -1,4 +1,4 @@
-"""Round robin (algorithm 2 of 001): the written plan, each operator on the node with the fewest."""
+"""Round robin (D-CAPE, algorithm 2): the written plan, each operator on the node with the fewest."""
 
 from __future__ import annotations
 

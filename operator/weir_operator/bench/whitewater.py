@@ -1,4 +1,4 @@
-"""`weir bench whitewater-runtime`: section 6.4 of 000 on real Spark, two nodes being two cores."""
+"""`weir bench whitewater-runtime`: section 6.4 of WhiteWater on real Spark, two nodes being two cores."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def page(folder: Path, runs: dict[str, list[Kept]], models: dict[str, float]) ->
     write(
         folder,
         "whitewater-runtime",
-        "Section 6.4 of 000 on real Spark",
+        "Section 6.4 of WhiteWater on real Spark",
         f"{TEXT} {described()} PySpark {version('pyspark')}.",
         HEAD,
         rows,

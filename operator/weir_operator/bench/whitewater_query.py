@@ -1,4 +1,4 @@
-"""The query of section 6.4 of 000: its streams, logs, and the plans that are compared.
+"""The query of section 6.4 of WhiteWater: its streams, logs, and the plans that are compared.
 
 Q = sigma(D=0) sigma(A=0) (AB join_B (BC join_C CD)), all input rates equal, windows of 5 s. The paper says
 that the join on C is 100 times more selective than the one on B and that each selection lets one row in 100

@@ -51,7 +51,7 @@ def _print(gains: Iterable[Gain]) -> None:
 
 
 def _draw(problem: Problem, plan: Plan, path: Path) -> None:
-    """As figures 2 and 3 of 000: the boundary, the profile, the line from the origin through it."""
+    """As figures 2 and 3 of WhiteWater: the boundary, the profile, the line from the origin through it."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""The hierarchy of 004 as a tree, and under it each query's flows between the nodes.
+"""The hierarchy of Hierarchical partitions as a tree, and under it each query's flows between the nodes.
 
 Lengths are in points, y grows downwards.
 """

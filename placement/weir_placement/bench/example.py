@@ -1,4 +1,4 @@
-"""The worked examples of 000: Table 2 (section 2.1) and figure 5 (section 5.4).
+"""The worked examples of WhiteWater: Table 2 (section 2.1) and figure 5 (section 5.4).
 
 The figure's costs and capacities are missing in the paper's text. With c1 = 1, c2 = 2, I1 = 100 and
 I2 = 1000 its two results come out:
@@ -97,7 +97,7 @@ def example(folder: Path) -> None:
     write(
         folder,
         "whitewater-example",
-        "The worked examples (000, section 5.4 and Table 2)",
+        "The worked examples (WhiteWater, section 5.4 and Table 2)",
         "Throughput [tuples/s] of two selections on two nodes. Section 5.4: c1 = 1, c2 = 2, s1 = 1/2, "
         "s2 = 1/5, I1 = 100, I2 = 1000 (the figure's numbers are missing in the text; these give its two "
         f"results). Table 2: c = (3, 4), the paper's column by its formulas. {described()}",

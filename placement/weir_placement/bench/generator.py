@@ -1,4 +1,4 @@
-"""Random queries as section 6 of 000 makes them, with what it leaves out.
+"""Random queries as section 6 of WhiteWater makes them, with what it leaves out.
 
 From the paper: costs 0, 20, 50 and 800, a window of 5 s, 0.06 s a link; plans built bottom up by putting
 random operators on top of the present ones until one is left. Ours: source rates 1 to 100 tuples/s

@@ -1,4 +1,4 @@
-"""`iflow-64`, `planetlab` and `cluster-size`: 004's experiments on network usage."""
+"""`iflow-64`, `planetlab` and `cluster-size`: the experiments of Hierarchical partitions on network usage."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _page(
     def plot(axes: object) -> None:
         labels = [f"{s.name} {s.size or ''}" for s in series]
         axes.barh(labels, [100.0 * s.above.mean() for s in series])  # type: ignore[attr-defined]
-        axes.axvline(10.0, color="grey", linestyle="--", label="004: top-down")  # type: ignore[attr-defined]
+        axes.axvline(10.0, color="grey", linestyle="--", label="Hierarchical partitions: top-down")  # type: ignore[attr-defined]
         axes.set_xlabel("network usage above the optimum, mean %")  # type: ignore[attr-defined]
         axes.invert_yaxis()  # type: ignore[attr-defined]
         axes.legend()  # type: ignore[attr-defined]
@@ -195,7 +195,7 @@ def _page(
 
 
 def iflow_64(folder: Path) -> None:
-    """004, figure 2 and section 4: 64 nodes, 100 queries of 5 streams."""
+    """Hierarchical partitions, figure 2 and section 4: 64 nodes, 100 queries of 5 streams."""
     problem = random_problem(transit_stub(), streams=25, queries=100, width=5, seed=4)
     text = (
         "A transit-stub network of 64 nodes, 100 queries over 5 of 25 streams each, every join order legal "
@@ -209,7 +209,7 @@ def iflow_64(folder: Path) -> None:
     _page(
         folder,
         "iflow-64",
-        "Network usage on 64 nodes (004)",
+        "Network usage on 64 nodes (Hierarchical partitions)",
         problem,
         text,
         SIZES,
@@ -229,7 +229,7 @@ def planetlab(folder: Path) -> None:
 
 
 def cluster_size(folder: Path) -> None:
-    """004's trade-off: suboptimality and search space against the largest cluster."""
+    """Suboptimality and search space against the largest cluster, as in Hierarchical partitions."""
     problem = random_problem(transit_stub(), streams=25, queries=40, width=5, seed=5)
     optimum = np.array(
         [
@@ -257,5 +257,11 @@ def cluster_size(folder: Path) -> None:
     )
     rows = [s.row() for series in found.values() for s in series]
     write(
-        folder, "cluster-size", "Suboptimality against the size of clusters (004)", text, HEADER, rows, plot
+        folder,
+        "cluster-size",
+        "Suboptimality against the size of clusters (Hierarchical partitions)",
+        text,
+        HEADER,
+        rows,
+        plot,
     )

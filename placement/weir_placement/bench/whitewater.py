@@ -1,4 +1,4 @@
-"""The experiments of 000 (WhiteWater): share of optimal plans, large queries, the 16 hours."""
+"""The experiments of WhiteWater: share of optimal plans, large queries, the 16 hours."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def small(folder: Path) -> None:
     write(
         folder,
         "whitewater-small",
-        "Small queries against the optimum (000, section 6.1)",
+        "Small queries against the optimum (WhiteWater, section 6.1)",
         "100 random queries of 1 or 2 emitters and up to 5 operators, 2 nodes (seeds 0 to 99), against the "
         "exhaustive optimum. Column `paper`: figure 6, other random queries. Greedy, tabu, "
         "reactive tabu and annealing run as the paper has them (`ties=0`). The optimum is that of swaps of "
@@ -189,7 +189,7 @@ def large(folder: Path, count: int = 1_000) -> None:
     write(
         folder,
         "whitewater-large",
-        "Large queries against reactive tabu search (000, sections 6.2 and 6.3)",
+        "Large queries against reactive tabu search (WhiteWater, sections 6.2 and 6.3)",
         f"{count} random queries of up to 40 operators, 3 to 13 of them emitters, on 10 nodes (ours: the "
         f"paper does not say); seeds {TUNED} on, on which `auto` was tuned, and below them {count} others, "
         f"seeds {UNSEEN} on. Column `paper, %` is what the paper found against reactive tabu search: "
@@ -241,7 +241,7 @@ def sixteen_hours(folder: Path) -> None:
     write(
         folder,
         "whitewater-16h",
-        "Fifteen operators, eleven nodes, two choices each (000, introduction)",
+        "Fifteen operators, eleven nodes, two choices each (WhiteWater, introduction)",
         "The paper's exhaustive search took up to 16 hours on a 1.6 GHz machine; these are milliseconds. "
         "`auto` and `exact` also push projections through joins, `exhaustive` looks at swaps of the written "
         "plan. "

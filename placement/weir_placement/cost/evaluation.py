@@ -218,7 +218,7 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
     """Headroom, loads, flows, latency and the binding constraint of a plan.
 
     Q(plan) = max { x : every constraint holds at r = x p }, the minimum over the profile's points;
-    each constraint's root is exact (Proposition 1 and section 4 of 000).
+    each constraint's root is exact (Proposition 1 and section 4 of WhiteWater).
     """
     constraints: list[Constraint] = []
     points: list[PointLoads] = []
@@ -251,7 +251,7 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
 
 
 def _usage(problem: Problem, links: Mapping[tuple[str, str, str], Load]) -> float:
-    """Sum over flows of rate [bytes/s] x latency [s] at x = 1: bytes in transit (004)."""
+    """Sum over flows of rate [bytes/s] x latency [s] at x = 1: bytes in transit (Hierarchical partitions)."""
     index, network = problem.cluster.index, problem.cluster.network
     return sum(load(1.0) * network.link_latency(index[a], index[b]) for (_, a, b), load in links.items())
 

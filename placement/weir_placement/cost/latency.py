@@ -1,4 +1,10 @@
-"""The costliest path from a source to the sink (section 4.4 of 000)."""
+"""The costliest path from a source to the sink ([1]_, section 4.4).
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

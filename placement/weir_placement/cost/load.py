@@ -28,7 +28,7 @@ def root(polynomial: Polynomial, capacity: float) -> float:
     """The largest x >= 0 with polynomial(x) <= capacity; inf if every x, -1 if not even x = 0.
 
     Newton's method from the right: the polynomial is convex and increasing on x >= 0, so the
-    iterates fall to the root and never pass it. The start is section 4 of 000's upper limit,
+    iterates fall to the root and never pass it. The start is WhiteWater's upper limit (section 4),
     min_i (capacity / a_i)^(1/i).
 
     >>> root((0.0, 0.0, 4.0), 100.0)

@@ -1,7 +1,12 @@
-"""The cost of each kind of operator: Tables 3 and 4 of 000 with the extensions of model.md section 2.
+"""The cost of each kind of operator: Tables 3 and 4 of [1]_ with the extensions of model.md section 2.
 
 A kind of operator is a plug-in: it gives four formulas (output rate, CPU load, memory, output
 columns), and every search and every report works with it. Register a new one with `register`.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
-"""`bottom-up` and `net-present-cost` (004, section 3.3 and the hybrid): from the sink's cluster upwards.
+"""`bottom-up` and `net-present-cost` ([1]_, section 3.3 and the hybrid): from the sink's cluster upwards.
 
 At each level the cluster over the sink joins what is available below it and passes the rest up.
 The net present cost planner weighs, before each such join, the cost of fixing it here against the
 expected cost of deciding one level up, and draws with the odds of the two.
+
+References
+----------
+.. [1] Sangeetha Seshadri, Vibhore Kumar, Brian Cooper, Ling Liu, "A Distributed Stream Query Optimization
+       Framework through Integrated Planning and Deployment", IEEE TPDS 20, 2009 (Hierarchical partitions).
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
-"""The hierarchy of clusters of 004, section 3.1.1, changed in place as nodes come and go.
+"""The hierarchy of clusters ([1]_, section 3.1.1), changed in place as nodes come and go.
 
 Level 0 holds clusters of physical nodes (the paper's level 1); each cluster's coordinator is a
 member of a cluster one level up, until a single cluster is left. Theorem 1: with `d_i` the largest
 traversal cost inside a cluster of level i, the cost between the coordinators that stand for two
 nodes at level l differs from the real one by at most `2 sum of d_i, i < l`, in a metric
 (`splitting.closure` makes one).
+
+References
+----------
+.. [1] Sangeetha Seshadri, Vibhore Kumar, Brian Cooper, Ling Liu, "A Distributed Stream Query Optimization
+       Framework through Integrated Planning and Deployment", IEEE TPDS 20, 2009 (Hierarchical partitions).
 """
 
 from __future__ import annotations
@@ -164,7 +169,7 @@ def partition(network: Network, nodes: Ints, maxcs: int) -> Hierarchy:
 
 
 def tiers(machines: Machines, label: str, maxcs: int) -> Hierarchy:
-    """A hierarchy whose lowest clusters never cross the values of a node label (001's tiers: zones or
+    """A hierarchy whose lowest clusters never cross the values of a node label (D-CAPE's tiers: zones or
     whole Kubernetes clusters); larger groups are split, and the levels above cluster as usual.
 
     Raises:

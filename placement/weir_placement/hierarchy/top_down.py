@@ -1,4 +1,10 @@
-"""`top-down` (004, section 3.2): the root plans over its members, each member plans its part below."""
+"""`top-down` ([1]_, section 3.2): the root plans over its members, each member plans its part below.
+
+References
+----------
+.. [1] Sangeetha Seshadri, Vibhore Kumar, Brian Cooper, Ling Liu, "A Distributed Stream Query Optimization
+       Framework through Integrated Planning and Deployment", IEEE TPDS 20, 2009 (Hierarchical partitions).
+"""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def leaves(step: Step) -> int:
 
 
 def search_space(streams: int, nodes: int) -> float:
-    """Lemma 1 of 004: the plans of an exhaustive search over K streams on N nodes,
+    """Lemma 1 of Hierarchical partitions: the plans of an exhaustive search over K streams on N nodes,
     `K! (K - 1)! / 2^(K-1) * N^(K-1)`.
 
     >>> f"{search_space(5, 64):.2e}"

@@ -31,7 +31,7 @@ class Node:
 
     @property
     def cpu_capacity(self) -> float:
-        """[CPU-us/s]: `N.I` of 000."""
+        """[CPU-us/s]: `N.I` of WhiteWater."""
         return self.cpu * REFERENCE_CORE * self.speed
 
 

@@ -88,7 +88,7 @@ class Operator:
     cost_out: float = 0.0  # [CPU-us per output row]
     memory: float = 0.0  # [bytes]: m of a filter or projection, h of a join's hash table, state per group
     row_overhead: float = 0.0  # v: bytes a stored row takes beside its columns
-    delay: float = 0.0  # watermark delay that keeps a join's rows longer [s]; 0 in 000
+    delay: float = 0.0  # watermark delay that keeps a join's rows longer [s]; 0 in WhiteWater
     nodes: tuple[str, ...] = ()  # where it may run; empty: anywhere
     origin: tuple[str, ...] = ()  # `from` of the plan JSON: ids it was rewritten from
 

@@ -1,9 +1,14 @@
 """`exact-dp`: join order, placement and reuse together, exactly for each query.
 
-Hierarchical partitions (section 2.3) holds that the problem has no optimal substructure; that is so with
+The problem is that of [1]_ (section 2.3), which holds that it has no optimal substructure; that is so with
 reuse only. For one query without binding capacities the program of `dynamic_program` is the optimum. Several
 queries are planned one after the other over what runs already, then improved in rounds; the bound says how
 far from the best the whole can be.
+
+References
+----------
+.. [1] Sangeetha Seshadri, Vibhore Kumar, Brian Cooper, Ling Liu, "A Distributed Stream Query Optimization
+       Framework through Integrated Planning and Deployment", IEEE TPDS 20, 2009 (Hierarchical partitions).
 """
 
 from __future__ import annotations

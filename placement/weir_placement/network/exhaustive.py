@@ -1,6 +1,11 @@
 """`exhaustive`: every join order on every choice of nodes, for small problems.
 
-How many there are: Hierarchical partitions, Lemma 1.
+How many there are: Lemma 1 of [1]_.
+
+References
+----------
+.. [1] Sangeetha Seshadri, Vibhore Kumar, Brian Cooper, Ling Liu, "A Distributed Stream Query Optimization
+       Framework through Integrated Planning and Deployment", IEEE TPDS 20, 2009 (Hierarchical partitions).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The experiments' workload of 004, section 4: queries that join streams spread over a network."""
+"""Queries that join streams spread over a network, as in section 4 of Hierarchical partitions."""
 
 from __future__ import annotations
 

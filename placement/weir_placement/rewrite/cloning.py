@@ -1,9 +1,14 @@
-"""Parallel instances of an operator by key (000, section 5.3: stream splitting, merging and cloning).
+"""Parallel instances of an operator by key ([1]_, section 5.3: stream splitting, merging and cloning).
 
 An operator becomes n clones. Each reads its share of the rows through a selection on the key (splitting);
 a union puts the results together (merging). All of them are ordinary operators, so cost model, searches,
 fragments and the runtime know them already. Rows that may meet (a join's partners, a group's rows) have
 equal keys, so they meet in one clone, and the multiset of results stays.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
 """
 
 from __future__ import annotations

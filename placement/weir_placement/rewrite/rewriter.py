@@ -1,4 +1,10 @@
-"""Every legal logical move of a query, and every plan that moves can reach (000, section 5.3)."""
+"""Every legal logical move of a query, and every plan that moves can reach ([1]_, section 5.3).
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,13 @@
-"""Table 6 of 000 as plug-in rules: which operator may change places with the one below it.
+"""Table 6 of [1]_ as plug-in rules: which operator may change places with the one below it.
 
 A rule looks at a parent `top` and its child `bottom` and gives every graph that one swap makes.
 A rule is legal only if the result is the same multiset of rows for every input; tests/rewrite
 shows that on random rows. A new kind of operator registers its own rules.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
 """
 
 from __future__ import annotations

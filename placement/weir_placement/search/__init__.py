@@ -1,1 +1,1 @@
-"""Searches for the plan with the greatest headroom (000 section 5): one file an algorithm."""
+"""Searches for the plan with the greatest headroom (WhiteWater, section 5): one file an algorithm."""

@@ -1,4 +1,10 @@
-"""Simulated annealing (WhiteWater, section 5.1.4): worse configurations are accepted less and less."""
+"""Simulated annealing ([1]_, section 5.1.4): worse configurations are accepted less and less.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Every plan (WhiteWater, section 5.2): all logical plans that moves reach, the best placement of each."""
+"""Every plan ([1]_, section 5.2): all logical plans that moves reach, the best placement of each.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

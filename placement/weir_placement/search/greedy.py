@@ -1,4 +1,10 @@
-"""Greedy local improvement (WhiteWater, section 5.1.1): the best neighbour until none is better."""
+"""Greedy local improvement ([1]_, section 5.1.1): the best neighbour until none is better.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Reactive tabu search (WhiteWater, section 5.1.3): the list follows the search, cycles are escaped."""
+"""Reactive tabu search ([1]_, section 5.1.3; [2]_): the list follows the search, cycles are escaped.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+.. [2] Roberto Battiti, Giampietro Tecchiolli, "The Reactive Tabu Search", ORSA Journal on Computing 6, 1994.
+"""
 
 from __future__ import annotations
 

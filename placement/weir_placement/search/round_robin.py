@@ -1,4 +1,10 @@
-"""The written plan, operator by operator on the node with the fewest of them (D-CAPE, algorithm 2)."""
+"""The written plan, operator by operator on the node with the fewest of them ([1]_, algorithm 2).
+
+References
+----------
+.. [1] Timothy Sutherland, Elke A. Rundensteiner, "D-CAPE: A Self-Tuning Continuous Query Plan Distribution
+       Architecture", WPI-CS-TR-04-18, 2004.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Tabu search (WhiteWater, section 5.1.2): moves of the last iterations are not undone."""
+"""Tabu search ([1]_, section 5.1.2): moves of the last iterations are not undone.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

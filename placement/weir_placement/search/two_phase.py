@@ -1,7 +1,12 @@
-"""Two phases (WhiteWater, section 5.4): the logical plan on its own, then its placement.
+"""Two phases ([1]_, section 5.4): the logical plan on its own, then its placement.
 
 In the first phase there is no placement: a logical plan is judged as if on a single machine, with all
 capacity together, as figure 5 does. What is chosen there the second phase cannot change.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
 """
 
 from __future__ import annotations

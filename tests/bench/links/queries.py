@@ -29,7 +29,7 @@ FROM bc JOIN cd ON bc.c = cd.c AND bc.ts BETWEEN cd.ts - {_FIVE} AND cd.ts + {_F
 JOIN ab ON ab.b = bc.b AND bc.ts BETWEEN ab.ts - {_FIVE} AND ab.ts + {_FIVE}
 WHERE ab.a = 0 AND cd.d = 0
 """
-"""Section 6.4 of 000: sigma(D=0) sigma(A=0) (AB join_B (BC join_C CD))."""
+"""Section 6.4 of WhiteWater: sigma(D=0) sigma(A=0) (AB join_B (BC join_C CD))."""
 
 PLAIN = {
     "flights": {

@@ -1,4 +1,10 @@
-"""Local searches over the moves: random, greedy, tabu, reactive tabu, annealing (section 5.1 of 000)."""
+"""Local searches over the moves: random, greedy, tabu, reactive tabu, annealing ([1]_, section 5.1).
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
+"""
 
 from __future__ import annotations
 

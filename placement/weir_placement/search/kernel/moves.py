@@ -1,7 +1,12 @@
-"""One-step moves (section 5.3 of 000): an operator to another node, or an operator with its child.
+"""One-step moves ([1]_, section 5.3): an operator to another node, or an operator with its child.
 
 Every logical move is one rotation: the child's child takes the operator's place, the operator goes
 below its child. It is its own inverse, with the two operators' roles exchanged.
+
+References
+----------
+.. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
+       Processing of Fast Streams", 2007.
 """
 
 from __future__ import annotations
