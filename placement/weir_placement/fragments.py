@@ -18,15 +18,12 @@ from typing import Any
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, identity_fields
 from weir_placement.model.location import Flows
+from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 
-_SEMANTIC = (
-    "id", "kind", "inputs", "columns", "predicate", "items", "on", "windows", "time", "window", "slide",
-    "aggregations",
-)  # fmt: skip
 _NAME_LENGTH = 52  # a pod is `<fragment>-e<epoch>`, and at most 63 letters long
 
 
@@ -167,11 +164,6 @@ def groups_of(plan: QueryPlan, boundaries: frozenset[str] = frozenset()) -> dict
     }
 
 
-def semantics(op: Operator) -> dict[str, Any]:
-    """What decides an operator's rows: all but costs, estimates and where it may run."""
-    return {name: getattr(op, name) for name in _SEMANTIC}
-
-
 def horizon(query: Query) -> int:
     """H [us]: a row of the output with event time t depends on rows of the sources later than t - H alone.
 
@@ -180,10 +172,7 @@ def horizon(query: Query) -> int:
     """
     longest: dict[str, int] = {}
     for op in query.operators:
-        own = {"join": max((w.reach for w in op.windows), default=0.0), "aggregate": op.window}.get(
-            op.kind, 0.0
-        )
-        longest[op.id] = round(own * 1e6) + max(longest.get(name, 0) for name in op.inputs)
+        longest[op.id] = round(op.reach * 1e6) + max(longest.get(name, 0) for name in op.inputs)
     return longest[query.operators[-1].id] if query.operators else 0
 
 

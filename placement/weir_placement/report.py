@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
 from weir_placement.cost.evaluation import Evaluation, NodeLoads, evaluate
 from weir_placement.cost.own_headroom import query_headrooms
 from weir_placement.cost.rules import RULES
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.fragment import build_plain
+from weir_placement.model.operator_form import whole
+from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan, Result
 from weir_placement.model.problem import Problem, Query
 
@@ -143,7 +145,7 @@ def _operator(
         "cpu": rule.cpu(op, inputs, output.rate)(1.0),
         "memoryBytes": rule.memory(op, inputs)(1.0),
         **({"from": list(op.origin)} if op.origin else {}),
-        **({"rewritten": asdict(op)} if rewritten else {}),
+        **({"rewritten": whole(op)} if rewritten else {}),
     }
 
 
@@ -189,7 +191,7 @@ def _read_query(problem: Problem, query: Query, entry: Mapping[str, Any]) -> Que
             alias or key.split("/", 1)[1] for alias, key in zip(item["aliases"], item["inputs"], strict=True)
         )
         if "rewritten" in item:
-            op = _read_operator(item["rewritten"])
+            op = build_plain(Operator, item["rewritten"], f"operators.{name}.rewritten")
         elif name in written:
             op = replace(written[name], inputs=inputs, origin=tuple(item.get("from", ())))
         else:
@@ -205,14 +207,3 @@ def _read_query(problem: Problem, query: Query, entry: Mapping[str, Any]) -> Que
         if node not in problem.cluster.index:
             raise ValueError(f"the plan uses node {node}, which the manifests do not have")
     return QueryPlan(replace(query, operators=tuple(operators)), nodes, dict(entry["origins"]), sink, shared)
-
-
-def _read_operator(fields: Mapping[str, Any]) -> Operator:
-    nested = {"items": Item, "windows": Window, "aggregations": Aggregation}
-    values: dict[str, Any] = {}
-    for key, value in fields.items():
-        if key in nested:
-            values[key] = tuple(nested[key](**item) for item in value)
-        else:
-            values[key] = tuple(value) if isinstance(value, list | tuple) else value
-    return Operator(**values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
@@ -23,7 +23,7 @@ import sqlglot
 from sqlglot import expressions as sql
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
 from weir_placement.model.location import STORE
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, Union
 
 from weir_runtime.sources.files import FileLog
 
@@ -90,23 +90,59 @@ def batch(operators: Iterable[Operator], sources: Mapping[str, Source]) -> pa.Ta
 
 def select(operator: Operator, times: Mapping[str, str]) -> str:
     """One operator as DuckDB SQL over tables named by its inputs; `times` are event-time columns by alias."""
-    inputs = [_quoted(name) for name in operator.inputs]
-    if operator.kind == "filter":
-        return f"SELECT * FROM {inputs[0]} WHERE {_duck(operator.predicate)}"
-    if operator.kind == "project":
-        items = ", ".join(f"{_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
-        return f"SELECT {items} FROM {inputs[0]}"
-    if operator.kind == "union":
-        return " UNION ALL ".join(f"SELECT * FROM {name}" for name in inputs)
-    if operator.kind == "join":
-        conditions = [_duck(operator.on)] if operator.on else []
-        conditions += [
-            f"epoch_us({_quoted(times[w.left])}) - epoch_us({_quoted(times[w.right])}) "
-            f"BETWEEN {w.lower} AND {w.upper}"
-            for w in operator.windows
-        ]
-        return f"SELECT * FROM {inputs[0]} JOIN {inputs[1]} ON {' AND '.join(conditions) or 'true'}"
-    return _aggregate(operator, inputs[0])
+    return SELECT[operator.kind](operator, [_quoted(name) for name in operator.inputs], times)
+
+
+def _filter(operator: Filter, inputs: list[str], times: Mapping[str, str]) -> str:
+    return f"SELECT * FROM {inputs[0]} WHERE {_duck(operator.predicate)}"
+
+
+def _project(operator: Project, inputs: list[str], times: Mapping[str, str]) -> str:
+    items = ", ".join(f"{_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
+    return f"SELECT {items} FROM {inputs[0]}"
+
+
+def _union(operator: Union, inputs: list[str], times: Mapping[str, str]) -> str:
+    return " UNION ALL ".join(f"SELECT * FROM {name}" for name in inputs)
+
+
+def _join(operator: Join, inputs: list[str], times: Mapping[str, str]) -> str:
+    conditions = [_duck(operator.on)] if operator.on else []
+    conditions += [
+        f"epoch_us({_quoted(times[w.left])}) - epoch_us({_quoted(times[w.right])}) "
+        f"BETWEEN {w.lower} AND {w.upper}"
+        for w in operator.windows
+    ]
+    return f"SELECT * FROM {inputs[0]} JOIN {inputs[1]} ON {' AND '.join(conditions) or 'true'}"
+
+
+def _aggregate(operator: Aggregate, inputs: list[str], times: Mapping[str, str]) -> str:
+    length, slide = round(operator.window * 1e6), round(operator.slide * 1e6)
+    time = f"epoch_us({_quoted(operator.time)})"
+    keys = "".join(f", {_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
+    results = "".join(
+        f", {a.function}({_duck(a.expression) if a.expression else '*'}) AS {_quoted(a.name)}"
+        for a in operator.aggregations
+    )
+    names = "".join(f", {_quoted(item.name)}" for item in operator.items)
+    newest = f"{time} - {time} % {slide}"  # event times are after 1970: no negative remainders
+    starts = f"unnest(range({newest}, {time} - {length}, -{slide})) AS _start"
+    windows = f"SELECT *{keys}, {starts} FROM {inputs[0]}"
+    start, end = (
+        'make_timestamp(_start) AS "window.start"',
+        f'make_timestamp(_start + {length}) AS "window.end"',
+    )
+    return f"SELECT {start}, {end}{names}{results} FROM ({windows}) GROUP BY _start{names}"
+
+
+SELECT: Mapping[str, Callable[[Any, list[str], Mapping[str, str]], str]] = {
+    "filter": _filter,
+    "project": _project,
+    "join": _join,
+    "aggregate": _aggregate,
+    "union": _union,
+}
+"""By kind: the operator, its inputs' tables and event-time columns -> SQL."""
 
 
 def compare(expected: pa.Table, actual: pa.Table) -> Verdict:
@@ -145,24 +181,6 @@ def _on_time(alias: str, source: Source) -> str:
         f"SELECT {columns} FROM {_quoted(f'log {alias}')} "
         f"QUALIFY {time} >= coalesce(max({time}) OVER ({before}) - {source.delay}, {time})"
     )
-
-
-def _aggregate(operator: Operator, table: str) -> str:
-    length, slide = round(operator.window * 1e6), round(operator.slide * 1e6)
-    time = f"epoch_us({_quoted(operator.time)})"
-    keys = "".join(f", {_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
-    results = "".join(
-        f", {a.function}({_duck(a.expression) if a.expression else '*'}) AS {_quoted(a.name)}"
-        for a in operator.aggregations
-    )
-    names = "".join(f", {_quoted(item.name)}" for item in operator.items)
-    newest = f"{time} - {time} % {slide}"  # event times are after 1970: no negative remainders
-    windows = f"SELECT *{keys}, unnest(range({newest}, {time} - {length}, -{slide})) AS _start FROM {table}"
-    start, end = (
-        'make_timestamp(_start) AS "window.start"',
-        f'make_timestamp(_start + {length}) AS "window.end"',
-    )
-    return f"SELECT {start}, {end}{names}{results} FROM ({windows}) GROUP BY _start{names}"
 
 
 def _duck(expression: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.operators import Aggregate, Aggregation, Item, Join, Window
 
 from weir_runtime.inputs import open_input
 from weir_runtime.session import CLASSES, end, kill_jvm, start_session
@@ -28,18 +28,16 @@ COLUMNS = (TypedColumn("k", "BIGINT"), TypedColumn("name", "STRING"), TypedColum
 
 SECOND = 1_000_000  # [us]
 
-JOIN = Operator(
+JOIN = Join(
     "j",
-    "join",
     ("a", "b"),
     columns=("a.k", "b.k"),
     on="a.k = b.k",
     windows=(Window("a", "b", -SECOND, SECOND),),
 )
 
-COUNT = Operator(
+COUNT = Aggregate(
     "c",
-    "aggregate",
     ("a",),
     columns=("a.k", "a.ts"),
     items=(Item("a.k", "a.k"),),

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from weir_placement.model.expressions import spark_text
 from weir_placement.model.fragment import FragmentError
-from weir_placement.model.operators import Aggregation, Operator
+from weir_placement.model.operators import Aggregate, Aggregation, Filter, Join, Operator, Project, Union
 
 from weir_runtime import times
 from weir_runtime.times import Clocking
@@ -42,10 +42,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The output stream, and the aggregates' input clockings by the aggregate's id."""
+    """The output stream, and what operators that group by windows of time read: its clocking by their ids."""
 
     output: Flow
-    aggregated: Mapping[str, Clocking]
+    grouped: Mapping[str, Clocking]
 
 
 def column(name: str) -> Column:
@@ -91,27 +91,27 @@ def compile_operators(
     Raises FragmentError for operators that do not fit together.
     """
     flows = dict(inputs)
-    aggregated: dict[str, Clocking] = {}
+    grouped: dict[str, Clocking] = {}
     name = next(iter(inputs))
     for operator in operators:
         below = [flows[source] for source in operator.inputs]
-        if operator.kind == "aggregate":
-            aggregated[operator.id] = below[0].clocking
-        flow = RULES[operator.kind](operator, *below)
+        if operator.grouped_time:
+            grouped[operator.id] = below[0].clocking
+        flow = COMPILE[operator.kind](operator, *below)
         name = operator.id
         flows[name] = Flow(observe(flow.frame, name), flow.columns, flow.clocking)
-    return Compiled(flows[name], aggregated)
+    return Compiled(flows[name], grouped)
 
 
 def _hidden(flow: Flow) -> list[Column]:
     return [column(name) for name in (TIME, ID, *map(source_time, flow.clocking.aliases))]
 
 
-def _filter(operator: Operator, flow: Flow) -> Flow:
+def _filter(operator: Filter, flow: Flow) -> Flow:
     return Flow(flow.frame.where(f.expr(spark_text(operator.predicate))), flow.columns, flow.clocking)
 
 
-def _project(operator: Operator, flow: Flow) -> Flow:
+def _project(operator: Project, flow: Flow) -> Flow:
     items = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
     frame = flow.frame.select(*items, *_hidden(flow))
     return Flow(
@@ -119,7 +119,7 @@ def _project(operator: Operator, flow: Flow) -> Flow:
     )
 
 
-def _join(operator: Operator, left: Flow, right: Flow) -> Flow:
+def _join(operator: Join, left: Flow, right: Flow) -> Flow:
     clocking = times.join_clocking(operator, left.clocking, right.clocking)
     lower, upper = times.join_range(left.clocking, right.clocking, operator.windows, operator.id)
     l, r = column("_time_l"), column("_time_r")  # noqa: E741 - the sides of a join
@@ -152,7 +152,7 @@ def _side(flow: Flow, mark: str, needs_key: bool) -> DataFrame:
     return flow.frame.select(*map(column, flow.columns), *hidden)
 
 
-def _aggregate(operator: Operator, flow: Flow) -> Flow:
+def _aggregate(operator: Aggregate, flow: Flow) -> Flow:
     clocking = times.aggregate_clocking(operator, flow.clocking)
     groups = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
     values = {
@@ -194,7 +194,7 @@ def _group_id(parts: list[Column]) -> Column:
     return f.concat(*pieces).cast("binary")
 
 
-def _union(operator: Operator, *flows: Flow) -> Flow:
+def _union(operator: Union, *flows: Flow) -> Flow:
     names = flows[0].columns
     for flow, source in zip(flows, operator.inputs, strict=True):
         if len(flow.columns) != len(names):
@@ -235,10 +235,11 @@ def _seconds(value: float) -> str:
     return f"{round(value * 1e6)} microseconds"
 
 
-RULES: Mapping[str, Callable[..., Flow]] = {
+COMPILE: Mapping[str, Callable[..., Flow]] = {
     "filter": _filter,
     "project": _project,
     "join": _join,
     "aggregate": _aggregate,
     "union": _union,
 }
+"""By kind: the operator and the streams that it reads -> the stream that leaves."""

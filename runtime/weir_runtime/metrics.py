@@ -140,7 +140,7 @@ def stateful(spec: FragmentSpec) -> list[str]:
 
     def visit(name: str) -> None:
         if name in operators:
-            if operators[name].kind in ("join", "aggregate"):
+            if operators[name].stateful:
                 found.append(name)
             for below in operators[name].inputs:
                 visit(below)

@@ -12,6 +12,7 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, identity_fields
+from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
@@ -19,10 +20,6 @@ from weir_runtime.inputs import OpenInput, input_flow, stream_frame
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.source import Control
 from weir_runtime.times import clock_shift
-
-COST_FIELDS = {"groups", "selectivity", "cost", "cost_pair", "cost_out", "memory", "row_overhead", "delay"}
-COST_FIELDS |= {"nodes", "origin"}
-"""What the planner believes of an operator: it may change while the operator stays the same."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def build_plan(
         return stream_frame(spark, item, spec, control, shift)
 
     compiled = _compile(spec.operators, inputs, lambda item: frame_of(item, shift_ms or 0))
-    shift = -(-clock_shift(spec.operators, compiled.aggregated) // 1000)
+    shift = -(-clock_shift(spec.operators, compiled.grouped) // 1000)
     if shift_ms is None and shift:
         return build_plan(spark, spec, inputs, control, shift)
     output = compiled.output
@@ -90,10 +87,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     Over operators with parameters, inputs with their schemas, places and delays (by name), the
     output, the number of partitions and Spark's version. How brokers are reached is not among it.
     """
-    operators = [
-        {k: v for k, v in dataclasses.asdict(operator).items() if k not in COST_FIELDS}
-        for operator in spec.operators
-    ]
+    operators = [semantics(operator) for operator in spec.operators]
     streams = [
         {
             "input": identity_fields({k: v for k, v in item.spec.stored().items() if k != "options"}),

@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from weir_placement.model.fragment import FragmentError
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Aggregate, Join, Operator, Project, Window
 
 SPARK_ROUNDING = 2_000
 """[us] Spark's watermarks are whole milliseconds: at most so much is lost by rounding at a join."""
@@ -95,7 +95,7 @@ def join_range(left: Clocking, right: Clocking, windows: Iterable[Window], name:
     return int(lower), int(upper)
 
 
-def join_clocking(operator: Operator, left: Clocking, right: Clocking) -> Clocking:
+def join_clocking(operator: Join, left: Clocking, right: Clocking) -> Clocking:
     """Of a window join's output."""
     lower, upper = join_range(left, right, operator.windows, operator.id)
     times = {column: behind + max(0, -lower) for column, behind in left.times.items()}
@@ -111,7 +111,7 @@ def join_clocking(operator: Operator, left: Clocking, right: Clocking) -> Clocki
     )
 
 
-def project_clocking(operator: Operator, inner: Clocking) -> Clocking:
+def project_clocking(operator: Project, inner: Clocking) -> Clocking:
     """Of a projection: event times keep their meaning under a new name."""
     kept = {item.name: plain(item.expression) for item in operator.items}
     kept = {name: column for name, column in kept.items() if column in inner.times}
@@ -133,7 +133,7 @@ def union_clocking(inners: list[Clocking]) -> Clocking:
     )
 
 
-def aggregate_clocking(operator: Operator, inner: Clocking) -> Clocking:
+def aggregate_clocking(operator: Aggregate, inner: Clocking) -> Clocking:
     """Of windows, stamped with their end: a window is published when Spark's watermark passes it."""
     if operator.time not in inner.times:
         raise FragmentError(
@@ -147,13 +147,14 @@ def aggregate_clocking(operator: Operator, inner: Clocking) -> Clocking:
 
 
 def clock_shift(operators: Iterable[Operator], inners: Mapping[str, Clocking]) -> int:
-    """[us] to take from the inputs' clocks, so that no row is late for an aggregate's window.
+    """[us] to take from the inputs' clocks, so that no row is late for a window that groups rows.
 
-    A clock speaks of the rows' event time; an aggregate may group by one source's older time. What
+    A clock speaks of the rows' event time; an operator may group by one source's older time. What
     the fragment's own joins add, Spark's watermark lags behind by itself; the rest is taken here.
-    `inners` are the aggregates' input streams by the aggregate's id.
+    `inners` are the input streams of the operators that group by windows of time, by their id.
     """
-    return max((inners[o.id].inherited.get(o.time, 0) for o in operators if o.kind == "aggregate"), default=0)
+    grouping = (op for op in operators if op.grouped_time)
+    return max((inners[op.id].inherited.get(op.grouped_time, 0) for op in grouping), default=0)
 
 
 def plain(expression: str) -> str:

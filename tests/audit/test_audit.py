@@ -8,7 +8,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.operators import (
+    Aggregate,
+    Aggregation,
+    Filter,
+    Item,
+    Join,
+    Project,
+    Union,
+    Window,
+)
 from weir_runtime.audit import Source, batch, compare
 
 SECOND = 1_000_000
@@ -31,7 +40,7 @@ def test_a_window_join_is_what_two_loops_give(
     left: list[tuple[int, int | None]], right: list[tuple[int, int | None]], below: int, above: int
 ) -> None:
     window = Window("a", "b", -below * SECOND, above * SECOND)
-    join = Operator("j", "join", ("a", "b"), on="a.k = b.k", windows=(window,))
+    join = Join("j", ("a", "b"), on="a.k = b.k", windows=(window,))
     result = batch([join], {"a": log(left), "b": log(right)})
     expected = Counter(
         (t, k, u, m)
@@ -47,9 +56,8 @@ def test_windows_are_those_that_hold_the_time(
     rows: list[tuple[int, int | None]], shape: tuple[int, int]
 ) -> None:
     length, slide = shape
-    operator = Operator(
+    operator = Aggregate(
         "g",
-        "aggregate",
         ("a",),
         items=(Item("key", "a.k"),),
         time="a.ts",
@@ -72,17 +80,15 @@ def test_windows_are_those_that_hold_the_time(
 
 def test_late_rows_are_left_out_by_the_order_of_the_log() -> None:
     rows = [(10, 1), (7, 2), (8, 3), (20, 4), (17, 5), (18, 6)]
-    keep = Operator("f", "filter", ("a",), predicate="a.k > 0", columns=("a.k",))
+    keep = Filter("f", ("a",), predicate="a.k > 0", columns=("a.k",))
     result = batch([keep], {"a": log(rows, delay=2)})
     assert result.column("a.k").to_pylist() == [1, 3, 4, 6]
 
 
 def test_projections_and_unions() -> None:
-    first = Operator(
-        "p", "project", ("a",), items=(Item("x", "a.k * 2"), Item("y", "CASE WHEN a.k > 1 THEN 'big' END"))
-    )
-    second = Operator("q", "project", ("b",), items=(Item("x", "b.k"), Item("y", "'b'")))
-    union = Operator("u", "union", ("p", "q"))
+    first = Project("p", ("a",), items=(Item("x", "a.k * 2"), Item("y", "CASE WHEN a.k > 1 THEN 'big' END")))
+    second = Project("q", ("b",), items=(Item("x", "b.k"), Item("y", "'b'")))
+    union = Union("u", ("p", "q"))
     result = batch([first, second, union], {"a": log([(1, 1), (2, 2)]), "b": log([(1, 7)])})
     assert Counter(zip(*[c.to_pylist() for c in result.columns], strict=True)) == Counter(
         [(2, None), (4, "big"), (7, "b")]

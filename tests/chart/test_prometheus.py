@@ -14,7 +14,7 @@ from prometheus_client import start_http_server
 from weir_operator.controller.snapshot import Process
 from weir_operator.kube.metrics import DirectScrape, Prometheus
 from weir_placement.model.fragment import FragmentSpec, Input, Output
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter
 from weir_runtime.metrics import Metrics
 
 CONFIG = """
@@ -25,7 +25,7 @@ scrape_configs:
 """
 SPEC = FragmentSpec(
     name="q-f1-abcd", namespace="ns", query="q", node="n1", epoch=3,
-    inputs=(Input("d", "source"),), operators=(Operator("f1", "filter", ("d",), cost=1.0),),
+    inputs=(Input("d", "source"),), operators=(Filter("f1", ("d",), cost=1.0),),
     output=Output("noop"), checkpoint="", lease="", state="",
 )  # fmt: skip
 RUNNING = Process("q-f1-abcd", 3, "n1", "n1", "running", 0.0)

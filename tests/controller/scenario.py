@@ -14,7 +14,7 @@ from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
 from weir_placement.fragments import Ends, Layout
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import Output
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Project
 from weir_placement.model.problem import Overheads, Problem, Query
 from weir_placement.model.streams import Column, Stream
 
@@ -34,8 +34,8 @@ def query(name: str, predicate: str = "s.k = 1", nodes: tuple[str, ...] = ()) ->
         f"default/{name}",
         {"s": "default/s"},
         (
-            Operator("f", "filter", ("s",), ("s.k",), predicate, selectivity=0.5, cost=1000.0, nodes=nodes),
-            Operator("p", "project", ("f",), ("s.k",), items=(Item("s.k", "s.k"),), cost=10.0, nodes=nodes),
+            Filter("f", ("s",), ("s.k",), predicate, selectivity=0.5, cost=1000.0, nodes=nodes),
+            Project("p", ("f",), ("s.k",), items=(Item("s.k", "s.k"),), cost=10.0, nodes=nodes),
         ),
     )
 

@@ -9,18 +9,16 @@ from weir_operator.kube.fragment import secrets_in
 from weir_placement.fragments import Ends, cut, groups_of
 from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.location import Location
-from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.operators import Filter, Item, Join, Project, Window
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
 
 from tests.controller.scenario import LAYOUT, stream
 
 STREAMS = {"default/a": stream("a", "n1"), "default/b": stream("b", "n2")}
-FILTER = Operator("f", "filter", ("a",), ("a.k",), "a.k > 1", cost=5.0)
-JOIN = Operator(
-    "j", "join", ("f", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=(Window("a", "b", -5, 5),), cost=7.0
-)
-PROJECT = Operator("p", "project", ("j",), ("a.k",), items=(Item("k", "a.k"),))
+FILTER = Filter("f", ("a",), ("a.k",), "a.k > 1", cost=5.0)
+JOIN = Join("j", ("f", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=(Window("a", "b", -5, 5),), cost=7.0)
+PROJECT = Project("p", ("j",), ("a.k",), items=(Item("k", "a.k"),))
 QUERY = Query("default/q", {"a": "default/a", "b": "default/b"}, (FILTER, JOIN, PROJECT))
 ENDS = Ends(
     {"a": {"files": {"uri": "/in/a"}}, "b": {"files": {"uri": "/in/b"}}}, Output("files", "/out/q"), "uid-1"

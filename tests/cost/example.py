@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project, Window
 from weir_placement.model.problem import Overheads, Problem, Query
 from weir_placement.model.streams import Column, Stream
 
@@ -21,9 +21,8 @@ def cluster(cpus: Sequence[float], latency: float = 0.0, bandwidth: float = inf,
 
 
 def filter_(name: str, source: str, column: str, selectivity: float, cost: float, *nodes: str) -> Operator:
-    return Operator(
+    return Filter(
         name,
-        "filter",
         (source,),
         (column,),
         f"{column} = 0",
@@ -35,9 +34,7 @@ def filter_(name: str, source: str, column: str, selectivity: float, cost: float
 
 
 def project(name: str, source: str, columns: Sequence[str], cost: float = 50.0) -> Operator:
-    return Operator(
-        name, "project", (source,), tuple(columns), items=tuple(Item(c, c) for c in columns), cost=cost
-    )
+    return Project(name, (source,), tuple(columns), items=tuple(Item(c, c) for c in columns), cost=cost)
 
 
 def join(
@@ -45,9 +42,8 @@ def join(
 ) -> Operator:
     """`a` and `b` are qualified columns (`x.k`); the window is 5 s on either side."""
     window = Window(a.split(".")[0], b.split(".")[0], -5_000_000, 5_000_000)
-    return Operator(
+    return Join(
         name,
-        "join",
         (left, right),
         (a, b),
         on=f"{a} = {b}",

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 from weir_placement.cost.evaluation import Evaluation, evaluate
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Aggregate, Union
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads, Placed, Problem
 
@@ -57,7 +57,7 @@ def test_a_flow_counts_once_however_many_consumers_share_it() -> None:
         filter_("f", "a", "a.k", 0.5, 1),
         filter_("g", "f", "a.k", 0.5, 1),
         filter_("h", "f", "a.k", 0.5, 1),
-        Operator("u", "union", ("g", "h"), cost=1),
+        Union("u", ("g", "h"), cost=1),
     ]
     p = problem(cluster([1, 1], latency=0.1), [stream("a", 100, "n1")], operators)
     e = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n2", h="n2", u="n2"))
@@ -147,7 +147,7 @@ def test_what_does_not_depend_on_the_input_may_already_be_too_much() -> None:
 
 def test_a_capped_aggregate_does_not_grow_for_ever() -> None:
     """Behind the aggregate at most groups / slide rows a second leave, so its consumer never saturates."""
-    count = Operator("c", "aggregate", ("a",), window=10.0, slide=10.0, groups=100, cost=1.0)
+    count = Aggregate("c", ("a",), window=10.0, slide=10.0, groups=100, cost=1.0)
     after = replace(filter_("f", "c", "k", 1.0, 50_000), columns=())
     p = problem(cluster([1.0, 1.0]), [stream("a", 1000, "n1")], [count, after])
     e = evaluate(p, placed(p, {"a": "n1"}, c="n1", f="n2"))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Join, Project
 from weir_placement.network.plan_space import plan_space, rescaled
 
 from tests.network.example import small_problem
@@ -25,12 +25,10 @@ def rich(seed: int):
         for i, op in enumerate(query.operators)
     ]
     joins[0] = replace(joins[0], inputs=("f", b))
-    own = Operator("f", "filter", (a,), (f"{a}.ts",), predicate=f"{a}.ts > '2020'", selectivity=0.4, cost=1.0)
-    both = Operator(
-        "g", "filter", ("j2",), (f"{a}.ts", f"{c}.ts"), f"{a}.ts > {c}.ts", selectivity=0.5, cost=2.0
-    )
+    own = Filter("f", (a,), (f"{a}.ts",), predicate=f"{a}.ts > '2020'", selectivity=0.4, cost=1.0)
+    both = Filter("g", ("j2",), (f"{a}.ts", f"{c}.ts"), f"{a}.ts > {c}.ts", selectivity=0.5, cost=2.0)
     items = (Item(f"{a}.k", f"{a}.k"), Item(f"{b}.ts", f"{b}.ts"))
-    top = Operator("p", "project", ("g",), (f"{a}.k", f"{b}.ts"), items=items, cost=1.5, memory=8.0)
+    top = Project("p", ("g",), (f"{a}.k", f"{b}.ts"), items=items, cost=1.5, memory=8.0)
     return replace(problem, queries=(replace(query, operators=(own, *joins, both, top)),))
 
 
@@ -68,7 +66,7 @@ def test_filters_and_projections_go_down_as_far_as_they_can():
     assert any(op.id == "f" for recipe in alone for op in recipe)
     both = [recipe for recipe in space.recipes if any(op.id == "g" for op in recipe)]
     assert both
-    assert all(recipe[0].kind == "join" for recipe in both)
+    assert all(isinstance(recipe[0], Join) for recipe in both)
     assert space.recipes[space.ways.ways - 1][-1].id == "p"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp, parse_one
-from weir_placement.model.operators import Aggregation, Operator
+from weir_placement.model.operators import Aggregation, Filter, Join, Operator, Project, Union
 from weir_placement.model.problem import Query
 
 Row = dict[str, Any]
@@ -31,13 +31,13 @@ def run(query: Query, data: Data, times: Mapping[str, str]) -> Counter[tuple[tup
 
 
 def _apply(operator: Operator, inputs: list[list[Row]], clock: Mapping[str, str]) -> list[Row]:
-    if operator.kind == "filter":
+    if isinstance(operator, Filter):
         return [row for row in inputs[0] if value(operator.predicate, row) is True]
-    if operator.kind == "project":
+    if isinstance(operator, Project):
         return [{i.name: value(i.expression, row) for i in operator.items} for row in inputs[0]]
-    if operator.kind == "union":
+    if isinstance(operator, Union):
         return [row for rows in inputs for row in rows]
-    if operator.kind == "join":
+    if isinstance(operator, Join):
         return [
             {**left, **right}
             for left in inputs[0]

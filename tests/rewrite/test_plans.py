@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from weir_placement.cost.rules import RULES as COSTS
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Filter, Join, Union, Window
 from weir_placement.model.problem import Query
 from weir_placement.rewrite.rewriter import Rewriter
 from weir_placement.rewrite.shape import shape
@@ -35,7 +35,7 @@ def orders(found: list[Query]) -> set[frozenset[str]]:
     """The sets of sources that the lower joins of the plans join."""
     result = set()
     for plan in found:
-        lower = next(o for o in plan.operators if o.kind == "join")
+        lower = next(o for o in plan.operators if isinstance(o, Join))
         result.add(frozenset(w for window in lower.windows for w in (window.left, window.right)))
     return result
 
@@ -48,14 +48,17 @@ def test_transitive_equalities_join_directly_where_a_window_is_written() -> None
     found = plans(STAR)
     assert orders(found) == {frozenset("ab"), frozenset("bc"), frozenset("ac")}
     (implied,) = {
-        o.on for p in found for o in p.operators if {w.left + w.right for w in o.windows} in ({"ac"}, {"ca"})
+        o.on
+        for p in found
+        for o in p.operators
+        if isinstance(o, Join) and {w.left + w.right for w in o.windows} in ({"ac"}, {"ca"})
     }
     assert implied == "a.k = c.k"
 
 
 def test_a_reassociated_join_checks_every_pairwise_window() -> None:
     for plan in plans(STAR):
-        joins = [o for o in plan.operators if o.kind == "join"]
+        joins = [o for o in plan.operators if isinstance(o, Join)]
         pairs = [frozenset([w.left, w.right]) for o in joins for w in o.windows]
         assert sorted(map(sorted, pairs)) == [["a", "b"], ["a", "c"], ["b", "c"]]
         assert sum(len(o.on.split(" AND ")) for o in joins) == 2, "the third equality is implied"
@@ -67,9 +70,9 @@ def rate(plan: Query, name: str, rates: dict[str, float]) -> float:
         return rates[plan.sources[name]]
     (operator,) = [o for o in plan.operators if o.id == name]
     inputs = [rate(plan, i, rates) for i in operator.inputs]
-    if operator.kind == "join":
+    if isinstance(operator, Join):
         return 2 * operator.half_width * operator.selectivity * prod(inputs)
-    return inputs[0] * (operator.selectivity if operator.kind == "filter" else 1.0)
+    return inputs[0] * (operator.selectivity if isinstance(operator, Filter) else 1.0)
 
 
 def test_the_rate_of_the_result_does_not_depend_on_the_order() -> None:
@@ -123,11 +126,11 @@ def test_an_operator_with_two_readers_stays() -> None:
         "d/q",
         {"a": "d/s", "b": "d/t", "c": "d/s"},
         (
-            Operator("f1", "filter", ("a",), ("a.x",), "a.x = 1"),
-            Operator("f2", "filter", ("f1",), ("a.k",), "a.k = 1"),
-            Operator("j1", "join", ("f2", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=window),
-            Operator("f3", "filter", ("f1",), ("a.m",), "a.m = 1"),
-            Operator("u1", "union", ("f2", "f3")),
+            Filter("f1", ("a",), ("a.x",), "a.x = 1"),
+            Filter("f2", ("f1",), ("a.k",), "a.k = 1"),
+            Join("j1", ("f2", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=window),
+            Filter("f3", ("f1",), ("a.m",), "a.m = 1"),
+            Union("u1", ("f2", "f3")),
         ),
     )
     for plan in Rewriter(shared, STREAMS).reachable():

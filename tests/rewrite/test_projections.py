@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from weir_placement.bench.generator import random_query
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Project
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Column, Stream
 from weir_placement.rewrite.projections import pushed
@@ -59,11 +59,9 @@ def test_what_a_renaming_projection_does_not_read_is_dropped_below_the_joins() -
         "d/q",
         {"a": "d/a", "b": "d/b"},
         (
-            Operator("f", "filter", ("a",), ("a.v",), "a.v > 1"),
+            Filter("f", ("a",), ("a.v",), "a.v > 1"),
             join("j", "f", "b", "a.k", "b.k", 0.01),
-            Operator(
-                "p", "project", ("j",), ("a.k", "b.v"), items=(Item("key", "a.k"), Item("v", "b.v + 1"))
-            ),
+            Project("p", ("j",), ("a.k", "b.v"), items=(Item("key", "a.k"), Item("v", "b.v + 1"))),
         ),
     )
     form = {op.id: op for op in pushed(written, streams).operators}

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project, Window
 from weir_placement.model.problem import Query
 from weir_placement.rewrite import rules
 from weir_placement.rewrite.constraints import Constraints
@@ -27,7 +27,7 @@ def with_projections(random: Random, written: Query) -> Query:
     operators = list(written.operators)
     for position in range(len(operators) - 1, -1, -1):
         below = operators[position]
-        if below.kind not in ("filter", "join") or random.random() < 0.5:
+        if not isinstance(below, Filter | Join) or random.random() < 0.5:
             continue
         above = operators[position + 1 :]
         under = _aliases(written, operators, below.id)
@@ -38,9 +38,7 @@ def with_projections(random: Random, written: Query) -> Query:
         if set(kept) == set(produced):
             continue
         identifier = f"q{position}"
-        narrow = Operator(
-            identifier, "project", (below.id,), tuple(sorted(kept)), items=tuple(Item(c, c) for c in kept)
-        )
+        narrow = Project(identifier, (below.id,), tuple(sorted(kept)), items=tuple(Item(c, c) for c in kept))
         moved = [
             replace(o, inputs=tuple(identifier if i == below.id else i for i in o.inputs)) for o in above
         ]
@@ -63,7 +61,7 @@ def _output(written: Query, operators: list[Operator], name: str) -> list[str]:
     if name in written.sources:
         return _columns(written, name)
     (operator,) = [o for o in operators if o.id == name]
-    if operator.kind == "project":
+    if isinstance(operator, Project):
         return [i.name for i in operator.items]
     return [c for i in operator.inputs for c in _output(written, operators, i)]
 
@@ -108,9 +106,9 @@ def test_the_walks_meet_every_rule_and_rows() -> None:
             made = query(random)
             written = with_projections(random, made.query) if seed % 2 else made.query
             data = rows(random)
-            joined += bool(run(written, data, TIMES)) and any(o.kind == "join" for o in written.operators)
+            joined += bool(run(written, data, TIMES)) and any(isinstance(o, Join) for o in written.operators)
             for plan in list(Rewriter(written, STREAMS).reachable(40)):
-                if "j" in {o.id[0] for o in plan.operators if o.kind == "join" and len(o.origin) == 2}:
+                if "j" in {o.id[0] for o in plan.operators if isinstance(o, Join) and len(o.origin) == 2}:
                     used.add(("join", "join"))
     finally:
         rules.RULES.update(original)

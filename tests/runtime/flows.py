@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from weir_placement.model.fragment import Input, Output
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter
 from weir_runtime.compiler import TIME
 from weir_runtime.faults import VARIABLE
 from weir_runtime.lease import FileLease
@@ -21,7 +21,7 @@ from tests.runtime.support import files_output, fragment, launch, sink_rows, sou
 
 SCHEMA = pa.schema([("v", pa.int64()), (TIME, pa.timestamp("us", tz="UTC"))])
 DESCRIPTION: dict[str, object] = {"version": 1, "columns": ["v"]}
-FILTER = Operator("f", "filter", ("a",), predicate="a.v > 3", columns=("a.v",))
+FILTER = Filter("f", ("a",), predicate="a.v > 3", columns=("a.v",))
 COUNTED = replace(COUNT, inputs=("f",))
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.operators import (
+    Aggregate,
+    Aggregation,
+    Filter,
+    Item,
+    Join,
+    Operator,
+    Project,
+    Union,
+    Window,
+)
 
 TICK = 250_000
 """[us] Event times are multiples of it, so that ties are common."""
@@ -33,7 +43,7 @@ def cases(draw: st.DrawFn) -> Case:
     for alias in aliases:
         if draw(st.booleans()):
             bound = draw(st.integers(0, 8))
-            operators.append(Operator(f"f{alias}", "filter", (alias,), predicate=f"{alias}.v >= {bound}"))
+            operators.append(Filter(f"f{alias}", (alias,), predicate=f"{alias}.v >= {bound}"))
             tops[alias] = f"f{alias}"
     if len(aliases) == 2 and draw(st.booleans()):
         top, columns = union(operators, tops)
@@ -62,7 +72,7 @@ def joins(draw: st.DrawFn, operators: list[Operator], tops: dict[str, str]) -> t
         reach = [(draw(st.integers(-6, 0)) * TICK, draw(st.integers(0, 6)) * TICK) for _ in partners]
         windows = tuple(Window(p, alias, low, high) for p, (low, high) in zip(partners, reach, strict=True))
         on = f"{aliases[i - 1]}.k = {alias}.k" if draw(st.booleans()) else ""
-        operators.append(Operator(f"j{i}", "join", (top, tops[alias]), on=on, windows=windows))
+        operators.append(Join(f"j{i}", (top, tops[alias]), on=on, windows=windows))
         top = f"j{i}"
     return top, [f"{alias}.{column}" for alias in aliases for column in ("k", "v", "ts")]
 
@@ -71,8 +81,8 @@ def union(operators: list[Operator], tops: dict[str, str]) -> tuple[str, list[st
     """Of two sources, by position."""
     for alias, below in tops.items():
         items = tuple(Item(f"a.{name}", f"{alias}.{name}") for name in ("k", "v", "ts"))
-        operators.append(Operator(f"p{alias}", "project", (below,), items=items))
-    operators.append(Operator("u", "union", tuple(f"p{alias}" for alias in tops)))
+        operators.append(Project(f"p{alias}", (below,), items=items))
+    operators.append(Union("u", tuple(f"p{alias}" for alias in tops)))
     return "u", ["a.k", "a.v", "a.ts"]
 
 
@@ -84,9 +94,8 @@ def aggregate(
     slide = draw(st.sampled_from([1.0, 2.0]))
     functions = ("count", "sum", "avg", "min", "max")
     operators.append(
-        Operator(
+        Aggregate(
             "g",
-            "aggregate",
             (top,),
             items=(Item("k", "a.k"),) if draw(st.booleans()) else (),
             time=time,

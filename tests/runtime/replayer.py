@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from weir_placement.model.operators import Aggregation, Item, Operator
+from weir_placement.model.operators import Aggregate, Aggregation, Item
 
 from tests.runtime.support import append_batch
 
 COLUMNS = ["window.start", "k", "n"]
-COUNT = Operator(
+COUNT = Aggregate(
     "g",
-    "aggregate",
     ("a",),
     items=(Item("k", "a.k"),),
     time="a.ts",

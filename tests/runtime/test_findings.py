@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.operators import (
+    Aggregate,
+    Aggregation,
+    Filter,
+    Item,
+    Join,
+    Operator,
+    Project,
+    Union,
+    Window,
+)
 from weir_runtime.inputs import open_input
 from weir_runtime.plan import plan_hash
 from weir_runtime.source import Control, WeirStreamReader
@@ -33,8 +43,8 @@ def renamed(alias: str) -> tuple[Item, ...]:
 
 
 def count_by_second(above: str, time: str, seconds: float = 1.0) -> Operator:
-    return Operator(
-        "g", "aggregate", (above,), items=(Item("k", "a.k"),), time=time, window=seconds, slide=seconds,
+    return Aggregate(
+        "g", (above,), items=(Item("k", "a.k"),), time=time, window=seconds, slide=seconds,
         aggregations=(COUNT, Aggregation("s", "sum", "a.v")),
     )  # fmt: skip
 
@@ -43,9 +53,9 @@ def test_a_join_feeds_a_join_and_an_aggregate_in_one_fragment(run: Run, tmp_path
     """The later time of a join carries Spark's own event-time mark: `withWatermark` again is refused."""
     logs = [[steps(12, 700_000 + i * 90_000)[:6], steps(12, 700_000 + i * 90_000)[6:]] for i in range(3)]
     sources = [source(a, write_log(tmp_path / a, log)) for a, log in zip("abc", logs, strict=True)]
-    j1 = Operator("j1", "join", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -SECOND, SECOND),))
-    j2 = Operator(
-        "j2", "join", ("j1", "c"), on="b.k = c.k",
+    j1 = Join("j1", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -SECOND, SECOND),))
+    j2 = Join(
+        "j2", ("j1", "c"), on="b.k = c.k",
         windows=(Window("a", "c", -2 * SECOND, SECOND), Window("b", "c", -SECOND, SECOND)),
     )  # fmt: skip
     found = check(
@@ -59,7 +69,7 @@ def test_the_same_over_two_exchanges(run: Run, tmp_path: Path) -> None:
     """A count by the older time of a join behind an exchange: the clock is taken back by the window."""
     logs = [[steps(9, SECOND)[:3], steps(9, SECOND)[3:5], steps(9, SECOND)[5:]], [steps(20, 400_000)]]
     sources = [source(a, write_log(tmp_path / a, log)) for a, log in zip("ab", logs, strict=True)]
-    j = Operator("j", "join", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -3 * SECOND, 0),))
+    j = Join("j", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -3 * SECOND, 0),))
     check(
         run, tmp_path, sources, [j, count_by_second("j", "a.ts")], KEYS, ends=["j"],
         max_batches=1,
@@ -73,10 +83,10 @@ def test_the_slow_branch_of_a_union_loses_nothing(run: Run, tmp_path: Path) -> N
     slow = write_log(tmp_path / "b", [[row] for row in steps(8, SECOND, k=2)])
     sources = [source("a", fast), source("b", slow)]
     project = [
-        Operator(f"p{x}", "project", (x,), items=renamed(x))
+        Project(f"p{x}", (x,), items=renamed(x))
         for x in "ab"
     ]  # fmt: skip
-    union = Operator("u", "union", ("pa", "pb"))
+    union = Union("u", ("pa", "pb"))
     found = check(
         run, tmp_path, sources, [*project, union, count_by_second("u", "a.t", 2.0)],
         KEYS, ends=["u"], max_batches=1,
@@ -88,12 +98,12 @@ def test_a_filter_does_not_swallow_the_markers(run: Run, tmp_path: Path) -> None
     """Spark pushes a filter below the watermark node, where it never sees a marker: time would stand."""
     a = write_log(tmp_path / "a", [[row] for row in steps(6)])
     b = write_log(tmp_path / "b", [steps(6)])
-    none = Operator("f", "filter", ("a",), predicate="a.v > 100", columns=("a.v",))
+    none = Filter("f", ("a",), predicate="a.v > 100", columns=("a.v",))
     spec = fragment(tmp_path, "f", [source("a", a)], [none], files_output(tmp_path / "o", "a.k"))
     assert run(spec).metrics.registry.get_sample_value(
         "weir_rows_in_total", {"query": "default/q", "fragment": "f", "operator": "f"}
     ) == 6  # fmt: skip
-    j = Operator("j", "join", ("f", "b"), on="a.k = b.k", windows=(Window("a", "b", 0, SECOND),))
+    j = Join("j", ("f", "b"), on="a.k = b.k", windows=(Window("a", "b", 0, SECOND),))
     check(run, tmp_path, [source("a", a), source("b", b)], [none, j], ["a.v", "b.v"], ends=["f"])
 
 
@@ -171,7 +181,7 @@ def test_watermark_policy_is_min(spark: SparkSession) -> None:
 def test_a_plan_runs_once_a_batch(run: Run, tmp_path: Path) -> None:
     """Using a batch's frame twice runs the plan twice, and doubles every statistic."""
     item = source("a", write_log(tmp_path / "a", [steps(7), steps(5, 2 * SECOND)]), delay=60 * SECOND)
-    operator = Operator("p", "project", ("a",), items=(Item("k", "a.k"),))
+    operator = Project("p", ("a",), items=(Item("k", "a.k"),))
     done = run(fragment(tmp_path, "p", [item], [operator], files_output(tmp_path / "o", "k")))
     labels = {"query": "default/q", "fragment": "p", "operator": "p"}
     assert done.metrics.registry.get_sample_value("weir_rows_out_total", labels) == 12

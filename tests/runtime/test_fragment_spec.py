@@ -13,7 +13,7 @@ from weir_placement.model.fragment import (
     TypedColumn,
 )
 from weir_placement.model.location import Location
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.operators import Aggregate, Aggregation, Item, Join, Window
 
 SOURCE = Input(
     "d",
@@ -32,10 +32,9 @@ SPEC = FragmentSpec(
     epoch=3,
     inputs=(SOURCE, Input("f1", "exchange", flow=Location("folder", "/x/f1"), start=4)),
     operators=(
-        Operator("j1", "join", ("d", "f1"), on="d.carrier = w.carrier", windows=(Window("d", "w", -5, 7),)),
-        Operator(
+        Join("j1", ("d", "f1"), on="d.carrier = w.carrier", windows=(Window("d", "w", -5, 7),)),
+        Aggregate(
             "a1",
-            "aggregate",
             ("j1",),
             items=(Item("carrier", "d.carrier"),),
             time="d.ts",

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyspark
 import pytest
 from weir_operator.controller.record import pack, read_record, unpack
-from weir_placement.fragments import Ends, Layout, cut, horizon, semantics
+from weir_placement.fragments import Ends, Layout, cut, horizon
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import FragmentSpec, Output, OutputColumn
-from weir_placement.model.operators import Operator
+from weir_placement.model.operator_form import semantics
+from weir_placement.model.operators import Filter
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Stream
@@ -34,8 +35,8 @@ STREAM = Stream(
     delay=0.2,
 )
 OPERATORS = (
-    Operator("f", "filter", ("c",), predicate="c.v > 1", selectivity=0.5, cost=1.0),
-    Operator("g", "filter", ("f",), predicate="c.k > 2", selectivity=0.5, cost=1.0),
+    Filter("f", ("c",), predicate="c.v > 1", selectivity=0.5, cost=1.0),
+    Filter("g", ("f",), predicate="c.k > 2", selectivity=0.5, cost=1.0),
 )
 SINK = Output("kafka", "", {"bootstrapServers": "b:9092", "topic": "t"}, (OutputColumn("c.k", "k"),))
 SOURCE = {"kafka": {"bootstrapServers": "b:9092", "topic": "clicks", "format": "json"}}

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from math import inf
 
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Aggregate, Operator
 from weir_placement.model.problem import Overheads, Placed, Problem
 
 from tests.cost.example import cluster, filter_, join, problem, project, stream
@@ -48,9 +48,7 @@ def random_problem(seed: int, operators: int = 6, nodes: int = 3, *, limits: boo
                 made.append(project(name, a, [f"{x}.k" for x in below[a]]))
         tops.append(name)
     if r.random() < 0.2:
-        made.append(
-            Operator("agg", "aggregate", (tops[0],), window=10.0, slide=5.0, groups=50, cost=5.0, memory=9.0)
-        )
+        made.append(Aggregate("agg", (tops[0],), window=10.0, slide=5.0, groups=50, cost=5.0, memory=9.0))
         made.append(replace(filter_("last", "agg", "n", 0.5, 500), columns=()))
     overheads = Overheads(r.choice([0, 100.0]), r.choice([0, 50.0]), r.choice([0, 5.0]), r.choice([0, 0.1]))
     p = problem(

@@ -9,7 +9,7 @@ from pathlib import Path
 from weir_placement.fragments import Ends, Layout, cut
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import FragmentSpec, Input
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Filter, Join, Window
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
 from weir_placement.strategies import STRATEGIES
@@ -20,9 +20,8 @@ from tests.runtime.support import files_output, source, write_log
 SECOND = 1_000_000
 COLUMNS = ("a.k", "a.v", "a.ts", "b.v", "b.ts")
 KEYS = 12
-JOIN = Operator(
+JOIN = Join(
     "j",
-    "join",
     ("a", "b"),
     ("a.k", "b.k"),
     on="a.k = b.k",
@@ -30,7 +29,7 @@ JOIN = Operator(
     selectivity=1 / KEYS,
     cost=500.0,
 )
-FILTER = Operator("f", "filter", ("j",), ("b.v",), "b.v > 1", selectivity=0.8, cost=1.0)
+FILTER = Filter("f", ("j",), ("b.v",), "b.v > 1", selectivity=0.8, cost=1.0)
 OPERATORS = (JOIN, FILTER)
 
 
@@ -63,7 +62,7 @@ def fragments(root: Path, sources: list[Input]) -> tuple[FragmentSpec, ...]:
         problem, objective="headroom", seed=1, time_limit=10.0, options={"clones": "2"}
     )
     (plan,) = result.plan.queries
-    clones = [plan.nodes[op.id] for op in plan.query.operators if op.kind == "join"]
+    clones = [plan.nodes[op.id] for op in plan.query.operators if isinstance(op, Join)]
     assert sorted(clones) == ["n1", "n2"]
     ends = Ends({item.name: item.source for item in sources}, files_output(root / "out", *COLUMNS))
     layout = Layout(str(root))

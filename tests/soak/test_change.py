@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from weir_placement.fragments import horizon
 from weir_placement.model.fragment import Change, FragmentSpec, Input
-from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operator, Project, Window
 from weir_placement.model.problem import Query
 from weir_runtime import change, process, publish
 from weir_runtime.audit import Source, Verdict, batch, compare
@@ -116,7 +116,7 @@ def end_of(operators: Sequence[Operator], rows: pa.Table) -> pa.ChunkedArray:
     """[us] What a row belongs to a plan by: its window's end, or the latest of its sources' times."""
     names = (
         ["window.end"]
-        if operators[-1].kind == "aggregate"
+        if isinstance(operators[-1], Aggregate)
         else [n for n in rows.column_names if n[-3:] == ".ts"]
     )
     times = [rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()) for name in names]
@@ -148,13 +148,13 @@ def successor(old: FragmentSpec, operators: Sequence[Operator], cut: int) -> Fra
 
 def join(on: Sequence[str], inputs: tuple[str, str], name: str) -> Operator:
     windows = {"ab": Window("a", "b", -SECOND, SECOND), "bc": Window("b", "c", -SECOND, 2 * SECOND)}
-    return Operator(name, "join", inputs, on=" AND ".join(f"{w[0]}.k = {w[1]}.k" for w in on),
+    return Join(name, inputs, on=" AND ".join(f"{w[0]}.k = {w[1]}.k" for w in on),
                     windows=tuple(windows[w] for w in on))  # fmt: skip
 
 
 def project(names: str, above: str) -> Operator:
     items = tuple(Item(f"{n}.{c}", f"{n}.{c}") for n in names for c in ("k", "v", "ts"))
-    return Operator("p", "project", (above,), items=items)
+    return Project("p", (above,), items=items)
 
 
 CASES: dict[str, tuple[str, tuple[Operator, ...], tuple[Operator, ...], list[str]]] = {
@@ -166,8 +166,8 @@ CASES: dict[str, tuple[str, tuple[Operator, ...], tuple[Operator, ...], list[str
     ),
     "predicate": (
         "a",
-        (Operator("f", "filter", ("a",), predicate="a.v > 2"), replace(COUNT, inputs=("f",), window=2.0)),
-        (Operator("f", "filter", ("a",), predicate="a.v > 6"), replace(COUNT, inputs=("f",), window=2.0)),
+        (Filter("f", ("a",), predicate="a.v > 2"), replace(COUNT, inputs=("f",), window=2.0)),
+        (Filter("f", ("a",), predicate="a.v > 6"), replace(COUNT, inputs=("f",), window=2.0)),
         ["window.start", "window.end", "k", "n"],
     ),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Filter, Join, Window
 from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.lease import FileLease
 from weir_runtime.process import EXIT_TOLD, Fragment
@@ -22,7 +22,7 @@ def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Pa
     log = write_log(tmp_path / "a", [steps(5)], end=False)
     specs = cut(
         tmp_path, [source("a", log)],
-        [count_by_second("a", "a.ts"), Operator("f", "filter", ("g",), predicate="n > 0")],
+        [count_by_second("a", "a.ts"), Filter("f", ("g",), predicate="n > 0")],
         ["k", "n"], ends=["g"],
     )  # fmt: skip
     for spec in specs:
@@ -57,7 +57,7 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
     a = write_log(tmp_path / "a", [steps(3)])
     b = write_log(tmp_path / "b", [steps(3)], end=False)
     sources = [source("a", a), source("b", b)]
-    j = Operator("j", "join", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -SECOND, SECOND),))
+    j = Join("j", ("a", "b"), on="a.k = b.k", windows=(Window("a", "b", -SECOND, SECOND),))
     operators = [j, count_by_second("j", "a.ts")]
     [spec] = cut(tmp_path, sources, operators, KEYS)
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Filter, Join, Operator, Window
 from weir_runtime import process
 from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.inputs import open_input
@@ -42,7 +42,7 @@ def test_reading_begins_at_any_batch(run: Run, tmp_path: Path) -> None:
 def test_readers_publish_their_position_and_empty_batches_are_published_too(run: Run, tmp_path: Path) -> None:
     """A consumer of a flow that filters everything still learns the clock, and its windows close."""
     log = write_log(tmp_path / "a", [[row] for row in steps(4)])
-    none = Operator("f", "filter", ("a",), predicate="a.v > 100")
+    none = Filter("f", ("a",), predicate="a.v > 100")
     producer, consumer = cut(
         tmp_path, [source("a", log)], [none, count_by_second("f", "a.ts")], KEYS, ends=["f"], max_batches=1
     )
@@ -99,13 +99,13 @@ def three_way(order: str) -> list[Operator]:
     """a, b, c within a second of each other, joined from the left or from the right."""
     reach = {pair: Window(pair[0], pair[1], -SECOND, SECOND) for pair in ("ab", "bc", "ac")}
     if order == "left":
-        first = Operator("j1", "join", ("a", "b"), on="a.k = b.k", windows=(reach["ab"],))
+        first = Join("j1", ("a", "b"), on="a.k = b.k", windows=(reach["ab"],))
         return [
             first,
-            Operator("j2", "join", ("j1", "c"), on="b.k = c.k", windows=(reach["bc"], reach["ac"])),
+            Join("j2", ("j1", "c"), on="b.k = c.k", windows=(reach["bc"], reach["ac"])),
         ]
-    first = Operator("j1", "join", ("b", "c"), on="b.k = c.k", windows=(reach["bc"],))
-    return [first, Operator("j2", "join", ("a", "j1"), on="a.k = b.k", windows=(reach["ab"], reach["ac"]))]
+    first = Join("j1", ("b", "c"), on="b.k = c.k", windows=(reach["bc"],))
+    return [first, Join("j2", ("a", "j1"), on="a.k = b.k", windows=(reach["ab"], reach["ac"]))]
 
 
 @pytest.mark.parametrize("order", ["left", "right"])

@@ -11,7 +11,7 @@ SECOND = 1_000_000
 
 
 def shape(query: Query) -> list[tuple[str, tuple[str, ...], str]]:
-    return [(o.id, o.inputs, o.predicate or o.on) for o in query.operators]
+    return [(o.id, o.inputs, getattr(o, "predicate", "") or getattr(o, "on", "")) for o in query.operators]
 
 
 def test_a_window_join_with_filters(streams: Streams) -> None:

@@ -6,7 +6,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from weir_placement.model.operators import Aggregation, Item, Operator, Window
+from weir_placement.model.operators import (
+    Aggregate,
+    Aggregation,
+    Filter,
+    Item,
+    Join,
+    Operator,
+    Project,
+    Window,
+)
 from weir_placement.model.problem import Overheads
 
 from weir_operator.bench.saturation import ROWS_A_FILE, Saturated, saturate, write_log
@@ -22,18 +31,17 @@ FRAGMENT_MEMORY = 700e6
 
 def filter_of(number: int, above: str) -> Operator:
     """A filter that lets every row through."""
-    return Operator(f"f{number}", "filter", (above,), ("a.v",), f"a.v >= -{number}", selectivity=1.0)
+    return Filter(f"f{number}", (above,), ("a.v",), f"a.v >= -{number}", selectivity=1.0)
 
 
 def join_of(reach: int) -> Operator:
     """An equality join within `reach` [us] of event time."""
     windows = (Window("a", "b", -reach, reach),)
-    return Operator("j", "join", ("a", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=windows)
+    return Join("j", ("a", "b"), ("a.k", "b.k"), on="a.k = b.k", windows=windows)
 
 
-AGGREGATE = Operator(
+AGGREGATE = Aggregate(
     "g",
-    "aggregate",
     ("a",),
     ("a.g", "a.v", "a.ts"),
     items=(Item("g", "a.g"),),
@@ -43,7 +51,7 @@ AGGREGATE = Operator(
     aggregations=(Aggregation("n", "count", None), Aggregation("total", "sum", "a.v")),
     groups=50.0,
 )
-PROJECT = Operator("p", "project", ("a",), ("a.k", "a.ts"), items=(Item("a.k", "a.k"), Item("a.ts", "a.ts")))
+PROJECT = Project("p", ("a",), ("a.k", "a.ts"), items=(Item("a.k", "a.k"), Item("a.ts", "a.ts")))
 
 
 def calibrate(tell: Callable[[str], None], files: int = FILES) -> Calibration:

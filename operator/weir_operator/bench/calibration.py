@@ -15,7 +15,7 @@ from weir_placement.bench.machine import described
 from weir_placement.bench.page import write
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
@@ -29,15 +29,14 @@ RATE = 1000.0
 """[rows/s] of each source in the model (one row a millisecond, as in the log): headroom is a factor on it."""
 BOUND = 30.0
 """[%]"""
-SELECTIVE = Operator("s", "filter", ("a",), ("a.v",), "a.v < 0.5", selectivity=0.5)
-NARROW = Operator(
+SELECTIVE = Filter("s", ("a",), ("a.v",), "a.v < 0.5", selectivity=0.5)
+NARROW = Project(
     "n",
-    "project",
     ("s",),
     ("a.k", "a.g", "a.v", "a.ts"),
     items=tuple(Item(c, c) for c in ("a.k", "a.g", "a.ts")),
 )
-LATE_FILTER = Operator("t", "filter", ("j",), ("a.v",), "a.v < 0.5", selectivity=0.5)
+LATE_FILTER = Filter("t", ("j",), ("a.v",), "a.v < 0.5", selectivity=0.5)
 FRAGMENTS: dict[str, tuple[Operator, ...]] = {
     "filter-project": (SELECTIVE, NARROW),
     "join-filter": (join_of(500_000), LATE_FILTER),
@@ -53,7 +52,7 @@ def predicted(operators: tuple[Operator, ...], found: Calibration) -> float:
     streams = {f"bench/{a}": Stream(f"bench/{a}", RATE, columns, ("n",), 32.0, "ts") for a in aliases}
     query = Query("bench/q", {a: f"bench/{a}" for a in aliases}, operators)
     query = found.query(query)
-    ops = tuple(replace(op, selectivity=1.0 / KEYS) if op.kind == "join" else op for op in query.operators)
+    ops = tuple(replace(op, selectivity=1.0 / KEYS) if isinstance(op, Join) else op for op in query.operators)
     query = Query(query.name, query.sources, ops)
     plan = QueryPlan(query, {op.id: "n" for op in ops}, dict.fromkeys(aliases, "n"))
     problem = Problem(Cluster((Node("n", 1.0),), Network.uniform(1)), streams, (query,))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from weir_placement.fragments import Ends, Knobs, Layout, cut
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import FragmentSpec, Output
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Filter, Join, Window
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Overheads, Problem, Query
 from weir_placement.model.streams import Column, Stream
@@ -71,9 +71,8 @@ KEYS_C = KEYS_B * TIMES
 def written() -> Query:
     """As in the paper: both selections above both joins; with measured costs."""
     join = {
-        key: Operator(
+        key: Join(
             f"join_{key}",
-            "join",
             inputs,
             (f"{left}.{key}", f"{right}.{key}"),
             on=f"{left}.{key} = {right}.{key}",
@@ -86,9 +85,7 @@ def written() -> Query:
         )
     }
     select = {
-        column: Operator(
-            f"select_{column[-1]}", "filter", (below,), (column,), f"{column} = 0", selectivity=1 / TIMES
-        )
+        column: Filter(f"select_{column[-1]}", (below,), (column,), f"{column} = 0", selectivity=1 / TIMES)
         for column, below in (("ab.a", "join_b"), ("cd.d", "select_a"))
     }
     operators = (join["c"], join["b"], select["ab.a"], select["cd.d"])

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from weir_placement.fragments import Ends, Knobs, semantics
+from weir_placement.fragments import Ends, Knobs
 from weir_placement.model.fragment import Output, OutputColumn, identity_fields
+from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
@@ -162,16 +163,9 @@ def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
 
     Empty for operators that hand on what they read: every column under its own name.
     """
-    if last.kind == "aggregate":
-        names = [item.name for item in last.items] + ["window.start", "window.end"]
-        names += [a.name for a in last.aggregations]
-    elif last.kind == "project":
-        names = [item.name for item in last.items]
-    else:
-        return ()
-    short = [name.rsplit(".", 1)[-1] for name in names]
-    clear = [s if short.count(s) == 1 else n.replace(".", "_") for s, n in zip(short, names, strict=True)]
-    return tuple(OutputColumn(name, shown) for name, shown in zip(names, clear, strict=True))
+    short = [name.rsplit(".", 1)[-1] for name in last.made]
+    clear = [s if short.count(s) == 1 else n.replace(".", "_") for s, n in zip(short, last.made, strict=True)]
+    return tuple(OutputColumn(name, shown) for name, shown in zip(last.made, clear, strict=True))
 
 
 def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:

@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec, Input, Output, build_plain
+from weir_placement.model.operator_form import compact
+from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 
 from weir_operator.controller.decision import WritePlacement
@@ -184,6 +186,8 @@ def _built(kind: Any, text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Operator):
+        return _plain(compact(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         defaults = _defaults(type(value))
         items = value.stored() if isinstance(value, Input | Output) else _fields(value)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from weir_placement.cost.flows import flows_of
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES
 from weir_placement.fragments import groups_of
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Aggregate, Filter, Join, Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
 
@@ -86,7 +87,7 @@ def with_measured(
         measured = measurements.get(last)
         if measured:
             for op in members:
-                operators[op.id] = _selectivity(op, measured)
+                operators[op.id] = _estimated(op, measured)
     query = replace(plan.query, operators=tuple(operators.values()))
     rates = {name: Load.of(0.0, stream.rate) for name, stream in problem.streams.items()}
     flows = flows_of(query, problem.streams, rates)
@@ -103,22 +104,35 @@ def with_measured(
             continue
         factor = min(max(excess / modelled, COST_SCALE[0]), COST_SCALE[1])
         for op in current:
-            operators[op.id] = replace(
-                op, cost=op.cost * factor, cost_pair=op.cost_pair * factor, cost_out=op.cost_out * factor
-            )
+            operators[op.id] = op.costing(factor)
     return replace(plan, query=replace(query, operators=tuple(operators.values())))
 
 
-def _selectivity(op: Operator, measured: Measured) -> Operator:
+def _estimated(op: Operator, measured: Measured) -> Operator:
     out, rows = measured.rows_out.get(op.id), measured.samples.get(op.id, 0.0)
-    if out is None or rows < MIN_ROWS:
+    if out is None or rows < MIN_ROWS or op.kind not in _ESTIMATED:
         return op
-    if op.kind == "filter":
-        return replace(op, selectivity=out / measured.rows_in[op.id])
-    if op.kind == "join":
-        left, right = (measured.rows_out.get(name) for name in op.inputs)
-        if left and right and op.half_width > 0:
-            return replace(op, selectivity=out / (2.0 * op.half_width * left * right))
-    if op.kind == "aggregate" and out > 0:
-        return replace(op, groups=max(out * op.slide, 1.0))
-    return op
+    return _ESTIMATED[op.kind](op, measured, out)
+
+
+def _filter(op: Filter, measured: Measured, out: float) -> Filter:
+    return replace(op, selectivity=out / measured.rows_in[op.id])
+
+
+def _join(op: Join, measured: Measured, out: float) -> Join:
+    left, right = (measured.rows_out.get(name) for name in op.inputs)
+    if not left or not right or op.half_width <= 0:
+        return op
+    return replace(op, selectivity=out / (2.0 * op.half_width * left * right))
+
+
+def _aggregate(op: Aggregate, measured: Measured, out: float) -> Aggregate:
+    return replace(op, groups=max(out * op.slide, 1.0)) if out > 0 else op
+
+
+_ESTIMATED: Mapping[str, Callable[[Any, Measured, float], Operator]] = {
+    "filter": _filter,
+    "join": _join,
+    "aggregate": _aggregate,
+}
+"""By kind, of kinds whose rates are estimated: the operator with what [rows/s] leave it measured."""

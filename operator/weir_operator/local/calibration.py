@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Join, Operator
 from weir_placement.model.problem import Overheads, Query
 
 
@@ -55,4 +55,6 @@ class Calibration:
         if cost is None:
             return op
         cost += self.read * sum(name in query.sources for name in op.inputs) / len(op.inputs)
-        return replace(op, cost=cost, cost_pair=0.0, cost_out=self.out if op.kind == "join" else 0.0)
+        if isinstance(op, Join):
+            return replace(op, cost=cost, cost_pair=0.0, cost_out=self.out)
+        return replace(op, cost=cost)

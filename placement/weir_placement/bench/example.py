@@ -22,7 +22,7 @@ from weir_placement.bench.machine import described
 from weir_placement.bench.page import write
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter
 from weir_placement.model.plan import Plan, QueryPlan, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
@@ -37,9 +37,8 @@ def two_operators(c: Pair, s: Pair, capacity: Pair, held: bool = True) -> Proble
     nodes = tuple(Node(f"N{k + 1}", i / 1e6) for k, i in enumerate(capacity))
     stream = Stream("d/r", 1.0, (Column("x", "BIGINT", 8.0),), ("N1",), 8.0)
     operators = tuple(
-        Operator(
+        Filter(
             f"o{k + 1}",
-            "filter",
             ("a",) if k == 0 else ("o1",),
             ("a.x",),
             f"a.x = {k}",

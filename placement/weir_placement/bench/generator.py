@@ -14,7 +14,7 @@ import random
 from math import exp, log
 
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.operators import Item, Operator, Window
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project, Window
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
 
@@ -52,9 +52,8 @@ class Builder:
         window = Window(a.split(".")[0], b.split(".")[0], -WINDOW, WINDOW)
         partners = self.between(0.1, 2.0)
         fastest = max(self.rates[window.left], self.rates[window.right])
-        op = Operator(
+        op = Join(
             f"o{len(self.operators)}",
-            "join",
             (left, right),
             (a, b),
             on=f"{a} = {b}",
@@ -71,9 +70,8 @@ class Builder:
         name = f"o{len(self.operators)}"
         if self.random.random() < 0.5:
             column = self.random.choice(columns)
-            op = Operator(
+            op = Filter(
                 name,
-                "filter",
                 (top,),
                 (column,),
                 f"{column} = {len(self.operators)}",
@@ -84,7 +82,7 @@ class Builder:
         else:
             kept = [c for c in columns if c.endswith(".k") or self.random.random() < 0.5]
             items = tuple(Item(c, c) for c in kept)
-            self.add(Operator(name, "project", (top,), tuple(kept), items=items, cost=PROJECT_COST), kept)
+            self.add(Project(name, (top,), tuple(kept), items=items, cost=PROJECT_COST), kept)
 
 
 def random_query(seed: int, emitters: int, operators: int, nodes: int, choices: int | None = None) -> Problem:

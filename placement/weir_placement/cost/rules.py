@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weir_placement.cost.load import Load, total
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Aggregate, Item, Join, Operator, Project
 
 DEFAULT_COLUMN_BYTES = 8.0
 """[bytes] of a column that no source declares: a computed expression, an aggregate."""
@@ -44,12 +45,15 @@ class Rule:
 
     output: [tuples/s]. cpu: [CPU-us/s], given the output rate as well. memory: [bytes].
     columns: the columns that leave, with their bytes; None keeps the tuple of the only input.
+    width: [bytes] of a tuple that leaves, where the columns do not say it: a source may be wider than its
+    declared columns (tupleBytes is what was measured). None: the columns together.
     """
 
-    output: Callable[[Operator, Inputs], Load]
-    cpu: Callable[[Operator, Inputs, Load], Load]
-    memory: Callable[[Operator, Inputs], Load]
-    columns: Callable[[Operator, Inputs], Mapping[str, float]] | None = None
+    output: Callable[[Any, Inputs], Load]
+    cpu: Callable[[Any, Inputs, Load], Load]
+    memory: Callable[[Any, Inputs], Load]
+    columns: Callable[[Any, Inputs], Mapping[str, float]] | None = None
+    width: Callable[[Inputs], float] | None = None
 
 
 RULES: dict[str, Rule] = {}
@@ -67,71 +71,65 @@ def apply(op: Operator, inputs: Inputs) -> Flow:
     if rule.columns is None:
         return Flow(rate, inputs[0].columns, inputs[0].width)
     columns = rule.columns(op, inputs)
-    # A source may be wider than its declared columns (tupleBytes is what was measured): only operators
-    # that choose columns go by them.
-    if op.kind == "join":
-        return Flow(rate, columns, sum(f.width for f in inputs))
-    if op.kind == "union":
-        return Flow(rate, columns, max(f.width for f in inputs))
-    return Flow(rate, columns, sum(columns.values()))
+    return Flow(rate, columns, rule.width(inputs) if rule.width else sum(columns.values()))
 
 
-def _input_rate(inputs: Inputs) -> Load:
+def input_rate(inputs: Inputs) -> Load:
+    """[tuples/s] of all inputs together."""
     return total(flow.rate for flow in inputs)
 
 
-def _per_input(op: Operator, inputs: Inputs, _: Load) -> Load:
-    return _input_rate(inputs).times(op.cost)
+def cost_per_input(op: Operator, inputs: Inputs, _: Load) -> Load:
+    """CPU [CPU-us/s] of an operator that does the same for every tuple."""
+    return input_rate(inputs).times(op.cost)
 
 
-def _fixed_memory(op: Operator, _: Inputs) -> Load:
+def fixed_memory(op: Operator, _: Inputs) -> Load:
+    """[bytes] of an operator that keeps no rows."""
     return Load.of(op.memory)
 
 
-def _project_columns(op: Operator, inputs: Inputs) -> Mapping[str, float]:
-    known = inputs[0].columns
-    return {item.name: known.get(item.expression, DEFAULT_COLUMN_BYTES) for item in op.items}
+def _item_columns(items: Sequence[Item], inputs: Inputs) -> dict[str, float]:
+    below = inputs[0].columns
+    return {item.name: below.get(item.expression, DEFAULT_COLUMN_BYTES) for item in items}
 
 
-def _join_output(op: Operator, inputs: Inputs) -> Load:
+def _project_columns(op: Project, inputs: Inputs) -> Mapping[str, float]:
+    return _item_columns(op.items, inputs)
+
+
+def _join_output(op: Join, inputs: Inputs) -> Load:
     left, right = inputs
     return (left.rate * right.rate).times(2.0 * op.half_width * op.selectivity)
 
 
-def _join_cpu(op: Operator, inputs: Inputs, output: Load) -> Load:
+def _join_cpu(op: Join, inputs: Inputs, output: Load) -> Load:
     left, right = inputs
     pairs = (left.rate * right.rate).times(2.0 * op.half_width * op.cost_pair)
     return (left.rate + right.rate).times(op.cost) + pairs + output.times(op.cost_out)
 
 
-def _join_memory(op: Operator, inputs: Inputs) -> Load:
+def _join_memory(op: Join, inputs: Inputs) -> Load:
     """(w + delay)(r1 (m1 + v) + r2 (m2 + v)) + 2 h; an uneven window keeps rows for its reach."""
-    kept = min((w.reach for w in op.windows), default=0.0) + op.delay
-    rows = total(flow.rate.times(kept * (flow.width + op.row_overhead)) for flow in inputs)
+    rows = total(flow.rate.times(op.kept * (flow.width + op.row_overhead)) for flow in inputs)
     return rows + Load.of(2.0 * op.memory)
 
 
-def _join_columns(_: Operator, inputs: Inputs) -> Mapping[str, float]:
+def _join_columns(_: Join, inputs: Inputs) -> Mapping[str, float]:
     return {name: size for flow in inputs for name, size in flow.columns.items()}
 
 
-def _aggregate_output(op: Operator, inputs: Inputs) -> Load:
+def _aggregate_output(op: Aggregate, inputs: Inputs) -> Load:
     """min(g / slide, r window / slide): with few rows most groups stay empty."""
     return inputs[0].rate.times(op.window / op.slide).at_most(op.groups / op.slide)
 
 
-def _aggregate_memory(op: Operator, _: Inputs) -> Load:
+def _aggregate_memory(op: Aggregate, _: Inputs) -> Load:
     return Load.of(op.memory * op.groups * op.window / op.slide)
 
 
-def _aggregate_columns(op: Operator, inputs: Inputs) -> Mapping[str, float]:
-    known = inputs[0].columns
-    return {
-        **{item.name: known.get(item.expression, DEFAULT_COLUMN_BYTES) for item in op.items},
-        "window.start": DEFAULT_COLUMN_BYTES,
-        "window.end": DEFAULT_COLUMN_BYTES,
-        **{a.name: DEFAULT_COLUMN_BYTES for a in op.aggregations},
-    }
+def _aggregate_columns(op: Aggregate, inputs: Inputs) -> Mapping[str, float]:
+    return {**dict.fromkeys(op.made, DEFAULT_COLUMN_BYTES), **_item_columns(op.items, inputs)}
 
 
 def _union_columns(_: Operator, inputs: Inputs) -> Mapping[str, float]:
@@ -139,11 +137,19 @@ def _union_columns(_: Operator, inputs: Inputs) -> Mapping[str, float]:
     return {name: max(f.columns.get(name, 0.0) for f in inputs) for name in inputs[0].columns}
 
 
+register("filter", Rule(lambda op, i: i[0].rate.times(op.selectivity), cost_per_input, fixed_memory))
+register("project", Rule(lambda op, i: i[0].rate, cost_per_input, fixed_memory, _project_columns))
 register(
-    "filter",
-    Rule(lambda op, i: i[0].rate.times(op.selectivity), _per_input, _fixed_memory),
+    "join", Rule(_join_output, _join_cpu, _join_memory, _join_columns, lambda i: sum(f.width for f in i))
 )
-register("project", Rule(lambda op, i: i[0].rate, _per_input, _fixed_memory, _project_columns))
-register("join", Rule(_join_output, _join_cpu, _join_memory, _join_columns))
-register("aggregate", Rule(_aggregate_output, _per_input, _aggregate_memory, _aggregate_columns))
-register("union", Rule(lambda op, i: _input_rate(i), _per_input, _fixed_memory, _union_columns))
+register("aggregate", Rule(_aggregate_output, cost_per_input, _aggregate_memory, _aggregate_columns))
+register(
+    "union",
+    Rule(
+        lambda op, i: input_rate(i),
+        cost_per_input,
+        fixed_memory,
+        _union_columns,
+        lambda i: max(f.width for f in i),
+    ),
+)

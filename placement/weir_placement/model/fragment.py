@@ -17,7 +17,8 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weir_placement.model.location import STORE, Location, decoded, files_location, stored, trouble
-from weir_placement.model.operators import Operator
+from weir_placement.model.operator_form import as_plain, fields_of
+from weir_placement.model.operators import KINDS, Operator
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -257,7 +258,7 @@ class FragmentSpec:
 
 
 def _plain(part: Any) -> dict[str, Any]:
-    return part.stored() if isinstance(part, Input | Output) else vars(part)
+    return part.stored() if isinstance(part, Input | Output) else as_plain(part)
 
 
 def _check_flow(flow: Location | None, path: str, address: str) -> None:
@@ -283,9 +284,11 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
     """`raw` (from JSON) as an instance of `kind`: dataclasses, tuples, mappings, literals, numbers."""
     if dataclasses.is_dataclass(kind):
         return build_dataclass(kind, raw, path)
+    if kind == Operator:
+        return _build_operator(raw, path)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
-        if not isinstance(raw, list):
+        if not isinstance(raw, list | tuple):
             raise FragmentError(f"{path}: {raw!r} is not a list")
         return tuple(build_plain(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
     if origin is Literal:
@@ -298,6 +301,19 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
     if not isinstance(raw, expected.get(kind, dict)) or (isinstance(raw, bool) and kind is not bool):
         raise FragmentError(f"{path}: {raw!r} is not of type {getattr(kind, '__name__', 'mapping')}")
     return float(raw) if kind is float else raw
+
+
+def _build_operator(raw: Any, path: str) -> Operator:
+    """An operator as `operator_form` writes it."""
+    if not isinstance(raw, dict):
+        raise FragmentError(f"{path}: {raw!r} is not an object")
+    if "kind" not in raw:
+        raise FragmentError(f"{path}.kind: missing")
+    if raw["kind"] not in KINDS:
+        raise FragmentError(f"{path}.kind: {raw['kind']!r} is none of {', '.join(KINDS)}")
+    kind = KINDS[raw["kind"]]
+    operator: Operator = build_dataclass(kind, fields_of(raw, kind), path)
+    return operator
 
 
 def build_dataclass(kind: Any, raw: Any, path: str) -> Any:
@@ -327,5 +343,6 @@ def _located(kind: Any, raw: dict[str, Any]) -> dict[str, Any]:
 def _fields(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Types by name, and the names without a default. Kept: resolving them costs more than all the rest."""
     missing = dataclasses.MISSING
-    bare = (f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing)
-    return get_type_hints(kind), tuple(sorted(bare))
+    fields, hints = dataclasses.fields(kind), get_type_hints(kind)
+    bare = (f.name for f in fields if f.default is missing and f.default_factory is missing)
+    return {f.name: hints[f.name] for f in fields}, tuple(sorted(bare))

@@ -1,5 +1,8 @@
 """Operators of a query: what they compute and the parameters of their cost (model.md section 2).
 
+`Operator` is the sum of the kinds, each a class with the fields that it has. What a kind *is* (its state, how
+far back it reaches, the columns that it makes) is said here; the formulas of its cost are in `cost.rules`.
+
 Columns are qualified by the alias of their source (`d.carrier`), so that operators can change
 places. Expressions are SQL text over qualified columns, made from a parsed tree
 (`weir_placement.model.expressions`): text of users never reaches Spark.
@@ -7,11 +10,13 @@ places. Expressions are SQL text over qualified columns, made from a parsed tree
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Self, TypeAlias, TypeGuard, get_args
+
+from weir_placement.model.operator_base import ESTIMATE, OperatorBase, Text
 
 Kind = Literal["filter", "project", "join", "aggregate", "union"]
-KINDS: tuple[Kind, ...] = ("filter", "project", "join", "aggregate", "union")
 
 
 @dataclass(frozen=True)
@@ -56,51 +61,166 @@ class Aggregation:
 
 
 @dataclass(frozen=True)
-class Operator:
-    """One operator. `inputs` name source aliases of the query or other operators' ids.
+class Filter(OperatorBase):
+    """Keeps the rows for which `predicate` over `columns` holds: a share `selectivity` of them."""
 
-    Which fields matter depends on `kind`:
-        filter: `predicate` over `columns` (the qualified columns it reads).
-        project: `items`; `columns` are the qualified columns it reads; swappable when every item is plain.
-        join: `on` (a conjunction over `columns`, "" for a pure window join) and `windows`.
-        aggregate: rows grouped by `items` and by tumbling (slide = window) or sliding event-time
-            windows [s] of column `time`, giving `aggregations`; output columns `window.start`, `window.end`.
-        union: inputs have the same column names, in the same order.
+    predicate: str = ""
+    selectivity: float = field(default=1.0, kw_only=True, metadata=ESTIMATE)
+
+    kind: ClassVar[Literal["filter"]] = "filter"
+
+    def renamed(self, name: Text, text: Text) -> Self:
+        return super().renamed(name, text).changed(predicate=text(self.predicate))
+
+    @property
+    def movable(self) -> bool:
+        return bool(self.columns)
+
+
+@dataclass(frozen=True)
+class Project(OperatorBase):
+    """Makes `items` from each row; when all of them are plain, it may change places."""
+
+    items: tuple[Item, ...] = ()
+
+    kind: ClassVar[Literal["project"]] = "project"
+
+    def renamed(self, name: Text, text: Text) -> Self:
+        items = tuple([Item(text(i.name), text(i.expression)) for i in self.items])
+        return super().renamed(name, text).changed(items=items)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        return tuple([item.name for item in self.items])
+
+    @property
+    def movable(self) -> bool:
+        return all(item.name == item.expression for item in self.items)
+
+
+@dataclass(frozen=True)
+class Join(OperatorBase):
+    """Pairs of rows within `windows` for which `on` holds, a conjunction over `columns` ("": windows alone).
+
+    Attributes:
+        selectivity: per pair of rows within the narrowest window.
+        cost_pair, cost_out: [CPU-us] per probed pair, per output row.
+        row_overhead: v: bytes a stored row takes beside its columns.
+        delay: watermark delay that keeps rows longer [s]; 0 in WhiteWater.
     """
 
-    id: str
-    kind: Kind
-    inputs: tuple[str, ...]
-    columns: tuple[str, ...] = ()
-    predicate: str = ""
-    items: tuple[Item, ...] = ()
     on: str = ""
     windows: tuple[Window, ...] = ()
-    time: str = ""  # aggregate: the qualified column whose windows group the rows
-    window: float = 0.0  # aggregate: window length [s]
-    slide: float = 0.0  # aggregate: [s]
-    aggregations: tuple[Aggregation, ...] = ()
-    groups: float = 1.0  # aggregate: distinct groups in a window
-    # cost model; the units are in model.md section 2
-    selectivity: float = 1.0  # join: per pair of rows
-    cost: float = 0.0  # [CPU-us per input tuple]
-    cost_pair: float = 0.0  # [CPU-us per probed pair]
-    cost_out: float = 0.0  # [CPU-us per output row]
-    memory: float = 0.0  # [bytes]: m of a filter or projection, h of a join's hash table, state per group
-    row_overhead: float = 0.0  # v: bytes a stored row takes beside its columns
-    delay: float = 0.0  # watermark delay that keeps a join's rows longer [s]; 0 in WhiteWater
-    nodes: tuple[str, ...] = ()  # where it may run; empty: anywhere
-    origin: tuple[str, ...] = ()  # `from` of the plan JSON: ids it was rewritten from
+    selectivity: float = field(default=1.0, kw_only=True, metadata=ESTIMATE)
+    cost_pair: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
+    cost_out: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
+    row_overhead: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
+    delay: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
 
-    def reading(self, *inputs: str) -> Operator:
-        """The same operator over other inputs (as `dataclasses.replace`, at a twentieth of its time)."""
-        if inputs == self.inputs:
-            return self
-        other = object.__new__(Operator)
-        other.__dict__.update(self.__dict__, inputs=inputs)
-        return other
+    kind: ClassVar[Literal["join"]] = "join"
+    stateful: ClassVar[bool] = True
+
+    def renamed(self, name: Text, text: Text) -> Self:
+        windows = tuple([Window(name(w.left), name(w.right), w.lower, w.upper) for w in self.windows])
+        return super().renamed(name, text).changed(on=text(self.on), windows=windows)
+
+    def costing(self, factor: float) -> Self:
+        pair, out = self.cost_pair * factor, self.cost_out * factor
+        return super().costing(factor).changed(cost_pair=pair, cost_out=out)
+
+    @property
+    def aliases(self) -> set[str]:
+        return super().aliases | {side for window in self.windows for side in (window.left, window.right)}
+
+    def output(self, inputs: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+        parts = [part for part in inputs if part is not None]
+        return tuple(c for part in parts for c in part) if len(parts) == len(inputs) else None
+
+    @property
+    def movable(self) -> bool:
+        return bool(self.columns or self.windows)
+
+    @property
+    def reach(self) -> float:
+        return max((w.reach for w in self.windows), default=0.0)
 
     @property
     def half_width(self) -> float:
-        """`w` [s] of a join: the narrowest window that it checks."""
+        """`w` [s]: the narrowest window that it checks."""
         return min((w.half_width for w in self.windows), default=0.0)
+
+    @property
+    def kept(self) -> float:
+        """[s] that a row waits for its partners."""
+        return min((w.reach for w in self.windows), default=0.0) + self.delay
+
+
+@dataclass(frozen=True)
+class Aggregate(OperatorBase):
+    """Rows grouped by `items` and by windows of event time, giving `aggregations`, `window.start` and
+    `window.end`.
+
+    Attributes:
+        time: the qualified column whose windows group the rows.
+        window, slide: length of a window, and how often one begins [s]; equal: tumbling.
+        groups: distinct groups in a window.
+        delay: watermark delay of its streams [s].
+    """
+
+    items: tuple[Item, ...] = ()
+    time: str = ""
+    window: float = 0.0
+    slide: float = 0.0
+    aggregations: tuple[Aggregation, ...] = ()
+    groups: float = field(default=1.0, kw_only=True, metadata=ESTIMATE)
+    delay: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
+
+    kind: ClassVar[Literal["aggregate"]] = "aggregate"
+    stateful: ClassVar[bool] = True
+
+    def renamed(self, name: Text, text: Text) -> Self:
+        return (
+            super()
+            .renamed(name, text)
+            .changed(
+                items=tuple([Item(text(i.name), text(i.expression)) for i in self.items]),
+                time=text(self.time),
+                aggregations=tuple(
+                    [
+                        Aggregation(a.name, a.function, a.expression and text(a.expression))
+                        for a in self.aggregations
+                    ]
+                ),
+            )
+        )
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        keys = [item.name for item in self.items]
+        return (*keys, "window.start", "window.end", *(a.name for a in self.aggregations))
+
+    @property
+    def reach(self) -> float:
+        return self.window
+
+    @property
+    def grouped_time(self) -> str:
+        return self.time
+
+
+@dataclass(frozen=True)
+class Union(OperatorBase):
+    """The rows of all inputs, which have the same column names in the same order."""
+
+    kind: ClassVar[Literal["union"]] = "union"
+
+
+Operator: TypeAlias = Filter | Project | Join | Aggregate | Union
+
+KINDS: Mapping[str, type[Operator]] = {kind.kind: kind for kind in get_args(Operator)}
+"""The classes by kind."""
+
+
+def is_plain(op: Operator) -> TypeGuard[Project]:
+    """Whether it is a projection that only drops columns: then it may change places."""
+    return isinstance(op, Project) and op.movable

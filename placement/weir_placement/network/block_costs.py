@@ -6,13 +6,13 @@ for all of them would take a hundred times as long. A test holds these figures a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import Flow
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter, Join, Project
 from weir_placement.network.join_block import JoinBlock
 
 Sides = Sequence[Flow]
@@ -31,16 +31,24 @@ class Formula(NamedTuple):
     fixed: float
 
 
-def formula_of(op: Operator, inputs: Sides) -> Formula:
-    """Of one operator alone; nothing for kinds whose loads are no such formula."""
-    if op.kind in ("filter", "project"):
-        return Formula(op.cost, 0.0, 0.0, 0.0, 0.0, op.memory)
-    if op.kind != "join":
-        return Formula(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+def _single(op: Filter | Project, inputs: Sides) -> Formula:
+    return Formula(op.cost, 0.0, 0.0, 0.0, 0.0, op.memory)
+
+
+def _join(op: Join, inputs: Sides) -> Formula:
     pairs = 2.0 * op.half_width * (op.cost_pair + op.cost_out * op.selectivity)
-    kept = min((w.reach for w in op.windows), default=0.0) + op.delay
-    stored = [kept * (side.width + op.row_overhead) for side in inputs]
+    stored = [op.kept * (side.width + op.row_overhead) for side in inputs]
     return Formula(op.cost, op.cost, pairs, stored[0], stored[1], 2.0 * op.memory)
+
+
+FORMULAS: Mapping[str, Callable[[Any, Sides], Formula]] = {
+    "filter": _single,
+    "project": _single,
+    "join": _join,
+}
+"""By kind, of kinds whose output rate is a product of input rates. Loads of others are those of `cost.rules`
+at the present rates, and their plan space is built anew when rates change."""
+NOTHING = Formula(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class BlockCosts:
@@ -55,7 +63,7 @@ class BlockCosts:
         return self.block.factor[mask] / apart if apart > 0 else 0.0
 
     def flows(
-        self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Operator | None
+        self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Project | None
     ) -> tuple[Flow, ...]:
         """What leaves the set: the same for each of its splits."""
         factor = self._factor(mask, a, b)
@@ -71,7 +79,7 @@ class BlockCosts:
             result.append(Flow(Load.of(first.rate(1.0) * second.rate(1.0) * factor), columns, width))
         return tuple(result)
 
-    def loads(self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Operator | None) -> Formula:
+    def loads(self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Project | None) -> Formula:
         """The loads of joining A and B, residual filters and projection among them."""
         like = self.block.like(a, b)
         half = kept = inf

@@ -15,7 +15,7 @@ from math import prod
 from operator import or_
 
 from weir_placement.model.expressions import columns_of, conjunction
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Filter, Join, Project, Window
 from weir_placement.network.window_volume import volume
 
 
@@ -51,9 +51,9 @@ class JoinBlock:
     inputs: tuple[str, ...]
     edges: tuple[Edge, ...]
     windows: tuple[tuple[int, int, Window], ...]
-    filters: tuple[tuple[int, Operator], ...]
-    joins: tuple[tuple[int, int, Operator], ...]
-    projections: tuple[Operator, ...]
+    filters: tuple[tuple[int, Filter], ...]
+    joins: tuple[tuple[int, int, Join], ...]
+    projections: tuple[Project, ...]
     beneath: tuple[tuple[str, ...], ...]  # source aliases under each input
 
     @property
@@ -175,11 +175,11 @@ class JoinBlock:
         text = conjunction(t for t in texts if t)
         return text, columns_of(text)
 
-    def residual(self, a: int, b: int) -> tuple[Operator, ...]:
+    def residual(self, a: int, b: int) -> tuple[Filter, ...]:
         """Filters that can be checked once A and B are joined, and on neither alone."""
         return tuple(op for reads, op in self.filters if not reads & ~(a | b) and reads & ~a and reads & ~b)
 
-    def like(self, a: int, b: int) -> Operator:
+    def like(self, a: int, b: int) -> Join:
         """The written join whose costs the join of A and B has: the first whose predicate it checks."""
         both = a | b
         for edge in self.edges:

@@ -15,11 +15,12 @@ import numpy as np
 
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Problem, Query
+from weir_placement.network.block_costs import FORMULAS
 from weir_placement.network.dynamic_program import Floats, Step, Ways
 from weir_placement.network.recipes import Recipes
 from weir_placement.network.shapes import Shape, own_names, shape_of, shared_draft
 from weir_placement.network.signatures import sign
-from weir_placement.network.space_builder import SCALING, Draft, build
+from weir_placement.network.space_builder import Draft, build
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def plan_spaces(problem: Problem, queries: Iterable[Query]) -> dict[str, PlanSpa
     found: dict[str, PlanSpace] = {}
     alike: dict[Shape, list[Query]] = {}
     for query in queries:
-        shape = shape_of(problem, query) if all(op.kind in SCALING for op in query.operators) else None
+        shape = shape_of(problem, query) if all(op.kind in FORMULAS for op in query.operators) else None
         if shape is None:
             draft = build(query, problem.streams, _rates(problem, query).T.tolist())
             found[query.name] = _spaces(draft, [query], draft.rates[None], [draft.recipes])[0]

@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
+from typing import TypeGuard
 
 from weir_placement.model.expressions import conjuncts
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.network.join_block import Edge, JoinBlock, forest
 
@@ -28,9 +29,9 @@ def block_of(
     operators = {op.id: op for op in query.operators}
     inputs: list[str] = []
     covers: dict[str, int] = {}  # source alias -> mask of its input
-    filters: list[tuple[int, Operator]] = []
-    joins: list[tuple[int, int, Operator]] = []
-    projections: list[Operator] = []
+    filters: list[tuple[int, Filter]] = []
+    joins: list[tuple[int, int, Join]] = []
+    projections: list[Project] = []
 
     def walk(name: str) -> int:
         op = operators.get(name)
@@ -41,9 +42,9 @@ def block_of(
             covers.update(dict.fromkeys(_aliases(query, operators, name), mask))
             return mask
         masks = [walk(i) for i in op.inputs]
-        if op.kind == "join":
+        if isinstance(op, Join):
             joins.append((masks[0], masks[1], op))
-        elif op.kind == "filter":
+        elif isinstance(op, Filter):
             filters.append((masks[0], op))
         else:
             projections.append(op)
@@ -71,11 +72,9 @@ def block_of(
     )
 
 
-def in_block(op: Operator) -> bool:
+def in_block(op: Operator) -> TypeGuard[Join | Filter | Project]:
     """Whether other operators of a block may change places with it."""
-    if op.kind == "project":
-        return all(item.name == item.expression for item in op.items)
-    return op.kind in ("join", "filter")
+    return isinstance(op, Join | Filter) or is_plain(op)
 
 
 def _aliases(query: Query, operators: Mapping[str, Operator], name: str) -> set[str]:
@@ -88,7 +87,7 @@ def _mask(covers: Mapping[str, int], columns: Iterable[str]) -> int:
     return reduce(or_, (covers.get(c.split(".")[0], 0) for c in columns), 0)
 
 
-def _edges(joins: Iterable[Operator], covers: Mapping[str, int], types: Mapping[str, str]) -> list[Edge]:
+def _edges(joins: Iterable[Join], covers: Mapping[str, int], types: Mapping[str, str]) -> list[Edge]:
     """The conjuncts of the written joins, inner joins first.
 
     A join's selectivity is shared evenly among its conjuncts that earlier joins do not imply; one
@@ -113,7 +112,7 @@ def _conjuncts(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _edge(
-    op: Operator, text: str, columns: tuple[str, ...], covers: Mapping[str, int], types: Mapping[str, str]
+    op: Join, text: str, columns: tuple[str, ...], covers: Mapping[str, int], types: Mapping[str, str]
 ) -> Edge:
     pair = _EQUALITY.fullmatch(text)
     if pair:

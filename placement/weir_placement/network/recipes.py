@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weir_placement.model.expressions import conjuncts
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Join, Operator
 from weir_placement.network.join_block import JoinBlock
 
 
@@ -86,7 +86,7 @@ def _join(block: JoinBlock, a: int, b: int) -> Operator:
     )
 
 
-def _same_predicates(block: JoinBlock, a: int, b: int, written: Operator) -> bool:
+def _same_predicates(block: JoinBlock, a: int, b: int, written: Join) -> bool:
     """Whether a written join checks all that must be checked where A and B meet: also an equality that
     follows from joins written above it, which then rely on it."""
     needed = {part.text for part in conjuncts(block.join_text(a, b)[0])}
@@ -94,7 +94,7 @@ def _same_predicates(block: JoinBlock, a: int, b: int, written: Operator) -> boo
     return set(block.join_windows(a, b)) == set(written.windows) and needed <= checked
 
 
-def _selectivity(block: JoinBlock, a: int, b: int, op: Operator) -> float:
+def _selectivity(block: JoinBlock, a: int, b: int, op: Join) -> float:
     """Of a pair of rows of A and B within the join's narrowest window."""
     apart = block.factor[a] * block.factor[b] * 2.0 * op.half_width
     return block.factor[a | b] / apart if apart > 0 else 0.0

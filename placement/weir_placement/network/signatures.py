@@ -12,7 +12,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operator_form import semantics
+from weir_placement.model.operators import Aggregate, Join, Operator, Project, Window
 
 if TYPE_CHECKING:
     from weir_placement.network.join_block import JoinBlock
@@ -39,14 +40,21 @@ def source_signer(position: int) -> Signer:
 def operator_signer(op: Operator, inputs: Sequence[int], aliases: Sequence[str]) -> Signer:
     """Of what one operator makes of streams; aliases are written by the order of their appearance."""
     labels = {a: f"${i}" for i, a in enumerate(x for x in _aliases_in(op) if x in aliases)}
-    items = sorted(f"{renamed(i.name, labels)}={renamed(i.expression, labels)}" for i in op.items)
-    functions = sorted(
-        f"{a.name}={a.function}({renamed(a.expression or '*', labels)})" for a in op.aggregations
+    fields = semantics(op)
+    for name in ("id", "kind", "inputs", "columns"):
+        del fields[name]
+    parts = [renamed(fields.pop(name), labels) for name in ("predicate", "on", "time")]
+    parts += sorted(
+        f"{renamed(i['name'], labels)}={renamed(i['expression'], labels)}" for i in fields.pop("items")
     )
-    body = [renamed(op.predicate, labels), renamed(op.on, labels), renamed(op.time, labels)]
-    windows = sorted(_window(w, labels) for w in op.windows)
-    rest = [*body, *items, *functions, *windows, str(op.window), str(op.slide)]
-    return lambda known, _: (_digest([op.kind, *(known[i] for i in inputs), *rest]),)
+    parts += sorted(
+        f"{a['name']}={a['function']}({renamed(a['expression'] or '*', labels)})"
+        for a in fields.pop("aggregations")
+    )
+    parts += sorted(_window(Window(**w), labels) for w in fields.pop("windows"))
+    parts += [str(fields.pop("window")), str(fields.pop("slide"))]
+    parts += [f"{name}={renamed(str(value), labels)}" for name, value in fields.items()]
+    return lambda known, _: (_digest([op.kind, *(known[i] for i in inputs), *parts]),)
 
 
 def renamed(text: str, labels: Mapping[str, str]) -> str:
@@ -59,10 +67,13 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _aliases_in(op: Operator) -> list[str]:
-    texts = [*op.columns, op.time, *(i.expression for i in op.items)]
-    found = dict.fromkeys(t.split(".")[0] for t in texts if "." in t)
-    found.update(dict.fromkeys(side for w in op.windows for side in (w.left, w.right)))
-    return list(found)
+    """In the order of their appearance."""
+    items = op.items if isinstance(op, Project | Aggregate) else ()
+    texts = [*op.columns, op.grouped_time, *(i.expression for i in items)]
+    aliases = dict.fromkeys(t.split(".")[0] for t in texts if "." in t)
+    if isinstance(op, Join):
+        aliases.update(dict.fromkeys(side for w in op.windows for side in (w.left, w.right)))
+    return list(aliases)
 
 
 def _window(window: Window, labels: Mapping[str, str]) -> str:

@@ -13,10 +13,10 @@ from weir_placement.cost.flows import source_flow
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
 from weir_placement.model.expressions import source_types
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
-from weir_placement.network.block_costs import BlockCosts, Formula, formula_of
+from weir_placement.network.block_costs import FORMULAS, NOTHING, BlockCosts, Formula
 from weir_placement.network.dynamic_program import Floats, Ints
 from weir_placement.network.join_block import JoinBlock
 from weir_placement.network.read_block import block_of
@@ -25,9 +25,6 @@ from weir_placement.network.signatures import BlockSigner, Signer, operator_sign
 
 MAX_BLOCK = 10
 """Inputs of a block beyond which the written join order is kept: 3^K ways."""
-
-SCALING = ("filter", "project", "join")
-"""Kinds whose output rate is a product of input rates."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +115,14 @@ class _Builder:
         flows = tuple(apply(op, f) for f in zip(*(self.flows[i] for i in inputs), strict=True))
         added = self.stream(operator_signer(op, inputs, self.aliases), flows)
         points = list(zip(*(self.flows[i] for i in inputs), strict=True))
-        if op.kind not in SCALING:
+        formula = NOTHING
+        if op.kind in FORMULAS:
+            formula = FORMULAS[op.kind](op, points[0])
+        else:
             rule = RULES[op.kind]
             cpu = max(rule.cpu(op, f, out.rate)(1.0) for f, out in zip(points, flows, strict=True))
             self.given[len(self.inputs)] = cpu, max(rule.memory(op, f)(1.0) for f in points)
-        self.way(inputs, (op,), formula_of(op, points[0]))
+        self.way(inputs, (op,), formula)
         return added
 
     def finish(self) -> Draft:
@@ -226,10 +226,10 @@ def _output_columns(build: _Builder, root: str, once: frozenset[str]) -> frozens
 
     def columns(name: str, top: bool) -> frozenset[str]:
         op = operators.get(name)
-        if op is None or (not top and name not in once) or op.kind not in ("join", "filter", "project"):
+        if op is None or (not top and name not in once) or not isinstance(op, Join | Filter | Project):
             return frozenset(build.flows[_derive(build, name, once)][0].columns)
-        if op.kind == "project":
-            return frozenset(item.name for item in op.items)
+        if isinstance(op, Project):
+            return frozenset(op.made)
         return frozenset(c for i in op.inputs for c in columns(i, False))
 
     return columns(root, True)
@@ -237,7 +237,7 @@ def _output_columns(build: _Builder, root: str, once: frozenset[str]) -> frozens
 
 def _pruning(
     build: _Builder, block: JoinBlock, mask: int, columns: Mapping[str, float], output: frozenset[str] | None
-) -> Operator | None:
+) -> Project | None:
     """The projection of a set of inputs to what is needed above it, if it drops anything."""
     if not block.projections or output is None:
         return None

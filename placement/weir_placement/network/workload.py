@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Join, Window
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
 from weir_placement.network.dynamic_program import Floats
@@ -25,9 +25,8 @@ def join_query(name: str, streams: list[str], sink: str, selectivity: float, cos
         windows = tuple(Window(other, stream, -HALF_WIDTH, HALF_WIDTH) for other in streams[:i])
         on = f"{streams[i - 1]}.k = {stream}.k"
         columns = (f"{streams[i - 1]}.k", f"{stream}.k")
-        join = Operator(
+        join = Join(
             f"j{i}",
-            "join",
             (below, stream),
             columns,
             on=on,

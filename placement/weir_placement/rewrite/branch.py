@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weir_placement.model.expressions import Expression, item_type, place_of
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Operator, Project
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity
 from weir_placement.rewrite.grouping import Grouping, group
@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 class Branch:
     """The operators of one SELECT, the last one a projection; `types` are those of its input columns."""
 
-    operators: tuple[Operator, ...]
+    below: tuple[Operator, ...]
+    project: Project
     types: Mapping[str, str]
     offset: int | None
 
-    def renamed(self, items: list[Item]) -> Operator:
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """In topological order."""
+        return (*self.below, self.project)
+
+    def renamed(self, items: list[Item]) -> Project:
         """The projection with other items."""
-        return replace(self.operators[-1], items=tuple(items))
+        return replace(self.project, items=tuple(items))
 
 
 class BranchBuilder:
@@ -66,8 +72,8 @@ class BranchBuilder:
             selected = self._grouped_items(grouping)
         else:
             selected = [self._plain_item(item, types) for item in items]
-        operators.append(self._project(selected, types, top))
-        return Branch(tuple(operators), types, place_of(self.select.items[0].node))
+        project = self._project(selected, types, top)
+        return Branch(tuple(operators), project, types, place_of(self.select.items[0].node))
 
     # -- conditions
 
@@ -78,9 +84,8 @@ class BranchBuilder:
         return Condition(written, frozenset(c.partition(".")[0] for c in written.columns), node)
 
     def _filter(self, written: Expression, top: str, distinct: Mapping[str, float]) -> Operator:
-        return Operator(
+        return Filter(
             self.ids.new("f"),
-            "filter",
             (top,),
             columns=written.columns,
             predicate=written.text,
@@ -134,7 +139,7 @@ class BranchBuilder:
 
     def _project(
         self, selected: list[tuple[str, Expression, Node]], types: Mapping[str, str], top: str
-    ) -> Operator:
+    ) -> Project:
         names: set[str] = set()
         items = []
         for name, written, node in selected:
@@ -146,9 +151,8 @@ class BranchBuilder:
             items.append(Item(name, written.text))
             item_type(items[-1], types)
         columns = {c for _, written, _ in selected for c in written.columns}
-        return Operator(
+        return Project(
             self.ids.new("p"),
-            "project",
             (top,),
             columns=tuple(sorted(columns)),
             items=tuple(items),

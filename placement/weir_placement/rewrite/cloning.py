@@ -13,15 +13,19 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from weir_placement.model.expressions import canonical_name, conjuncts, source_types
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter, Join, Operator, Union
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.model.types import INTEGERS
 from weir_placement.rewrite.constraints import equal_columns
+
+Keys = list[tuple[str, str]]
+"""For each input a column and its text as a whole number."""
 
 
 def clone(
@@ -50,17 +54,13 @@ def clone(
         inputs = []
         for side, (read, (column, bucket)) in enumerate(zip(op.inputs, keys, strict=True), 1):
             predicate = f"COALESCE(pmod({bucket}, {count}), 0) = {k}"
-            split = Operator(f"{label}-in{side}", "filter", (read,), (column,), predicate, origin=(name,))
+            split = Filter(f"{label}-in{side}", (read,), (column,), predicate, origin=(name,))
             made.append(replace(split, selectivity=1.0 / count, cost=split_cost))
             inputs.append(split.id)
-        share = replace(op, id=label, inputs=tuple(inputs), origin=(name,))
-        if op.kind == "join":
-            share = replace(share, selectivity=min(1.0, count * op.selectivity))
-        elif op.kind == "aggregate":
-            share = replace(share, groups=max(1.0, op.groups / count))
-        made.append(share)
+        share = _SHARES[op.kind](op, count) if op.kind in _SHARES else op
+        made.append(replace(share, id=label, inputs=tuple(inputs), origin=(name,)))
         clones.append(label)
-    merged = Operator(f"{name}-merged", "union", tuple(clones), cost=merge_cost, origin=(name,))
+    merged = Union(f"{name}-merged", tuple(clones), cost=merge_cost, origin=(name,))
     operators: list[Operator] = []
     for other in query.operators:
         if other.id == name:
@@ -76,41 +76,51 @@ def _is_joined(query: Query, name: str) -> bool:
     above = {name}
     for op in query.operators:
         if above.intersection(op.inputs):
-            if op.kind == "join":
+            if isinstance(op, Join):
                 return True
             above.add(op.id)
     return False
 
 
-def _keys(query: Query, streams: Mapping[str, Stream], op: Operator) -> list[tuple[str, str]] | None:
-    """For each input of an operator the column that decides a row's clone and its text as a whole number."""
-    types = source_types({alias: streams[stream] for alias, stream in query.sources.items()})
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a query's sources."""
 
-    def bucket(column: str) -> str | None:
+    query: Query
+    types: Mapping[str, str]
+
+    def bucket(self, column: str) -> str | None:
+        """A column as the text of a whole number; None when its type has none."""
         text = canonical_name(column)
-        if types.get(column) in INTEGERS:
+        if self.types.get(column) in INTEGERS:
             return text
-        if types.get(column) == "TIMESTAMP":
+        if self.types.get(column) == "TIMESTAMP":
             return f"unix_millis({text})"
-        if types.get(column) == "STRING":
+        if self.types.get(column) == "STRING":
             return f"instr('0123456789abcdef', left(md5({text}), 1))"
         return None
 
-    if op.kind in ("filter", "project"):
-        return next(([(c, b)] for c in op.columns if (b := bucket(c))), None)
-    if op.kind == "aggregate":
-        plain = (item.expression for item in op.items)
-        return next(([(c, b)] for c in plain if (b := bucket(c))), None)
-    if op.kind == "join":
-        for condition in conjuncts(op.on):
-            pair = equal_columns(condition.text)
-            if pair is None or types.get(pair[0]) != types.get(pair[1]):
-                continue
-            left, right = (bucket(column) for column in pair)
-            if left and right:
-                below = _aliases(query, op.inputs[0])
-                ordered = [(pair[0], left), (pair[1], right)]
-                return ordered if pair[0].split(".")[0] in below else ordered[::-1]
+    def first(self, names: Iterable[str]) -> Keys | None:
+        """The first that has a bucket, as the key of an operator's only input."""
+        return next(([(name, b)] for name in names if (b := self.bucket(name))), None)
+
+
+def _keys(query: Query, streams: Mapping[str, Stream], op: Operator) -> Keys | None:
+    """For each input of an operator the column that decides a row's clone and its text as a whole number."""
+    types = source_types({alias: streams[stream] for alias, stream in query.sources.items()})
+    return _KEYS[op.kind](op, _Columns(query, types)) if op.kind in _KEYS else None
+
+
+def _join_keys(op: Join, columns: _Columns) -> Keys | None:
+    for condition in conjuncts(op.on):
+        pair = equal_columns(condition.text)
+        if pair is None or columns.types.get(pair[0]) != columns.types.get(pair[1]):
+            continue
+        left, right = (columns.bucket(column) for column in pair)
+        if left and right:
+            below = _aliases(columns.query, op.inputs[0])
+            ordered = [(pair[0], left), (pair[1], right)]
+            return ordered if pair[0].split(".")[0] in below else ordered[::-1]
     return None
 
 
@@ -120,3 +130,17 @@ def _aliases(query: Query, name: str) -> set[str]:
         return {name}
     op = next(o for o in query.operators if o.id == name)
     return set().union(*(_aliases(query, i) for i in op.inputs))
+
+
+_KEYS: Mapping[str, Callable[[Any, _Columns], Keys | None]] = {
+    "filter": lambda op, columns: columns.first(op.columns),
+    "project": lambda op, columns: columns.first(op.columns),
+    "aggregate": lambda op, columns: columns.first(item.expression for item in op.items),
+    "join": _join_keys,
+}
+"""By kind, of kinds that can be cloned."""
+_SHARES: Mapping[str, Callable[[Any, int], Operator]] = {
+    "join": lambda op, count: replace(op, selectivity=min(1.0, count * op.selectivity)),
+    "aggregate": lambda op, count: replace(op, groups=max(1.0, op.groups / count)),
+}
+"""What one of `count` clones is beside a share of the rows."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import prod
 
 from weir_placement.model.expressions import canonical_name, columns_of, conjuncts, parse_tree
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Join, Window
 from weir_placement.rewrite.estimates import equality
 
 
@@ -85,7 +85,7 @@ class Constraints:
     bare: list[tuple[frozenset[str], float]] = field(default_factory=list)  # joins on windows alone
 
     @staticmethod
-    def of(joins: Iterable[Operator], types: Mapping[str, str]) -> Constraints:
+    def of(joins: Iterable[Join], types: Mapping[str, str]) -> Constraints:
         """Of the joins in topological order; a join's selectivity is shared evenly by its conjuncts
         that are not implied by earlier ones."""
         found = Constraints(types)

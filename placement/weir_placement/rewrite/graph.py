@@ -51,7 +51,7 @@ class Graph:
             declared = stream.columns if stream else ()
             found[alias] = tuple(f"{alias}.{c.name}" for c in declared) or None
         for operator in self.query.operators:
-            found[operator.id] = _columns(operator, [found[i] for i in operator.inputs])
+            found[operator.id] = operator.output([found[i] for i in operator.inputs])
         return found
 
     def event_time(self, alias: str) -> str:
@@ -81,30 +81,12 @@ class Graph:
         """
         gone = set(removed)
         kept = [
-            replace(o, inputs=tuple(moved.get(i, i) for i in o.inputs))
-            for o in self.query.operators
-            if o.id not in gone
+            o.reading(*(moved.get(i, i) for i in o.inputs)) for o in self.query.operators if o.id not in gone
         ]
         last = self.query.operators[-1].id
         sink = moved.get(last, last)
         ordered = _topological([*kept, *added], self.query.sources, sink)
         return Graph(replace(self.query, operators=ordered), self.streams)
-
-
-def _columns(operator: Operator, inputs: list[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    if operator.kind == "project":
-        return tuple(i.name for i in operator.items)
-    if operator.kind == "aggregate":
-        return (
-            "window.start",
-            "window.end",
-            *(i.name for i in operator.items),
-            *(a.name for a in operator.aggregations),
-        )
-    if operator.kind == "join":
-        parts = [part for part in inputs if part is not None]
-        return tuple(c for part in parts for c in part) if len(parts) == len(inputs) else None
-    return inputs[0]
 
 
 def _topological(operators: list[Operator], sources: Iterable[str], sink: str) -> tuple[Operator, ...]:

@@ -16,7 +16,7 @@ from weir_placement.model.expressions import (
     write,
 )
 from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
-from weir_placement.model.operators import Aggregation, Item, Operator
+from weir_placement.model.operators import Aggregate, Aggregation, Item, Operator
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import distinct_values
 from weir_placement.rewrite.scope import Scope
@@ -89,9 +89,8 @@ class _Grouper:
         groups = 1.0
         for text in self.keys:
             groups *= max((distinct_values(c, scope.distinct) for c in self._columns(text)), default=1.0)
-        aggregate = Operator(
+        aggregate = Aggregate(
             scope.ids.new("a"),
-            "aggregate",
             (top,),
             columns=tuple(sorted(columns)),
             items=tuple(Item(name, text) for text, name in self.keys.items()),

@@ -13,7 +13,7 @@ from weir_placement.model.expressions import (
     parse_tree,
     write,
 )
-from weir_placement.model.operators import Operator, Window
+from weir_placement.model.operators import Join, Operator, Window
 from weir_placement.model.windows import contradicts, tighten
 from weir_placement.rewrite.estimates import distinct_values, equality, filter_selectivity
 from weir_placement.rewrite.scope import Scope
@@ -128,9 +128,8 @@ class _Joining:
             else:
                 selectivity /= max(distinct_values(c, self._scope.distinct) for c in both)
         columns = {c for condition in on for c in condition.columns}
-        return Operator(
+        return Join(
             self._scope.ids.new("j"),
-            "join",
             (top, alias),
             columns=tuple(sorted(columns)),
             on=conjunction(c.text for c in on),

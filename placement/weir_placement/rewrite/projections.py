@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.graph import Graph
-from weir_placement.rewrite.rules import is_plain
 
 
 @dataclass
@@ -26,7 +25,7 @@ class _Pending:
     below a join: above it the one that stays drops as much.
     """
 
-    like: Operator
+    like: Project
     columns: tuple[str, ...]
     origin: tuple[str, ...]
     spare: bool = False
@@ -47,7 +46,7 @@ class _Push:
         alone = bool(self.graph.only_reader(name)) or name == self.graph.query.operators[-1].id
         if op is None or not alone:
             return self.above(self.written(name), wanted, filters)
-        if op.kind == "filter" and op.columns:
+        if isinstance(op, Filter) and op.movable:
             return self.visit(op.inputs[0], wanted, [*filters, op], below_join)
         if is_plain(op):
             columns = tuple(i.name for i in op.items)
@@ -57,7 +56,7 @@ class _Push:
             else:
                 wanted = replace(wanted, origin=tuple(sorted({*wanted.origin, *origin})))
             return self.visit(op.inputs[0], wanted, filters, below_join)
-        if op.kind == "join" and (op.columns or op.windows):
+        if isinstance(op, Join) and op.movable:
             return self.join(op, wanted, filters, below_join)
         return self.above(self.written(name), wanted, filters)
 
@@ -68,7 +67,7 @@ class _Push:
             return name
         if name not in self.done:
             wanted = None
-            if op.kind == "project" and op.columns:
+            if isinstance(op, Project) and op.columns:
                 self.taken.append(op.id)
                 wanted = _Pending(op, op.columns, op.origin or (op.id,), spare=True, idle=True)
             inputs = tuple(self.visit(i, wanted, [], below_join=False) for i in op.inputs)
@@ -134,7 +133,7 @@ def pushed(query: Query, streams: Mapping[str, Stream], through_top: bool = True
 
     The rows are the same. Operators that merge or are made say `from` which they come.
     """
-    if query.fixed_order or not any(op.kind == "project" for op in query.operators):
+    if query.fixed_order or not any(isinstance(op, Project) for op in query.operators):
         return query
     push = _Push(Graph(query, streams), through_top)
     push.visit(query.operators[-1].id, None, [], below_join=False)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weir_placement.model.expressions import columns_of, conjunction, conjuncts, source_types
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Filter, Join, Operator, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.network.window_volume import volume
 from weir_placement.rewrite.constraints import Classes, Constraints, Side, aliases_of
 from weir_placement.rewrite.graph import Graph
-from weir_placement.rewrite.rules import RULES, is_plain
+from weir_placement.rewrite.rules import RULES
 from weir_placement.rewrite.shape import shape
 
 
@@ -51,9 +51,9 @@ class Rewriter:
         graph = Graph(self.written, self.streams)
         found = []
         for operator in self.written.operators:
-            if operator.kind == "join" and not _inner(graph, operator):
+            if isinstance(operator, Join) and not _inner(graph, operator):
                 joins = _joins_below(graph, operator)
-                order = [o for o in self.written.operators if o.id in joins]
+                order = [o for o in self.written.operators if isinstance(o, Join) and o.id in joins]
                 constraints = Constraints.of(order, self.types)
                 aliases = graph.aliases[operator.id]
                 if _tellable(order, aliases):
@@ -75,7 +75,7 @@ class Rewriter:
                 rule = RULES.get((top.kind, bottom.kind))
                 if rule is not None:
                     yield from (g.query for g in rule(graph, top, bottom))
-                if top.kind == bottom.kind == "join":
+                if isinstance(top, Join) and isinstance(bottom, Join):
                     yield from (g.query for g in self._reassociated(graph, top, bottom))
 
     def reachable(self, limit: int = 100_000) -> Iterator[Query]:
@@ -95,7 +95,7 @@ class Rewriter:
                     pending.append(query)
                     yield query
 
-    def _reassociated(self, graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+    def _reassociated(self, graph: Graph, top: Join, bottom: Join) -> Iterator[Graph]:
         """`(A B) C` as `(A C) B` and `(B C) A`."""
         aliases = graph.aliases[top.id]
         block = next((b for b in self.blocks if aliases <= b.aliases), None)
@@ -121,12 +121,12 @@ class Rewriter:
         self,
         graph: Graph,
         block: Block,
-        like: Operator,
+        like: Join,
         inputs: tuple[str, str],
         identifier: str,
         new: Mapping[str, Operator],
         equal: list[tuple[str, str]] | None = None,
-    ) -> Operator | None:
+    ) -> Join | None:
         """The join of two inputs, which are in the graph or in `new`; None when it is not legal."""
         sides = [self._side(graph, name, new) for name in inputs]
         left, right = sides
@@ -156,7 +156,7 @@ class Rewriter:
         return Side(aliases, frozenset(c for part in columns for c in part or ()))
 
     @staticmethod
-    def _selectivity(constraints: Constraints, left: Side, right: Side, join: Operator) -> float:
+    def _selectivity(constraints: Constraints, left: Side, right: Side, join: Join) -> float:
         """Per pair within the join's narrowest window, so that the rate of the joined set is that of
         model.md section 4 in every order."""
 
@@ -173,34 +173,34 @@ class Rewriter:
         return share(left.aliases | right.aliases) / parts if parts > 0 else 0.0
 
 
-def _inner(graph: Graph, join: Operator) -> bool:
+def _inner(graph: Graph, join: Join) -> bool:
     """Whether another join of the same block reads this one, through filters and plain projections."""
     name = join.id
     while reader := graph.only_reader(name):
         operator = graph.operators[reader]
-        if operator.kind == "join":
+        if isinstance(operator, Join):
             return True
-        if operator.kind != "filter" and not is_plain(operator):
+        if not isinstance(operator, Filter) and not is_plain(operator):
             return False
         name = reader
     return False
 
 
-def _joins_below(graph: Graph, join: Operator) -> set[str]:
+def _joins_below(graph: Graph, join: Join) -> set[str]:
     """The joins of the block under (and with) a join."""
     found = {join.id}
     for name in join.inputs:
         while name in graph.operators and graph.only_reader(name):
             operator = graph.operators[name]
-            if operator.kind == "join":
+            if isinstance(operator, Join):
                 found |= _joins_below(graph, operator)
-            if operator.kind != "filter" and not is_plain(operator):
+            if not isinstance(operator, Filter) and not is_plain(operator):
                 break
             name = operator.inputs[0]
     return found
 
 
-def _tellable(joins: list[Operator], aliases: frozenset[str]) -> bool:
+def _tellable(joins: list[Join], aliases: frozenset[str]) -> bool:
     """Whether every condition reads columns of sources (not of an aggregate in between)."""
     return all(aliases_of(c) <= aliases for join in joins for c in join.columns) and all(
         {w.left, w.right} <= aliases for join in joins for w in join.windows
@@ -220,6 +220,6 @@ def _equalities(
 ) -> list[tuple[str, str]]:
 
     pairs = (
-        constraints.pair(c.text) for o in operators if o.kind == "join" and o.on for c in conjuncts(o.on)
+        constraints.pair(c.text) for o in operators if isinstance(o, Join) and o.on for c in conjuncts(o.on)
     )
     return [pair for pair in pairs if pair is not None]

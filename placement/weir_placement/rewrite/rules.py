@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operator, Project, is_plain
 from weir_placement.rewrite.graph import Graph
 
-Rule = Callable[[Graph, Operator, Operator], Iterator[Graph]]
+Rule = Callable[[Graph, Any, Any], Iterator[Graph]]
 """(graph, top, bottom) -> the graphs after one swap; nothing when it is not legal."""
 
 RULES: dict[tuple[str, str], Rule] = {}
@@ -29,11 +30,6 @@ def register(top: str, bottom: str, rule: Rule) -> None:
     RULES[top, bottom] = rule
 
 
-def is_plain(project: Operator) -> bool:
-    """Whether a projection only drops columns: then it may change places."""
-    return project.kind == "project" and all(i.name == i.expression for i in project.items)
-
-
 def _exchanged(graph: Graph, top: Operator, bottom: Operator) -> Graph:
     """`top` below `bottom`, both with one input, otherwise unchanged."""
     lower = replace(top, inputs=bottom.inputs)
@@ -41,35 +37,35 @@ def _exchanged(graph: Graph, top: Operator, bottom: Operator) -> Graph:
     return graph.replaced([top.id, bottom.id], [lower, upper], {top.id: bottom.id})
 
 
-def filter_over_filter(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def filter_over_filter(graph: Graph, top: Filter, bottom: Filter) -> Iterator[Graph]:
     """Always."""
     yield _exchanged(graph, top, bottom)
 
 
-def filter_over_project(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def filter_over_project(graph: Graph, top: Filter, bottom: Project) -> Iterator[Graph]:
     """When the projection keeps the filter's columns as they are."""
     kept = {i.name for i in bottom.items if i.name == i.expression}
     if set(top.columns) <= kept:
         yield _exchanged(graph, top, bottom)
 
 
-def project_over_filter(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def project_over_filter(graph: Graph, top: Project, bottom: Filter) -> Iterator[Graph]:
     """When the projection keeps the columns that the filter reads."""
-    if is_plain(top) and set(bottom.columns) <= {i.name for i in top.items}:
+    if is_plain(top) and set(bottom.columns) <= set(top.made):
         yield _exchanged(graph, top, bottom)
 
 
-def project_over_project(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def project_over_project(graph: Graph, top: Project, bottom: Project) -> Iterator[Graph]:
     """The lower one becomes the intersection; the upper one, which it makes superfluous, goes. When
     the upper one computes, only the lower one is narrowed to what is read."""
     if not is_plain(bottom):
         return
-    if set(top.columns) <= {i.name for i in bottom.items}:
+    if set(top.columns) <= set(bottom.made):
         merged = replace(top, inputs=bottom.inputs, origin=_origins(top, bottom))
         yield graph.replaced([top.id, bottom.id], [merged], {})
 
 
-def filter_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def filter_over_join(graph: Graph, top: Filter, bottom: Join) -> Iterator[Graph]:
     """Only when one side has all its columns."""
     for side, name in enumerate(bottom.inputs):
         if _has(graph, name, top.columns):
@@ -80,22 +76,22 @@ def filter_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[
             yield graph.replaced([top.id, bottom.id], [lower, join], {top.id: bottom.id})
 
 
-def project_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def project_over_join(graph: Graph, top: Project, bottom: Join) -> Iterator[Graph]:
     """One projection a side, keeping what the join reads and event times; the upper one stays when
     such columns must go afterwards, or when it computes."""
-    read = {i.name for i in top.items} if is_plain(top) else set(top.columns)
+    read = set(top.made) if is_plain(top) else set(top.columns)
     yield from _narrow_join(graph, top, bottom, read)
 
 
-def aggregate_over_join(graph: Graph, top: Operator, bottom: Operator) -> Iterator[Graph]:
+def aggregate_over_join(graph: Graph, top: Aggregate, bottom: Join) -> Iterator[Graph]:
     """Columns that the aggregate does not read are dropped before the join."""
     yield from _narrow_join(graph, top, bottom, set(top.columns))
 
 
-def _narrow_join(graph: Graph, top: Operator, bottom: Operator, read: set[str]) -> Iterator[Graph]:
+def _narrow_join(graph: Graph, top: Project | Aggregate, bottom: Join, read: set[str]) -> Iterator[Graph]:
     times = {graph.event_time(alias) for alias in graph.aliases[bottom.id]}
     needed = read | set(bottom.columns) | times
-    added: list[Operator] = []
+    added: list[Project] = []
     inputs: list[str] = []
     taken: list[str] = []
     for name in bottom.inputs:
@@ -111,24 +107,25 @@ def _narrow_join(graph: Graph, top: Operator, bottom: Operator, read: set[str]) 
         return
     join = replace(bottom, inputs=tuple(inputs))
     kept = [c for a in inputs for c in _columns_after(graph, added, a)]
-    superfluous = is_plain(top) and set(kept) == {i.name for i in top.items} and graph.readers.get(top.id)
+    superfluous = is_plain(top) and set(kept) == set(top.made) and graph.readers.get(top.id)
     if superfluous:
         yield graph.replaced([top.id, bottom.id], [*added, join], {top.id: bottom.id})
     else:
         yield graph.replaced([bottom.id], [*added, join], {})
 
 
-def _columns_after(graph: Graph, added: list[Operator], name: str) -> tuple[str, ...]:
-    made = {o.id: tuple(i.name for i in o.items) for o in added}
+def _columns_after(graph: Graph, added: list[Project], name: str) -> tuple[str, ...]:
+    made = {o.id: o.made for o in added}
     return made[name] if name in made else graph.columns[name] or ()
 
 
-def _projection(graph: Graph, top: Operator, name: str, columns: list[str], taken: list[str]) -> Operator:
+def _projection(
+    graph: Graph, top: Project | Aggregate, name: str, columns: list[str], taken: list[str]
+) -> Project:
     """A new plain projection over `name`, with the costs of the one it comes from."""
-    like = top if top.kind == "project" else None
-    return Operator(
+    like = top if isinstance(top, Project) else None
+    return Project(
         graph.fresh_id("p", taken),
-        "project",
         (name,),
         columns=tuple(sorted(columns)),
         items=tuple(Item(c, c) for c in columns),

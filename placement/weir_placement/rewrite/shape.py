@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from weir_placement.model.expressions import conjuncts
-from weir_placement.model.operators import Operator
+from weir_placement.model.operator_form import semantics
+from weir_placement.model.operators import Join, Operator
 from weir_placement.model.problem import Query
+
+_ELSEWHERE = ("id", "kind", "inputs", "columns")
+"""What the structure says, or the expressions that read the columns."""
 
 
 def shape(query: Query) -> str:
@@ -15,22 +19,15 @@ def shape(query: Query) -> str:
     done: dict[str, str] = {}
     for operator in query.operators:
         inputs = [done.get(name, name) for name in operator.inputs]
-        if operator.kind == "join":
+        if isinstance(operator, Join):
             inputs.sort()
         done[operator.id] = f"{_does(operator)}({','.join(inputs)})"
     return done[query.operators[-1].id]
 
 
 def _does(operator: Operator) -> str:
-    if operator.kind == "filter":
-        return f"filter[{operator.predicate}]"
-    if operator.kind == "project":
-        return f"project[{','.join(f'{i.name}={i.expression}' for i in operator.items)}]"
-    if operator.kind == "join":
+    if isinstance(operator, Join):
         windows = sorted(f"{w.left},{w.right},{w.lower},{w.upper}" for w in operator.windows)
         return f"join[{';'.join(sorted(c.text for c in conjuncts(operator.on)))};{';'.join(windows)}]"
-    if operator.kind == "aggregate":
-        keys = [f"{i.name}={i.expression}" for i in operator.items]
-        made = [f"{a.name}={a.function}({a.expression or '*'})" for a in operator.aggregations]
-        return f"aggregate[{operator.time},{operator.window},{operator.slide},{','.join(keys + made)}]"
-    return operator.kind
+    said = semantics(operator)
+    return f"{operator.kind}{[value for name, value in said.items() if name not in _ELSEWHERE]}"

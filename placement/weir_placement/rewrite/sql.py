@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import inf
 
 from weir_placement.model.expressions import ExpressionError, item_type
-from weir_placement.model.operators import Item, Operator
+from weir_placement.model.operators import Item, Operator, Union
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.branch import Branch, BranchBuilder
@@ -98,10 +98,10 @@ def _unique(alias: str, taken: Mapping[str, str]) -> str:
 def _union(branches: list[Branch], ids: Ids, sql: str, costs: CostDefaults) -> list[Operator]:
     """Branches under one UNION ALL; columns get the first branch's names."""
     first = branches[0]
-    wanted = [(item.name, item_type(item, first.types)) for item in first.operators[-1].items]
+    wanted = [(item.name, item_type(item, first.types)) for item in first.project.items]
     operators: list[Operator] = []
     for number, branch in enumerate(branches, 1):
-        last = branch.operators[-1]
+        last = branch.project
         if len(last.items) != len(wanted):
             raise ExpressionError(
                 f"UNION ALL: SELECT {number} has {len(last.items)} columns, the first has {len(wanted)}",
@@ -119,6 +119,6 @@ def _union(branches: list[Branch], ids: Ids, sql: str, costs: CostDefaults) -> l
                     branch.offset,
                 )
             items.append(Item(name, item.expression))
-        operators += [*branch.operators[:-1], branch.renamed(items)]
-    inputs = tuple(branch.operators[-1].id for branch in branches)
-    return [*operators, Operator(ids.new("u"), "union", inputs, cost=costs.union)]
+        operators += [*branch.below, branch.renamed(items)]
+    inputs = tuple(branch.project.id for branch in branches)
+    return [*operators, Union(ids.new("u"), inputs, cost=costs.union)]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 
+from weir_placement.model.operators import Project
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM
@@ -148,7 +149,8 @@ def over_forms(
 def _small(problem: Problem, best: Result, most: int) -> bool:
     """One query with projections to move, whose plans may be looked at one by one."""
     one = len(problem.queries) == 1 and len(best.plan.queries) == 1
-    return one and _items(problem) <= most and any(o.kind == "project" for o in problem.queries[0].operators)
+    operators = problem.queries[0].operators
+    return one and _items(problem) <= most and any(isinstance(op, Project) for op in operators)
 
 
 AUTO = Strategy(

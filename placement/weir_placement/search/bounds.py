@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from weir_placement.search.item import EQUAL, HUGE
+from weir_placement.search.item import EQUAL, HUGE, numbers_of
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel import layout
 
@@ -83,7 +83,7 @@ class Regions:
         children = [self.visit(c, []) for c in item.children]
         if item.kind == layout.FILTER:
             node = self.add(Region(3, [i, 1, *children]))
-            self.nodes[node].factor *= item.op.selectivity if item.op else 1.0
+            self.nodes[node].factor *= numbers_of(item).selectivity
         elif item.kind == layout.SOURCE:
             node = self.add(Region(0, [i]))
         elif item.kind == layout.AGGREGATE:
@@ -95,9 +95,7 @@ class Regions:
     def settle(self, number: int, filters: Sinking) -> int:
         node = self.nodes[number]
         for f, here in filters:
-            op = self.items[f].op
-            assert op is not None
-            node.factor *= op.selectivity
+            node.factor *= numbers_of(self.items[f]).selectivity
             node.filters.append(f)
             node.written_here += here
         return number
@@ -144,7 +142,7 @@ class Regions:
         words.append(len(several))
         words += [sum(1 << a for a, m in enumerate(masks) if m & self.own[f]) for f in several]
         words += [0, 0, 0]  # the list of connected sets
-        selectivities = [op.selectivity for f in several if (op := self.items[f].op) is not None]
+        selectivities = [numbers_of(self.items[f]).selectivity for f in several]
         region = self.add(Region(1, words, selectivities))
         for a, node in enumerate(nodes):
             self.nodes[node].parent = region
@@ -167,7 +165,7 @@ class Regions:
     def chain(self, v: int, numbers: list[float]) -> list[int]:
         """The words of `kernel.bound._chain`; what they point to goes to the end of `numbers`."""
         node = self.nodes[v]
-        ops = [op for f in node.filters if (op := self.items[f].op) is not None]
+        ops = [numbers_of(self.items[f]) for f in node.filters]
         here = node.written_here if node.readers else len(ops)
         words = [v, here, len(ops), len(node.projections), len(node.readers), len(numbers)]
         numbers += [min((op.cost for op in ops), default=0.0), *sorted(op.selectivity for op in ops)]

@@ -22,7 +22,7 @@ from weir_placement.search.fields import (
     fill_masks,
     is_free,
 )
-from weir_placement.search.item import HUGE, KIND, Item
+from weir_placement.search.item import CODES, HUGE, Item, numbers_of
 from weir_placement.search.kernel import layout
 
 VISITED_SIZE = 1 << 14
@@ -59,7 +59,7 @@ class Encoding(Arrays):
             candidates = self._candidates(allowed_nodes(self.problem, query, op))
             known[op.id] = len(self.items)
             children = [known[name] for name in op.inputs]
-            item = Item(q, KIND[op.kind], op.id, children, candidates, op, [f[op.id] for f in flows])
+            item = Item(q, CODES[op.kind].kind, op.id, children, candidates, op, [f[op.id] for f in flows])
             self.items.append(item)
         last = known[query.operators[-1].id] if query.operators else known[next(iter(query.sources))]
         self.sinks.append(len(self.items))
@@ -86,7 +86,7 @@ class Encoding(Arrays):
 
     def _capped(self, item: Item, k: int, until: float) -> bool:
         """Whether an aggregate is at its limit on the piece that ends at `until`."""
-        if item.op is None or item.op.kind != "aggregate":
+        if item.kind != layout.AGGREGATE:
             return False
         x = until / 2 if until >= HUGE else until * (1 - 1e-9)
         if until >= HUGE:
@@ -94,7 +94,8 @@ class Encoding(Arrays):
             below = [u for p, u in self.scenarios if p == k and u < HUGE]
             x = max([x, *(2 * u for u in below)])
         child = self.items[item.children[0]].flows[k].rate
-        return child(x) * item.op.window / item.op.slide >= item.op.groups / item.op.slide
+        numbers = numbers_of(item)
+        return child(x) * numbers.selectivity >= numbers.limit
 
     def _fill(self, seed: int, points: int, visited: int) -> None:
         problem, items = self.problem, self.items

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
+from weir_placement.model.operators import Filter, Project
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.arrays import Arrays
 from weir_placement.search.families import Family
-from weir_placement.search.item import HUGE, Item, aliases, costs_of, limited
+from weir_placement.search.item import HUGE, Item, Numbers, limited, numbers_of
 from weir_placement.search.kernel import layout
 
 MASK_BITS = 62
@@ -22,8 +23,8 @@ def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
     """A number for each column that the query's filters and projections name."""
     names: dict[str, int] = {}
     for op in queries[q].operators:
-        if op.kind in ("filter", "project"):
-            for name in (*op.columns, *(i.name for i in op.items)):
+        if isinstance(op, Filter | Project):
+            for name in (*op.columns, *op.made):
                 names.setdefault(name, len(names))
     return names
 
@@ -48,15 +49,14 @@ def fill_masks(arrays: Arrays, items: Sequence[Item], queries: Sequence[Query]) 
             sets[i] = bit.get(item.name, 0)
         if item.op is None:
             continue
-        own[i] = sum(bit.get(a, 0) for a in aliases(item.op))
+        own[i] = sum(bit.get(a, 0) for a in item.op.aliases)
         above[i] = joins[i] if item.kind == layout.FILTER else 0
         if item.kind == layout.JOIN and joined[item.query] < MASK_BITS:
             above[i] = 1 << joined[item.query]
             joined[item.query] += 1
             joins[i] |= above[i]
-        if item.kind in (layout.FILTER, layout.PROJECT):
-            kept = item.op.columns if item.kind == layout.FILTER else [c.name for c in item.op.items]
-            for name in kept:
+        if isinstance(item.op, Filter | Project):
+            for name in item.op.made or item.op.columns:
                 k = numbers[item.query][name]
                 columns[i * words + k // 63] |= 1 << (k % 63)
     for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):
@@ -116,14 +116,8 @@ def fill_families(
 
 
 def is_free(query: Query, item: Item, reads: int) -> int:
-    """An operator may change places if it has one reader and Table 6 knows its kind."""
-    if item.op is None or query.fixed_order or reads != 1:
-        return 0
-    if item.op.kind == "filter":
-        return int(bool(item.op.columns))
-    if item.op.kind == "project":
-        return int(all(i.name == i.expression for i in item.op.items))
-    return int(item.op.kind == "join" and bool(item.op.columns or item.op.windows))
+    """Whether an operator may change places: it must have one reader."""
+    return int(item.op is not None and not query.fixed_order and reads == 1 and item.op.movable)
 
 
 def fill_costs(
@@ -135,21 +129,9 @@ def fill_costs(
 ) -> None:
     """Costs of the items, rates of the sources, limits of the queries."""
     write = arrays.write
-    rows = [costs_of(item) for item in items]
-    names = [
-        "cost_",
-        "cost_pair_",
-        "cost_out_",
-        "selectivity_",
-        "pairs_",
-        "kept_",
-        "row_overhead_",
-        "memory_",
-        "limit_",
-        "fixed_width_",
-    ]
-    for name, column in zip(names, zip(*rows, strict=True), strict=True):
-        write(name, column if max(column) < HUGE else [limited(v) for v in column])
+    rows = [numbers_of(item) for item in items]
+    for name, column in zip(Numbers._fields, zip(*rows, strict=True), strict=True):
+        write(f"{name}_", column if max(column) < HUGE else [limited(v) for v in column])
     write(
         "source_rate_",
         [

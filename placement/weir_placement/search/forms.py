@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 
+from weir_placement.model.operators import Project
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
 from weir_placement.options import option
@@ -36,7 +37,7 @@ class FormOptions:
 
 def forms_of(problem: Problem) -> list[Problem]:
     """The problem's forms, each once: the one that is best most often comes first."""
-    if not any(op.kind == "project" for query in problem.queries for op in query.operators):
+    if not any(isinstance(op, Project) for query in problem.queries for op in query.operators):
         return [problem]
     from weir_placement.rewrite.projections import pushed  # imports the parser
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from weir_placement.cost.rules import Flow
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, Union
 from weir_placement.search.kernel import layout
 
 HUGE = 1e300
 """Stands for no limit."""
 EQUAL = 1e-9
 """Relative: headrooms that differ by less are equal."""
-KIND = {
-    "filter": layout.FILTER,
-    "project": layout.PROJECT,
-    "join": layout.JOIN,
-    "aggregate": layout.AGGREGATE,
-    "union": layout.UNION,
-}
 
 
 @dataclass
@@ -34,44 +29,86 @@ class Item:
     flows: list[Flow] = field(default_factory=list)  # of each point
 
 
-def aliases(op: Operator) -> set[str]:
-    """The source aliases that an operator's columns name."""
-    return {column.split(".", 1)[0] for column in op.columns} | {
-        side for window in op.windows for side in (window.left, window.right)
-    }
-
-
 def limited(value: float) -> float:
     """Compiled code has no infinity: anything from 1e300 on is none."""
     return min(value, HUGE)
 
 
-def costs_of(item: Item) -> tuple[float, ...]:
-    """cost, cost_pair, cost_out, selectivity, pairs, kept, row_overhead, memory, limit, fixed width."""
-    op = item.op
-    if op is None:
-        width = item.flows[0].width if item.kind == layout.SOURCE else -1.0
-        return (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, width)
-    if op.kind == "join":
-        pairs = 2.0 * op.half_width
-        kept = min((w.reach for w in op.windows), default=0.0) + op.delay
-        selectivity = max(pairs * op.selectivity, 1e-200)
-        return (
-            op.cost,
-            op.cost_pair,
-            op.cost_out,
-            selectivity,
-            pairs,
-            kept,
-            op.row_overhead,
-            2 * op.memory,
-            0.0,
-            -1.0,
-        )
-    if op.kind == "aggregate":
-        share = op.window / op.slide
-        limit, memory = op.groups / op.slide, op.memory * op.groups * share
-        return (op.cost, 0.0, 0.0, share, 0.0, 0.0, 0.0, memory, limit, item.flows[0].width)
-    selectivity = op.selectivity if op.kind == "filter" else 1.0
-    width = item.flows[0].width if op.kind == "project" else -1.0
-    return (op.cost, 0.0, 0.0, selectivity, 0.0, 0.0, 0.0, op.memory, 0.0, width)
+class Numbers(NamedTuple):
+    """An operator in the arrays of a search: the formulas of `cost.rules` as the compiled code computes them.
+
+    Of inputs with rates r and widths m an item gives `selectivity` times the sum of r; an AGGREGATE at most
+    `limit`, a JOIN `selectivity` times their product. Its CPU is `cost` times the sum of r, its memory is
+    `memory`; a JOIN has `cost_pair pairs r1 r2 + cost_out out` more, and keeps `kept (m + row_overhead) r` of
+    each input.
+    """
+
+    cost: float = 0.0
+    cost_pair: float = 0.0
+    cost_out: float = 0.0
+    selectivity: float = 1.0
+    pairs: float = 0.0
+    kept: float = 0.0
+    row_overhead: float = 0.0
+    memory: float = 0.0
+    limit: float = 0.0
+    fixed_width: float = -1.0  # [bytes] of a tuple; -1: that of its inputs
+
+
+@dataclass(frozen=True)
+class Code:
+    """How a kind of operator is encoded: its number in the compiled code, and its numbers from it and the
+    width of what it gives [bytes]."""
+
+    kind: int
+    numbers: Callable[[Any, float], Numbers]
+
+
+def _filter(op: Filter, width: float) -> Numbers:
+    return Numbers(op.cost, selectivity=op.selectivity, memory=op.memory)
+
+
+def _project(op: Project, width: float) -> Numbers:
+    return Numbers(op.cost, memory=op.memory, fixed_width=width)
+
+
+def _join(op: Join, width: float) -> Numbers:
+    pairs = 2.0 * op.half_width
+    return Numbers(
+        op.cost,
+        op.cost_pair,
+        op.cost_out,
+        selectivity=max(pairs * op.selectivity, 1e-200),
+        pairs=pairs,
+        kept=op.kept,
+        row_overhead=op.row_overhead,
+        memory=2 * op.memory,
+    )
+
+
+def _aggregate(op: Aggregate, width: float) -> Numbers:
+    share = op.window / op.slide
+    memory = op.memory * op.groups * share
+    return Numbers(op.cost, selectivity=share, memory=memory, limit=op.groups / op.slide, fixed_width=width)
+
+
+def _union(op: Union, width: float) -> Numbers:
+    return Numbers(op.cost, memory=op.memory)
+
+
+CODES: Mapping[str, Code] = {
+    "filter": Code(layout.FILTER, _filter),
+    "project": Code(layout.PROJECT, _project),
+    "join": Code(layout.JOIN, _join),
+    "aggregate": Code(layout.AGGREGATE, _aggregate),
+    "union": Code(layout.UNION, _union),
+}
+"""By kind of operator. The compiled code knows some kinds: any other is encoded as the one that its formulas
+are like, and moves only if it says so (`movable`); one that moves is swapped as that kind is."""
+
+
+def numbers_of(item: Item) -> Numbers:
+    """What is written of an item into the arrays."""
+    if item.op is None:
+        return Numbers(fixed_width=item.flows[0].width) if item.kind == layout.SOURCE else Numbers()
+    return CODES[item.op.kind].numbers(item.op, item.flows[0].width)

@@ -1,0 +1,256 @@
+"""One operator of an explicit graph, by kind: what is checked of it, and what it becomes in the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypedDict
+
+from weir_placement.model.expressions import (
+    ExpressionError,
+    aggregation_type,
+    columns_of,
+    conjuncts,
+    parse_expression,
+    parse_predicate,
+)
+from weir_placement.model.operators import (
+    Aggregate,
+    Aggregation,
+    Filter,
+    Item,
+    Join,
+    Operator,
+    Project,
+    Union,
+    Window,
+)
+from weir_placement.model.streams import Stream
+from weir_placement.rewrite import estimates
+
+from weir_operator.api.query import OperatorSpec
+from weir_operator.manifests.finding import suggestion
+
+
+@dataclass(frozen=True)
+class Output:
+    """What an operator gives: its columns with their types, and the aliases of the streams behind it."""
+
+    columns: Mapping[str, str]
+    aliases: tuple[str, ...]
+
+
+Built = tuple[tuple[Operator, ...], Output]
+"""The operator, after those that it needs before it, and what it gives."""
+
+
+class Common(TypedDict):
+    """Fields of every kind that a manifest gives."""
+
+    cost: float
+    memory: float
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """An operator as it is written: `names` of its inputs in the model, what these give, the streams of the
+    query by alias. `refuse` reports a finding: field, what is wrong, what would be right."""
+
+    spec: OperatorSpec
+    names: tuple[str, ...]
+    inputs: tuple[Output, ...]
+    streams: Mapping[str, Stream]
+    refuse: Callable[[str, str, str], None]
+
+    def common(self) -> Common:
+        """Costs as written or by kind, and where it may run."""
+        spec = self.spec
+        cost = getattr(estimates.CostDefaults(), spec.kind) if spec.cost is None else spec.cost
+        return {"cost": cost, "memory": spec.memory, "nodes": tuple(spec.nodes)}
+
+    def has(self, names: Sequence[str], columns: Mapping[str, str], field: str) -> bool:
+        """Whether all names are columns; refuses the others."""
+        missing = [(i, name) for i, name in enumerate(names) if name not in columns]
+        for i, name in missing:
+            self.refuse(f"{field}[{i}]", f"no column {name}", suggestion(name, columns, "columns"))
+        return not missing
+
+    def condition(self, text: str, columns: Mapping[str, str], field: str) -> str | None:
+        """A condition in canonical form; None when it is refused."""
+        try:
+            return parse_predicate(text, columns).text
+        except ExpressionError as error:
+            self.refuse(field, str(error), "")
+            return None
+
+    def distinct(self) -> dict[str, float]:
+        """Distinct values by qualified column, where streams declare them."""
+        return {f"{a}.{c}": n for a, stream in self.streams.items() for c, n in stream.distinct.items()}
+
+    def only_time(self) -> str | None:
+        """The event-time column of an input that comes from one stream; refuses any other."""
+        (source,) = self.inputs
+        times = [f"{a}.{self.streams[a].event_time}" for a in source.aliases if self.streams[a].event_time]
+        if len(times) == 1 and len(source.aliases) == 1:
+            return times[0]
+        choice = ", ".join(times) or "no stream has one"
+        self.refuse("time", "is missing", f"name the time column: {choice}")
+        return None
+
+
+def _filter(written: Written) -> Built | None:
+    spec, (source,) = written.spec, written.inputs
+    written.has(spec.columns or (), source.columns, "columns")
+    predicate = written.condition(spec.predicate or "", source.columns, "predicate")
+    if predicate is None:
+        return None
+    selectivity = spec.selectivity
+    if selectivity is None:
+        selectivity = estimates.filter_selectivity(predicate, written.distinct())
+    columns = tuple(spec.columns or columns_of(predicate))
+    operator = Filter(spec.id, written.names, columns, predicate, selectivity=selectivity, **written.common())
+    return (operator,), source
+
+
+def _project(written: Written) -> Built | None:
+    spec, (source,) = written.spec, written.inputs
+    columns = tuple(spec.columns or ())
+    if not written.has(columns, source.columns, "columns"):
+        return None
+    items = tuple(Item(name, name) for name in columns)
+    operator = Project(spec.id, written.names, columns, items, **written.common())
+    return (operator,), Output({name: source.columns[name] for name in columns}, source.aliases)
+
+
+def _join(written: Written) -> Built | None:
+    spec, (left, right) = written.spec, written.inputs
+    twice = sorted(set(left.aliases) & set(right.aliases))
+    if twice:
+        written.refuse("inputs", f"stream {twice[0]} is on both sides", "a self join is written as SQL")
+        return None
+    both = {**left.columns, **right.columns}
+    on = written.condition(spec.on, both, "on") if spec.on else ""
+    if on is None or spec.window is None:
+        return None
+    selectivity = spec.selectivity
+    if selectivity is None:
+        selectivity = _join_selectivity(on, written.distinct())
+    width = round(spec.window * 1e6)
+    operator = Join(
+        spec.id,
+        written.names,
+        columns_of(on),
+        on,
+        tuple(Window(a, b, -width, width) for a, b in _pairs(on, left.aliases, right.aliases)),
+        selectivity=selectivity,
+        cost_pair=spec.cost_pair,
+        cost_out=spec.cost_out,
+        **written.common(),
+    )
+    return (operator,), Output(both, (*left.aliases, *right.aliases))
+
+
+def _join_selectivity(on: str, distinct: Mapping[str, float]) -> float:
+    """An equality of two columns passes 1/max(distinct) of the pairs."""
+    share = 1.0
+    for part in conjuncts(on):
+        columns = estimates.equality(part.text)
+        if columns is None:
+            share *= estimates.filter_selectivity(part.text, distinct)
+        else:
+            share /= max(estimates.distinct_values(column, distinct) for column in columns)
+    return share
+
+
+def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of streams that a conjunct of `on` connects; every pair when none does."""
+    pairs: dict[tuple[str, str], None] = {}
+    for part in conjuncts(on):
+        aliases = {column.split(".", 1)[0] for column in part.columns}
+        pairs.update({(a, b): None for a in left if a in aliases for b in right if b in aliases})
+    return list(pairs) or [(a, b) for a in left for b in right]
+
+
+def _aggregate(written: Written) -> Built | None:
+    spec, (source,) = written.spec, written.inputs
+    keys = tuple(spec.group_by or ())
+    time = spec.time or written.only_time()
+    if not written.has(keys, source.columns, "groupBy") or time is None:
+        return None
+    if time not in source.columns:
+        written.refuse("time", f"no column {time}", suggestion(time, source.columns, "columns"))
+        return None
+    columns = {name: source.columns[name] for name in keys}
+    columns |= {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
+    aggregations = _aggregations(written)
+    if aggregations is None:
+        return None
+    columns |= {a.name: kind for a, kind in aggregations}
+    read = {time, *keys, *(c for a, _ in aggregations for c in columns_of(a.expression or ""))}
+    groups = spec.groups
+    if groups is None:
+        groups = prod(estimates.distinct_values(name, written.distinct()) for name in keys)
+    operator = Aggregate(
+        spec.id,
+        written.names,
+        tuple(sorted(read)),
+        items=tuple(Item(name, name) for name in keys),
+        time=time,
+        window=spec.window or 0.0,
+        slide=spec.slide or spec.window or 0.0,
+        aggregations=tuple(a for a, _ in aggregations),
+        groups=groups,
+        **written.common(),
+    )
+    return (operator,), Output(columns, source.aliases)
+
+
+def _aggregations(written: Written) -> list[tuple[Aggregation, str]] | None:
+    """With the types of what they give; None when one is refused."""
+    (source,) = written.inputs
+    aggregations = []
+    for i, wanted in enumerate(written.spec.aggregates or ()):
+        field = f"aggregates[{i}].expression"
+        try:
+            text = parse_expression(wanted.expression, source.columns).text if wanted.expression else None
+            if text is None and wanted.function != "count":
+                written.refuse(field, "is missing", "only count goes without it")
+                return None
+            aggregation = Aggregation(wanted.name, wanted.function, text)
+            aggregations.append((aggregation, aggregation_type(aggregation, source.columns)))
+        except ExpressionError as error:
+            written.refuse(field, str(error), "")
+            return None
+    return aggregations
+
+
+def _union(written: Written) -> Built | None:
+    """Branches get the same names first: columns lose their streams' names."""
+    spec, inputs = written.spec, written.inputs
+    plain = [{name.rsplit(".", 1)[-1]: kind for name, kind in output.columns.items()} for output in inputs]
+    branches = []
+    for i, (name, output) in enumerate(zip(written.names, inputs, strict=True)):
+        if len(plain[i]) < len(output.columns) or list(plain[i].items()) != list(plain[0].items()):
+            wrong = f"{name} has columns {', '.join(f'{n} {k}' for n, k in plain[i].items())}"
+            right = "every branch needs " + ", ".join(f"{n} {k}" for n, k in plain[0].items())
+            written.refuse(f"inputs[{i}]", wrong, right)
+            return None
+        items = tuple(Item(column.rsplit(".", 1)[-1], column) for column in output.columns)
+        columns = tuple(output.columns)
+        branches.append(Project(f"{spec.id}-{i + 1}", (name,), columns, items, nodes=tuple(spec.nodes)))
+    aliases = tuple(dict.fromkeys(alias for output in inputs for alias in output.aliases))
+    names = tuple(branch.id for branch in branches)
+    operator = Union(spec.id, names, tuple(plain[0]), **written.common())
+    return (*branches, operator), Output(plain[0], aliases)
+
+
+BUILD: Mapping[str, Callable[[Written], Built | None]] = {
+    "filter": _filter,
+    "project": _project,
+    "join": _join,
+    "aggregate": _aggregate,
+    "union": _union,
+}
+"""By kind; None when something was refused."""
