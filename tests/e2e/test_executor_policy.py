@@ -15,13 +15,13 @@ import pytest
 import yaml
 from weir_operator.kube import names
 from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
-from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spec
+from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_pod_spec
 from weir_operator.kube.executor_pod import account_annotations, build_executor_template, with_executors
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.owner_references import OwnerReference
 
 from tests.e2e.kubectl import ENVIRONMENT, Manifest, apply, get, kubectl, wait_until
 
-TEMPLATE = Template(image="weir-runtime:dev", claim="weir-exchange", pull_secrets=("login",))
+TEMPLATE = DriverTemplate(image="weir-runtime:dev", claim="weir-exchange", pull_secrets=("login",))
 NOWHERE = "no-such-node"  # the pods stay pending
 
 
@@ -66,7 +66,7 @@ class Asker:
 
 def with_account(namespace: str, fragment: str, folder: Path) -> Asker:
     """A fragment with executors as the operator makes it, but for its owner."""
-    query, nobody = f"{namespace}/q", Owner("none", "none")
+    query, nobody = f"{namespace}/q", OwnerReference("none", "none")
     driver = Driver(namespace, fragment, 1, NOWHERE, query, "{}", "b", 0.1, 2**30, nobody)
     about = (namespace, fragment, query, nobody)
     objects = [

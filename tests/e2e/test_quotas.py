@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spec
+from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_pod_spec
 from weir_operator.kube.executor_pod import build_executor_template
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.quota import counted
 from weir_operator.manifests.objects import from_raw
 from weir_operator.manifests.problem import build
@@ -129,9 +129,18 @@ def pods_of(namespace: str, number: int, case: Case) -> list[Manifest]:
     amounts = {name: from_text(case.resources.get(name)) for name in ("cpu", "memory")}
     cpu, memory = share(amounts["cpu"], amounts["memory"], executors, Knobs().heap_mb)
     driver = Driver(
-        namespace, f"f{number}", 1, "no-such-node", f"{namespace}/q", "{}", "b", cpu, memory, Owner("x", "x")
+        namespace,
+        f"f{number}",
+        1,
+        "no-such-node",
+        f"{namespace}/q",
+        "{}",
+        "b",
+        cpu,
+        memory,
+        OwnerReference("x", "x"),
     )
-    template = Template(image="weir-runtime:dev", service_account="default")
+    template = DriverTemplate(image="weir-runtime:dev", service_account="default")
     made = [build_driver_pod_spec(driver, template)]
     for i in range(executors):
         executor = build_executor_template(driver, template)

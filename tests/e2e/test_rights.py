@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.rights import RIGHTS
 
 from tests.e2e.conftest import OPERATOR_NAMESPACE, RELEASE
@@ -44,7 +44,7 @@ def test_the_operator_may_what_is_listed_with_a_reason_and_nothing_else() -> Non
 
 
 def test_a_driver_may_keep_its_own_lease_and_nothing_else(namespace: str) -> None:
-    about = (namespace, "q-f1", f"{namespace}/q", Owner("none", "none"))
+    about = (namespace, "q-f1", f"{namespace}/q", OwnerReference("none", "none"))
     objects = [build_service_account_spec(*about), build_role_spec(*about), build_role_binding_spec(*about)]
     for found in objects:
         del found["metadata"]["ownerReferences"]  # there is no Placement that could own them

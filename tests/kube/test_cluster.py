@@ -18,9 +18,9 @@ from weir_operator.controller.decision import (
 )
 from weir_operator.controller.ports import Gone, Refused
 from weir_operator.kube import names
-from weir_operator.kube.api import ApiError, Ending, NoAnswer
+from weir_operator.kube.api import ApiError, NoAnswer, ObjectGone
 from weir_operator.kube.cluster import KubernetesCluster
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 from weir_placement.model.fragment import FragmentSpec, Output
 
 from tests.kube.memory import Manifest, Memory
@@ -49,7 +49,7 @@ def labelled(kind: str, name: str, labels: dict[str, str], **more: Any) -> Manif
 
 
 def cluster(memory: Memory) -> KubernetesCluster:
-    return KubernetesCluster(memory.api, Settings(), lambda: 1767225600.0)
+    return KubernetesCluster(memory.api, OperatorSettings(), lambda: 1767225600.0)
 
 
 def placed(memory: Memory) -> KubernetesCluster:
@@ -105,7 +105,7 @@ def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> No
 def test_the_time_of_a_drain_is_told_with_a_budget_and_without_it_alike() -> None:
     """Without it a budget whose time is over would be made again, and again."""
     memory, now = Memory(), [1000.0]
-    found = KubernetesCluster(placed(memory)._api, Settings(), lambda: now[0])
+    found = KubernetesCluster(placed(memory)._api, OperatorSettings(), lambda: now[0])
     pod = memory.objects["Pod", "a", "f1-e1"]
     pod["spec"]["nodeName"] = "n1"
     pod["spec"]["tolerations"] = [{"key": "pool", "operator": "Exists"}]
@@ -224,7 +224,7 @@ def test_the_question_for_a_cut_never_overwrites_an_answer() -> None:
 
 def ending(*_: str) -> None:
     text = "unable to create new content in namespace a because it is being terminated"
-    raise Ending(403, f"pods is forbidden: {text}")
+    raise ObjectGone(403, f"pods is forbidden: {text}")
 
 
 def test_in_a_namespace_that_is_going_nothing_is_refused_or_told() -> None:

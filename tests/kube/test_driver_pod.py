@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from weir_operator.kube import names
-from weir_operator.kube.driver_pod import DATA_PATH, SPEC_PATH, Driver, Template, build_driver_pod_spec
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.driver_pod import DATA_PATH, SPEC_PATH, Driver, DriverTemplate, build_driver_pod_spec
+from weir_operator.kube.owner_references import OwnerReference
 
-TEMPLATE = Template(image="registry.example/weir-runtime@sha256:" + "0" * 64, claim="weir")
+TEMPLATE = DriverTemplate(image="registry.example/weir-runtime@sha256:" + "0" * 64, claim="weir")
 DRIVER = Driver(
     namespace="flights",
     fragment="delays-f1",
@@ -22,7 +22,7 @@ DRIVER = Driver(
     build="abc123",
     cpu=0.25,
     memory=1.5 * 2**30,
-    owner=Owner("delays", "0e9a"),
+    owner=OwnerReference("delays", "0e9a"),
 )
 
 

@@ -12,18 +12,18 @@ from weir_operator.controller.ports import Refused
 from weir_operator.kube import names
 from weir_operator.kube.access import EXECUTOR_RIGHTS, build_role_spec, build_service_account_spec
 from weir_operator.kube.budget import build_disruption_budget_spec
-from weir_operator.kube.driver_pod import DATA_PATH, Driver, Template, build_driver_pod_spec
+from weir_operator.kube.driver_pod import DATA_PATH, Driver, DriverTemplate, build_driver_pod_spec
 from weir_operator.kube.executor_pod import account_annotations, build_executor_template, with_executors
 from weir_operator.kube.fragment import driver_of, start_fragment
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.manifests.requests import JVM_OVERHEAD
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.location import Location
 from weir_runtime.executors import BLOCK_PORT, DRIVER_PORT
 
-OWNER = Owner("delays", "0e9a")
-TEMPLATE = Template(image="weir-runtime@sha256:" + "0" * 64, claim="weir", pull_secrets=("login",))
+OWNER = OwnerReference("delays", "0e9a")
+TEMPLATE = DriverTemplate(image="weir-runtime@sha256:" + "0" * 64, claim="weir", pull_secrets=("login",))
 DRIVER = Driver(
     "flights", "delays-f1", 4, "edge-1", "flights/delays", "{}", "b", 0.25, 2**30, OWNER,
     env=({"name": "TZ", "value": "UTC"},), secrets=("kafka-login",),

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from weir_operator.kube import names
 from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
 from weir_operator.kube.budget import build_disruption_budget_spec
-from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spec
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_pod_spec
+from weir_operator.kube.owner_references import OwnerReference
 
-OWNER = Owner("delays", "0e9a")
+OWNER = OwnerReference("delays", "0e9a")
 
 
 def test_a_driver_may_touch_one_lease_and_nothing_else() -> None:
@@ -43,7 +43,7 @@ def test_the_budget_selects_the_fragments_drivers_of_every_epoch() -> None:
     wanted = budget["spec"]["selector"]["matchLabels"].items()
     for epoch in (1, 2):
         driver = Driver("flights", "delays-f1", epoch, "n1", "flights/delays", "{}", "b", 1, 1, OWNER)
-        assert wanted <= build_driver_pod_spec(driver, Template("image"))["metadata"]["labels"].items()
+        assert wanted <= build_driver_pod_spec(driver, DriverTemplate("image"))["metadata"]["labels"].items()
 
 
 @given(st.text(min_size=1, max_size=200), st.integers(1, 999_999_999))

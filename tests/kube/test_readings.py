@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from weir_operator.controller.snapshot import Lease, Requests
 from weir_operator.kube import names
-from weir_operator.kube.lease import Silence, read_lease
+from weir_operator.kube.lease import SilentHolders, read_lease
 from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import requests_of, sum_by_node
@@ -96,7 +96,7 @@ def test_a_driver_that_does_not_renew_its_lease_cannot_work_where_it_is() -> Non
 
 
 def test_silence_is_judged_on_the_own_clock_whatever_the_holders_clock_says() -> None:
-    silence, ahead = Silence(), SECONDS + 1000
+    silence, ahead = SilentHolders(), SECONDS + 1000
     assert silence.since({"f": HOLDS}, ahead) == {}, "just seen"
     assert silence.since({"f": replace(HOLDS, handover=4)}, ahead + 11) == {"f": ahead + 10}
     assert silence.since({"f": replace(HOLDS, renewed=SECONDS + 1)}, ahead + 12) == {}

@@ -9,7 +9,7 @@ import pytest
 from weir_operator.cli import main
 from weir_operator.controller.decision import WritePlacement
 from weir_operator.kube.cluster import KubernetesCluster
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 
 from tests.kube.memory import Manifest, Memory
 
@@ -41,7 +41,7 @@ class Cluster:
                 "status": {"conditions": [ready], "headroom": 1.25, "binding": "cpu of node n1"},
             }
         )
-        self.operator = KubernetesCluster(self.memory.api, Settings())
+        self.operator = KubernetesCluster(self.memory.api, OperatorSettings())
         self.operator.observe()
         self.goes_round()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_POD, Template
+from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_POD, DriverTemplate
 from weir_operator.kube.sweeper import build_sweep_pod_spec
 from weir_runtime.sweep import main, sweep
 
@@ -33,7 +33,7 @@ def test_without_arguments_it_removes_nothing_and_says_how(tmp_path: Path) -> No
 
 
 def test_the_pod_has_no_rights_and_ends() -> None:
-    pod = build_sweep_pod_spec("a", frozenset({"f2", "f1"}), Template("image", claim="c"))
+    pod = build_sweep_pod_spec("a", frozenset({"f2", "f1"}), DriverTemplate("image", claim="c"))
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert pod["spec"]["activeDeadlineSeconds"] == 300
     assert pod["spec"]["securityContext"] == RESTRICTED_POD

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from weir_operator.kube.api import Api, ApiError, Ending
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.api import Api, ApiError, ObjectGone
+from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.sweeper import AGAIN_SECONDS, PENDING_SECONDS, Sweeper
 
 NOBODY: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class Claims:
 
 
 def sweeper(api: Claims, now: float = NOW) -> Sweeper:
-    return Sweeper(cast(Api, api), Settings(), lambda: now)
+    return Sweeper(cast(Api, api), OperatorSettings(), lambda: now)
 
 
 def pod(namespace: str, phase: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def test_a_namespace_that_ends_needs_no_sweep() -> None:
     api = Claims()
     found = sweeper(api)
     found.observe({"a": F1}, NOBODY, [])
-    api.refuses = Ending(403, "the namespace is being terminated")
+    api.refuses = ObjectGone(403, "the namespace is being terminated")
     found.observe({}, NOBODY, [])
     api.refuses = None
     found.observe({}, NOBODY, [])
@@ -114,7 +114,7 @@ def test_a_namespace_that_ends_needs_no_sweep() -> None:
 
 def test_a_sweep_that_a_quota_refuses_is_asked_for_again_after_a_while() -> None:
     api, now = Claims(), [NOW]
-    found = Sweeper(cast(Api, api), Settings(), lambda: now[0])
+    found = Sweeper(cast(Api, api), OperatorSettings(), lambda: now[0])
     found.observe({"a": F1}, NOBODY, [])
     api.refuses = ApiError(403, "exceeded quota")
     for _ in range(3):

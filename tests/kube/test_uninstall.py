@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from weir_operator.kube.api import Api
 from weir_operator.kube.leader import DURATION, Leader
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.uninstall import LEADERLESS, lift_budgets
 
 from tests.kube.test_leader import Clock, OneLease
@@ -45,7 +45,7 @@ def test_nobody_leads_when_the_budgets_go() -> None:
         assert not replica.campaign()
         clock.now += seconds
 
-    lift_budgets(cast(Api, api), Settings(namespace="weir", identity="job"), lambda _: None, wait)
+    lift_budgets(cast(Api, api), OperatorSettings(namespace="weir", identity="job"), lambda _: None, wait)
     assert api.budgets == set()
     assert not replica.campaign()
     clock.now += LEADERLESS + 1
@@ -54,6 +54,6 @@ def test_nobody_leads_when_the_budgets_go() -> None:
 
 def test_only_budgets_of_watched_namespaces() -> None:
     api = Budgets()
-    settings = Settings(namespace="weir", identity="job", watch_namespaces=("b",))
+    settings = OperatorSettings(namespace="weir", identity="job", watch_namespaces=("b",))
     lift_budgets(cast(Api, api), settings, lambda _: None, lambda _: None)
     assert api.budgets == {("a", "f1")}

@@ -47,9 +47,9 @@ class Rule:
 
 def exactly_one(*fields: str) -> Rule:
     """Exactly one of `fields` is given."""
-    given = ", ".join(f"has(self.{field})" for field in fields)
+    given_fields = ", ".join(f"has(self.{field})" for field in fields)
     return Rule(
-        cel=f"[{given}].exists_one(x, x)",
+        cel=f"[{given_fields}].exists_one(x, x)",
         message=f"exactly one of {', '.join(fields)} must be given",
         holds=lambda raw: sum(raw.get(field) is not None for field in fields) == 1,
     )
@@ -57,9 +57,9 @@ def exactly_one(*fields: str) -> Rule:
 
 def at_most_one(*fields: str) -> Rule:
     """At most one of `fields` is given."""
-    given = ", ".join(f"has(self.{field})" for field in fields)
+    given_fields = ", ".join(f"has(self.{field})" for field in fields)
     return Rule(
-        cel=f"[{given}].filter(x, x).size() <= 1",
+        cel=f"[{given_fields}].filter(x, x).size() <= 1",
         message=f"at most one of {', '.join(fields)} may be given",
         holds=lambda raw: sum(raw.get(field) is not None for field in fields) <= 1,
     )
@@ -67,9 +67,9 @@ def at_most_one(*fields: str) -> Rule:
 
 def needed_with(condition: str, fields: tuple[str, ...], value: str) -> Rule:
     """When field `condition` has `value`, all of `fields` are given."""
-    has = " && ".join(f"has(self.{field})" for field in fields)
+    given_fields = " && ".join(f"has(self.{field})" for field in fields)
     return Rule(
-        cel=f"self.{condition} != '{value}' || ({has})",
+        cel=f"self.{condition} != '{value}' || ({given_fields})",
         message=f"{' and '.join(fields)} must be given when {condition} is {value}",
         holds=lambda raw: raw.get(condition) != value or all(raw.get(f) is not None for f in fields),
     )

@@ -42,7 +42,7 @@ NAME_RULE = Rule(
 
 
 @dataclass(frozen=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str
@@ -59,13 +59,13 @@ class Kind:
     plural: str
     short: str
     model: type[Model]
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     namespaced: bool = True
 
 
-READY = Column("READY", "string", '.status.conditions[?(@.type=="Ready")].status')
-REASON = Column("REASON", "string", '.status.conditions[?(@.type=="Ready")].reason', priority=1)
-AGE = Column("AGE", "date", ".metadata.creationTimestamp")
+READY = PrinterColumn("READY", "string", '.status.conditions[?(@.type=="Ready")].status')
+REASON = PrinterColumn("REASON", "string", '.status.conditions[?(@.type=="Ready")].reason', priority=1)
+AGE = PrinterColumn("AGE", "date", ".metadata.creationTimestamp")
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -75,9 +75,9 @@ KINDS: tuple[Kind, ...] = (
         Stream,
         (
             READY,
-            Column("RATE", "string", ".spec.rate"),
-            Column("ZONE", "string", ".spec.origin.zone"),
-            Column("NODE", "string", ".spec.origin.node"),
+            PrinterColumn("RATE", "string", ".spec.rate"),
+            PrinterColumn("ZONE", "string", ".spec.origin.zone"),
+            PrinterColumn("NODE", "string", ".spec.origin.node"),
             REASON,
             AGE,
         ),
@@ -89,10 +89,10 @@ KINDS: tuple[Kind, ...] = (
         StreamQuery,
         (
             READY,
-            Column("HEADROOM", "number", ".status.headroom"),
-            Column("FRAGMENTS", "integer", ".status.fragments"),
-            Column("NODES", "string", ".status.nodes"),
-            Column("REVISION", "integer", ".status.revision"),
+            PrinterColumn("HEADROOM", "number", ".status.headroom"),
+            PrinterColumn("FRAGMENTS", "integer", ".status.fragments"),
+            PrinterColumn("NODES", "string", ".status.nodes"),
+            PrinterColumn("REVISION", "integer", ".status.revision"),
             REASON,
             AGE,
         ),
@@ -102,7 +102,7 @@ KINDS: tuple[Kind, ...] = (
         "inputprofiles",
         "wip",
         InputProfile,
-        (READY, Column("POINTS", "string", ".spec.points[*].name"), REASON, AGE),
+        (READY, PrinterColumn("POINTS", "string", ".spec.points[*].name"), REASON, AGE),
     ),
     Kind(
         "PlacementPolicy",
@@ -111,10 +111,10 @@ KINDS: tuple[Kind, ...] = (
         PlacementPolicy,
         (
             READY,
-            Column("OBJECTIVE", "string", ".spec.objective"),
-            Column("STRATEGY", "string", ".spec.strategy.name"),
-            Column("MODE", "string", ".spec.mode"),
-            Column("HEADROOM", "number", ".status.headroom"),
+            PrinterColumn("OBJECTIVE", "string", ".spec.objective"),
+            PrinterColumn("STRATEGY", "string", ".spec.strategy.name"),
+            PrinterColumn("MODE", "string", ".spec.mode"),
+            PrinterColumn("HEADROOM", "number", ".status.headroom"),
             REASON,
             AGE,
         ),
@@ -129,11 +129,11 @@ KINDS: tuple[Kind, ...] = (
         "wpl",
         Placement,
         (
-            Column("READY", "string", ".status.ready"),
-            Column("HEADROOM", "number", ".status.headroom"),
-            Column("FRAGMENTS", "string", ".spec.fragments[*].name", priority=1),
-            Column("NODES", "string", ".status.nodes"),
-            Column("REVISION", "integer", ".spec.revision"),
+            PrinterColumn("READY", "string", ".status.ready"),
+            PrinterColumn("HEADROOM", "number", ".status.headroom"),
+            PrinterColumn("FRAGMENTS", "string", ".spec.fragments[*].name", priority=1),
+            PrinterColumn("NODES", "string", ".status.nodes"),
+            PrinterColumn("REVISION", "integer", ".spec.revision"),
             AGE,
         ),
     ),

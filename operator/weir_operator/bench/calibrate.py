@@ -67,9 +67,10 @@ def calibrate(tell: Callable[[str], None], files: int = FILES) -> Calibration:
         one, two = {"a": folder / "a"}, {"a": folder / "a", "b": folder / "b"}
 
         def run(what: str, operators: list[Operator], logs: dict[str, Path]) -> Saturated:
-            found = saturate(what, operators, logs, folder)
-            tell(f"{what}: {found.cpu_per_row:.2f} CPU-us a row, {found.wall_rate:,.0f} rows/s in this run")
-            return found
+            saturated = saturate(what, operators, logs, folder)
+            cost, rate = saturated.cpu_per_row, saturated.wall_rate
+            tell(f"{what}: {cost:.2f} CPU-us a row, {rate:,.0f} rows/s in this run")
+            return saturated
 
         single = run("filter", [filter_of(1, "a")], one).cpu_per_row
         chain = [filter_of(1, "a"), filter_of(2, "f1"), filter_of(3, "f2"), filter_of(4, "f3")]

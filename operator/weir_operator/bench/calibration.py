@@ -45,13 +45,13 @@ FRAGMENTS: dict[str, tuple[Operator, ...]] = {
 }
 
 
-def predicted(operators: tuple[Operator, ...], found: Calibration) -> float:
+def predicted(operators: tuple[Operator, ...], calibrated: Calibration) -> float:
     """Rows/s of all sources together at which one core of this machine is full, by the model."""
     columns = (Column("k", "BIGINT", 8), Column("g", "BIGINT", 8), Column("v", "DOUBLE", 8))
     aliases = sorted({name for op in operators for name in op.inputs} & {"a", "b"})
     streams = {f"bench/{a}": Stream(f"bench/{a}", RATE, columns, ("n",), 32.0, "ts") for a in aliases}
     query = Query("bench/q", {a: f"bench/{a}" for a in aliases}, operators)
-    query = found.query(query)
+    query = calibrated.query(query)
     ops = tuple(replace(op, selectivity=1.0 / KEYS) if isinstance(op, Join) else op for op in query.operators)
     query = Query(query.name, query.sources, ops)
     plan = QueryPlan(query, {op.id: "n" for op in ops}, dict.fromkeys(aliases, "n"))
@@ -64,7 +64,7 @@ def predicted(operators: tuple[Operator, ...], found: Calibration) -> float:
 
 def calibration(folder: Path) -> None:
     """`weir bench calibration`: calibrates, runs the fragments, writes the page; some four minutes."""
-    found = calibrate(lambda text: print(text, flush=True))
+    calibrated = calibrate(lambda text: print(text, flush=True))
     rows: list[tuple[str | float, ...]] = []
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as name:
         logs = Path(name)
@@ -73,7 +73,7 @@ def calibration(folder: Path) -> None:
         for title, operators in FRAGMENTS.items():
             aliases = sorted({n for op in operators for n in op.inputs} & {"a", "b"})
             measured = saturate(title, operators, {a: logs / a for a in aliases}, logs)
-            model = predicted(operators, found)
+            model = predicted(operators, calibrated)
             off = [100 * (model / rate - 1) for rate in (measured.rows_per_core, measured.wall_rate)]
             rows.append(
                 (
@@ -84,10 +84,11 @@ def calibration(folder: Path) -> None:
             )
             print(*rows[-1], flush=True)
     worst = max(abs(float(str(row[4]).split()[0])) for row in rows)
-    costs = ", ".join(f"{kind} {cost:.2f}" for kind, cost in found.costs.items())
+    costs = ", ".join(f"{kind} {cost:.2f}" for kind, cost in calibrated.costs.items())
     text = (
         f"{TEXT}\n\nFurthest off: {worst:.0f} %; at most {BOUND:.0f} % is wanted.\n\n"
-        f"Calibrated [CPU-us a row]: {costs}, join's row out {found.out:.2f}, reading {found.read:.2f}; "
+        f"Calibrated [CPU-us a row]: {costs}, join's row out {calibrated.out:.2f}, "
+        f"reading {calibrated.read:.2f}; "
         f"{FILES * ROWS_A_FILE:,} rows a source. Machine: {described()}"
     )
     write(

@@ -34,7 +34,7 @@ Reading = tuple[float, float, Mapping[str, float]]
 """Time [s], CPU seconds so far, rows read of each stream so far."""
 
 
-class Fragment:
+class FragmentProcess:
     """One process of the runtime on one core."""
 
     def __init__(self, spec: FragmentSpec, core: int, folder: Path) -> None:
@@ -61,14 +61,14 @@ class Fragment:
         port = (read_json(Path(self.spec.state)) or {}).get("port")
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=1) as answer:
-                seen = parse_metrics(answer.read().decode(), self.spec.name, 1, time.time())
+                metrics = parse_metrics(answer.read().decode(), self.spec.name, 1, time.time())
         except OSError:
             return None
-        rows = {name: seen.operators[name].rows_in for name in STREAMS if name in seen.operators}
-        return (seen.at, seen.cpu_seconds, rows) if seen.batches else None
+        rows = {name: metrics.operators[name].rows_in for name in STREAMS if name in metrics.operators}
+        return (metrics.at, metrics.cpu_seconds, rows) if metrics.batches else None
 
 
-class Job:
+class PlainJob:
     """A plain Spark job (`plain_job`) on some cores."""
 
     def __init__(self, inbox: Path, folder: Path, cores: Sequence[int], heap_mb: int) -> None:
@@ -120,7 +120,7 @@ class Kept:
         return self.rate / self.full
 
 
-def run(logs: Logs, inbox: Path, processes: Sequence[Fragment | Job], cores: int) -> Kept:
+def run(logs: Logs, inbox: Path, processes: Sequence[FragmentProcess | PlainJob], cores: int) -> Kept:
     """Lets the logs grow from when all processes have started until they end, and reads on the way.
 
     Args:
@@ -138,11 +138,11 @@ def run(logs: Logs, inbox: Path, processes: Sequence[Fragment | Job], cores: int
         end = begin + logs.files * FILE_SECONDS
         while time.time() < end:
             time.sleep(LOOK)
-            for process, known in zip(processes, readings, strict=True):
+            for process, own_readings in zip(processes, readings, strict=True):
                 process.started()
                 reading = process.read()
-                if reading is not None and (not known or reading[2] != known[-1][2]):
-                    known.append(reading)
+                if reading is not None and (not own_readings or reading[2] != own_readings[-1][2]):
+                    own_readings.append(reading)
         feeder.join()
     finally:
         for process in processes:
@@ -159,9 +159,9 @@ def kept(
     where not even two batches of a process have ended in that time: it is far behind."""
     rates: list[float] = []
     busy: dict[int, float] = {}
-    for known, core in zip(readings, at, strict=True):
-        before = [reading for reading in known if reading[0] < since]
-        settled = before[-1:] + [reading for reading in known if reading[0] >= since]
+    for own_readings, core in zip(readings, at, strict=True):
+        before = [reading for reading in own_readings if reading[0] < since]
+        settled = before[-1:] + [reading for reading in own_readings if reading[0] >= since]
         if len(settled) < 3:
             return Kept(due, 0.0, 1.0)
         first, last = settled[0], settled[-1]
@@ -171,7 +171,7 @@ def kept(
     return Kept(due, min(rates), max(busy.values()) / cores)
 
 
-def _await_start(processes: Sequence[Fragment | Job]) -> None:
+def _await_start(processes: Sequence[FragmentProcess | PlainJob]) -> None:
     limit = time.monotonic() + PATIENCE
     while not all(process.started() for process in processes):
         if time.monotonic() > limit:

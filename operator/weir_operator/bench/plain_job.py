@@ -54,11 +54,11 @@ def main(inbox: str, scratch: str, cores: int, heap_mb: int) -> None:
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     say(meter, {})
     rows: dict[str, float] = defaultdict(float)
-    seen = -1
+    last_batch = -1
     while query.isActive:
         for report in query.recentProgress:
-            if report["batchId"] > seen and report["numInputRows"]:
-                seen = report["batchId"]
+            if report["batchId"] > last_batch and report["numInputRows"]:
+                last_batch = report["batchId"]
                 for source_report in report["sources"]:
                     for name in STREAMS:
                         if f"/{name}]" in source_report["description"]:

@@ -29,8 +29,8 @@ def runtime(folder: Path) -> None:
     """`weir bench runtime`: a dozen fragments on one core, one after the other; some four minutes."""
     rows: list[tuple[str | float, ...]] = []
 
-    def note(what: str, how: str, found: Saturated) -> None:
-        rows.append((what, how, round(found.cpu_per_row, 2), round(found.wall_rate)))
+    def note(what: str, how: str, saturated: Saturated) -> None:
+        rows.append((what, how, round(saturated.cpu_per_row, 2), round(saturated.wall_rate)))
         print(*rows[-1], flush=True)
 
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as name:
@@ -48,11 +48,11 @@ def runtime(folder: Path) -> None:
         two = {"a": logs / "arrow", "b": logs / "b"}
         for store, provider in STORES.items():
             settings = {"spark.sql.streaming.stateStore.providerClass": provider}
-            found = saturate(f"aggregate-{store}", [AGGREGATE], {"a": two["a"]}, logs, settings=settings)
-            note("aggregate, 50 groups", store, found)
+            saturated = saturate(f"aggregate-{store}", [AGGREGATE], {"a": two["a"]}, logs, settings=settings)
+            note("aggregate, 50 groups", store, saturated)
             for size, reach in REACH.items():
-                found = saturate(f"join-{size}-{store}", [join_of(reach)], two, logs, settings=settings)
-                note(f"join, {reach // 1000:,} rows a side", store, found)
+                saturated = saturate(f"join-{size}-{store}", [join_of(reach)], two, logs, settings=settings)
+                note(f"join, {reach // 1000:,} rows a side", store, saturated)
     write(folder, "runtime", "What a row costs in Spark", f"{TEXT}\n\nMachine: {described()}", HEAD, rows)
 
 
@@ -61,11 +61,11 @@ def native(form: str, logs: Path, core: int = 0) -> Saturated:
     command = [sys.executable, "-m", "weir_operator.bench.native_source", form, str(logs / form)]
     command += [str(logs / f"native-{form}"), str(FILES)]
     with open(logs / f"native-{form}.log", "wb") as log:
-        told = subprocess.run(
+        output = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=log, check=True,
             preexec_fn=lambda: os.sched_setaffinity(0, {core}),
         ).stdout  # fmt: skip
-    return fit(form, [tuple(json.loads(line)) for line in told.splitlines()])
+    return fit(form, [tuple(json.loads(line)) for line in output.splitlines()])
 
 
 HEAD = ("what", "by", "CPU-us a row", "rows/s by the clock")

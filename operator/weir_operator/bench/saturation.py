@@ -166,16 +166,16 @@ def _watch(process: subprocess.Popen[bytes], spec: FragmentSpec) -> list[tuple[f
     readings: list[tuple[float, float, float, float]] = []
     while process.poll() is None:
         time.sleep(LOOK)
-        told = read_json(Path(spec.state)) or {}
-        if told.get("phase") != "running":
+        state = read_json(Path(spec.state)) or {}
+        if state.get("phase") != "running":
             continue
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/metrics", timeout=1) as answer:
-                seen = parse_metrics(answer.read().decode(), spec.name, 1, time.time())
+            with urllib.request.urlopen(f"http://127.0.0.1:{state['port']}/metrics", timeout=1) as answer:
+                metrics = parse_metrics(answer.read().decode(), spec.name, 1, time.time())
         except OSError:
             continue
-        rows = sum(seen.operators[i.name].rows_in for i in spec.inputs if i.name in seen.operators)
-        last = seen.operators.get(spec.operators[-1].id)
+        rows = sum(metrics.operators[i.name].rows_in for i in spec.inputs if i.name in metrics.operators)
+        last = metrics.operators.get(spec.operators[-1].id)
         if rows and (not readings or rows > readings[-1][1]):
-            readings.append((seen.at, rows, seen.cpu_seconds, last.rows_out if last else 0.0))
+            readings.append((metrics.at, rows, metrics.cpu_seconds, last.rows_out if last else 0.0))
     return readings

@@ -16,7 +16,7 @@ from weir_placement.fragments import Knobs
 from weir_placement.model.plan import Plan, QueryPlan
 
 from weir_operator.bench import whitewater_query as query
-from weir_operator.bench.paced import Fragment, Job, Kept, run
+from weir_operator.bench.paced import FragmentProcess, Kept, PlainJob, run
 from weir_operator.bench.whitewater_query import COSTS, NODES, PAPER_C1, PAPER_C2, RATE, Logs
 
 SECONDS = 45.0
@@ -62,13 +62,15 @@ def measure(plan: QueryPlan | int, due: float, seconds: float = SECONDS) -> Kept
             (inbox / stream).mkdir(parents=True)
         try:
             if isinstance(plan, int):
-                return run(logs, inbox, [Job(inbox, folder, range(plan), KNOBS.heap_mb)], plan)
-            told = query.specs(plan, inbox, folder / "run", KNOBS)
-            return run(logs, inbox, [Fragment(s, NODES.index(s.node), folder) for s in told], 1)
+                return run(logs, inbox, [PlainJob(inbox, folder, range(plan), KNOBS.heap_mb)], plan)
+            specs = query.specs(plan, inbox, folder / "run", KNOBS)
+            return run(logs, inbox, [FragmentProcess(s, NODES.index(s.node), folder) for s in specs], 1)
         except OSError as error:
-            kept = tempfile.mkdtemp(prefix="weir-failed-")
-            shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=shutil.ignore_patterns("logs", "inbox"))
-            raise OSError(f"{error}; see {kept}") from error
+            failed = tempfile.mkdtemp(prefix="weir-failed-")
+            shutil.copytree(
+                folder, failed, dirs_exist_ok=True, ignore=shutil.ignore_patterns("logs", "inbox")
+            )
+            raise OSError(f"{error}; see {failed}") from error
 
 
 def search(plan: QueryPlan | int, first: float, tell: Callable[[str], None]) -> list[Kept]:

@@ -33,11 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     from weir_operator.cli.app import run
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    wanted = next((word for word in given if not word.startswith("-")), "")
-    names = [wanted] if wanted in COMMANDS else list(COMMANDS)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = next((word for word in words if not word.startswith("-")), "")
+    names = [command] if command in COMMANDS else list(COMMANDS)
     functions = {}
     for name in names:
         module, function = COMMANDS[name].split(":")
         functions[name] = getattr(import_module(module), function)
-    return run(functions, given)
+    return run(functions, words)

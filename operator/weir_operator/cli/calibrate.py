@@ -27,13 +27,13 @@ def calibrate(file: FileOption = CALIBRATION) -> int:
     from weir_operator.bench.calibrate import calibrate as measure
 
     console = Console()
-    found = measure(lambda text: console.print(text, markup=False))
-    found.save(file)
+    calibration = measure(lambda text: console.print(text, markup=False))
+    calibration.save(file)
     table = Table("what", "CPU-us")
-    for kind, cost in found.costs.items():
+    for kind, cost in calibration.costs.items():
         table.add_row(f"{kind}, a row in", f"{cost:.2f}")
-    table.add_row("join, a row out", f"{found.out:.2f}")
-    table.add_row("reading a row", f"{found.read:.2f}")
+    table.add_row("join, a row out", f"{calibration.out:.2f}")
+    table.add_row("reading a row", f"{calibration.read:.2f}")
     console.print(table)
     console.print(f"written to {file}")
     return 0

@@ -49,18 +49,18 @@ def diff(
         difference = review(base, filename, namespace)
         print(written(difference, output.value))
         return DIFFERENT if difference else OK
-    found = _against_run(filename, run_folder, namespace)
+    changes = _against_run(filename, run_folder, namespace)
     if output is DiffFormat.json:
-        print(json.dumps(found, indent=1))
-        return DIFFERENT if found else OK
-    for name, text in found.items():
+        print(json.dumps(changes, indent=1))
+        return DIFFERENT if changes else OK
+    for name, text in changes.items():
         if output is DiffFormat.markdown:
             print(f"### {name}\n\n```diff\n{text}\n```\n")
         else:
             print(f"{name}\n{text}")
-    if not found:
+    if not changes:
         print("no difference")
-    return DIFFERENT if found else OK
+    return DIFFERENT if changes else OK
 
 
 def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str, str]:
@@ -82,12 +82,12 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     machine = Machine(
         Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION), lambda findings: None
     )
-    seen = machine.cluster.observe()
-    snapshot = Snapshot(time.time(), seen.objects, seen.processes, seen.leases)
+    observed = machine.cluster.observe()
+    snapshot = Snapshot(time.time(), observed.objects, observed.processes, observed.leases)
     state = machine.loop.desired_state(snapshot, machine.loop.settings)
     auto = tuple(replace(g, policy=g.policy.model_copy(update={"mode": "Auto"})) for g in state.groups)
     decision = decide(snapshot, replace(state, groups=auto), machine.loop.settings)
-    before = {r.query: r for o in seen.objects if o["kind"] == "Placement" for r in [read_record(o)]}
+    before = {r.query: r for o in observed.objects if o["kind"] == "Placement" for r in [read_record(o)]}
     changes = {}
     for placement in decision.placements:
         old = before.get(placement.query)

@@ -22,10 +22,10 @@ def operator(context: Context = None) -> int:
       weir operator --context kind-weir
     """
     from weir_operator.kube.main import run
-    from weir_operator.kube.settings import Settings
+    from weir_operator.kube.settings import OperatorSettings
 
     try:
-        settings = Settings.of_environment()
+        settings = OperatorSettings.of_environment()
     except ValueError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
@@ -54,7 +54,7 @@ def uninstall(
       weir uninstall --all && helm uninstall weir -n weir-system
     """
     from weir_operator.kube.api import ApiError, connect
-    from weir_operator.kube.settings import Settings
+    from weir_operator.kube.settings import OperatorSettings
     from weir_operator.kube.uninstall import lift_budgets, remove_everything
 
     if everything == budgets:
@@ -66,7 +66,7 @@ def uninstall(
         return BAD_INPUT
     try:
         if budgets:
-            lift_budgets(connect(context), Settings.of_environment(), tell=print)
+            lift_budgets(connect(context), OperatorSettings.of_environment(), tell=print)
         else:
             remove_everything(connect(context), timeout, tell=print)
     except (ApiError, TimeoutError) as error:

@@ -130,9 +130,9 @@ def _hierarchy(report: dict[str, Any], problem: Problem, output: PlanFormat) -> 
 
     from weir_operator.pictures.hierarchy import hierarchy_picture
 
-    found = hierarchy_of(problem.cluster, problem.tier_label, problem.max_cluster_size)
+    tree = hierarchy_of(problem.cluster, problem.tier_label, problem.max_cluster_size)
     names = [node.name for node in problem.cluster.nodes]
-    return hierarchy_picture(report, found, names, IMAGES[output])
+    return hierarchy_picture(report, tree, names, IMAGES[output])
 
 
 def write(report: dict[str, Any], output: PlanFormat, zones: dict[str, str]) -> None:

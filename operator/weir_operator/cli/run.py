@@ -69,12 +69,12 @@ def run(
             while True:
                 machine.loop.once()
                 live.update(progress(machine.loop))
-                seen = machine.loop.snapshot
+                snapshot = machine.loop.snapshot
                 if (
                     until_finished
-                    and seen
-                    and seen.processes
-                    and all(p.state == "finished" for p in seen.processes)
+                    and snapshot
+                    and snapshot.processes
+                    and all(p.state == "finished" for p in snapshot.processes)
                 ):
                     return 0
                 time.sleep(options.period)

@@ -42,18 +42,20 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
     for column in ("ready", "headroom", "fragments", "revision", "proposed", "why"):
         table.add_column(column)
     for placement in store.placements():
-        meta, told = placement["metadata"], placement["status"]
-        seen = store.status("StreamQuery", meta["namespace"], meta["name"])
-        ready: Mapping[str, Any] = next((c for c in seen.get("conditions") or [] if c["type"] == "Ready"), {})
-        headroom = seen.get("headroom")
+        meta, current = placement["metadata"], placement["status"]
+        query_status = store.status("StreamQuery", meta["namespace"], meta["name"])
+        ready: Mapping[str, Any] = next(
+            (c for c in query_status.get("conditions") or [] if c["type"] == "Ready"), {}
+        )
+        headroom = query_status.get("headroom")
         table.add_row(
             f"{meta['namespace']}/{meta['name']}",
             ready.get("status", "Unknown"),
             "-" if headroom is None else f"{headroom:.2f}",
-            told.get("ready") or "-",
+            current.get("ready") or "-",
             str(placement["spec"].get("revision", 0)),
-            str((told.get("proposed") or {}).get("revision", "-")),
-            f"{ready.get('reason', '')}: {ready.get('message', '')}; on {told.get('nodes') or 'no node'}",
+            str((current.get("proposed") or {}).get("revision", "-")),
+            f"{ready.get('reason', '')}: {ready.get('message', '')}; on {current.get('nodes') or 'no node'}",
         )
     Console().print(table)
     return 0
@@ -92,9 +94,9 @@ def rollback(
     store, name, placement = _find(run_folder, context, query)
     if placement is None:
         return _unknown(query)
-    known = [entry["revision"] for entry in placement["status"].get("history") or []]
-    if revision not in known:
-        print(f"{name}: no revision {revision} in the history; there are {known}", file=sys.stderr)
+    revisions = [entry["revision"] for entry in placement["status"].get("history") or []]
+    if revision not in revisions:
+        print(f"{name}: no revision {revision} in the history; there are {revisions}", file=sys.stderr)
         return BAD_INPUT
     store.ask(name, pinned=revision)
     print(f"{name}: revision {revision} comes back and is held until `weir unpin {query}`")
@@ -167,20 +169,22 @@ def explain(
     store, name, placement = _find(run_folder, context, query)
     if placement is None:
         return _unknown(query)
-    console, spec, told = Console(), placement["spec"], placement["status"]
+    console, spec, current = Console(), placement["spec"], placement["status"]
     namespace, short = name.split("/", 1)
-    seen = store.status("StreamQuery", namespace, short)
+    query_status = store.status("StreamQuery", namespace, short)
     console.print(f"{name}, revision {spec.get('revision', 0)}", markup=False)
-    console.print(f"headroom {seen.get('headroom')}, limited by {seen.get('binding')}", markup=False)
+    console.print(
+        f"headroom {query_status.get('headroom')}, limited by {query_status.get('binding')}", markup=False
+    )
     table = Table("operator", "kind", "inputs", "node")
     for op in spec.get("operators") or []:
         table.add_row(op["id"], op["kind"], ", ".join(op["inputs"]), op["node"])
     console.print(table)
-    if proposed := told.get("proposed"):
+    if proposed := current.get("proposed"):
         console.print(f"proposed: revision {proposed['revision']}, {proposed['reason']}", markup=False)
         console.print(proposed["diff"], markup=False)
     console.print("decisions, newest first:")
-    for line in told.get("decisions") or ["none yet"]:
+    for line in current.get("decisions") or ["none yet"]:
         console.print(f"  {line}", markup=False)
     return 0
 
@@ -190,13 +194,13 @@ def _store(run_folder: Path, context: str | None) -> Any:
     if context or not run_folder.exists():
         from weir_operator.kube.store import reachable
 
-        if found := reachable(context):
-            return found
+        if cluster := reachable(context):
+            return cluster
         if context:
             raise typer.BadParameter(f"no cluster answers to {context!r}", param_hint="--context")
-    from weir_operator.local.store import Store
+    from weir_operator.local.store import RunStore
 
-    return Store(run_folder)
+    return RunStore(run_folder)
 
 
 def _find(run_folder: Path, context: str | None, query: str) -> tuple[Any, str, dict[str, Any] | None]:

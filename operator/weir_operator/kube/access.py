@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weir_operator.kube import names
-from weir_operator.kube.owner import Owner, metadata
+from weir_operator.kube.owner_references import OwnerReference, metadata
 
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -22,7 +22,11 @@ EXECUTOR_RIGHTS: Mapping[str, str] = {
 
 
 def build_service_account_spec(
-    namespace: str, fragment: str, query: str, owner: Owner, executors: Mapping[str, str] | None = None
+    namespace: str,
+    fragment: str,
+    query: str,
+    owner: OwnerReference,
+    executors: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """An account of the fragment's own; the token is mounted by the Pod that asks for it.
 
@@ -39,7 +43,7 @@ def build_service_account_spec(
 
 
 def build_role_spec(
-    namespace: str, fragment: str, query: str, owner: Owner, executors: bool = False
+    namespace: str, fragment: str, query: str, owner: OwnerReference, executors: bool = False
 ) -> dict[str, Any]:
     """The rights of one fragment: its own Lease by name. A stolen token opens nothing else, but pods of
     executors where there are any."""
@@ -62,7 +66,7 @@ def build_role_spec(
 
 
 def build_role_binding_spec(
-    namespace: str, fragment: str, query: str, owner: Owner, account: str | None = None
+    namespace: str, fragment: str, query: str, owner: OwnerReference, account: str | None = None
 ) -> dict[str, Any]:
     """Binds the fragment's Role to its account, or to `account` when the policy names one."""
     name = names.object_name(fragment)

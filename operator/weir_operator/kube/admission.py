@@ -13,7 +13,7 @@ from typing import Any
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.driver_pod import SITE
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 from weir_operator.manifests.objects import from_raw
 from weir_operator.manifests.parse import key_of
 from weir_operator.manifests.problem import build
@@ -27,7 +27,9 @@ CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
 class Admission:
     """Judges an object beside those that are there. Both replicas answer, also the one that does not lead."""
 
-    def __init__(self, api: Api, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, api: Api, settings: OperatorSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._api = api
         self._namespaces = settings.watch_namespaces or ("",)
         self._clock = clock
@@ -46,11 +48,11 @@ class Admission:
     def _others(self) -> list[Manifest]:
         with self._lock:
             if self._clock() - self._at >= FRESH_SECONDS:
-                seen = [o for kind in CLUSTER_WIDE for o in self._api.list(kind)]
-                seen += [
+                objects = [o for kind in CLUSTER_WIDE for o in self._api.list(kind)]
+                objects += [
                     o for ns in self._namespaces for kind in NAMESPACED for o in self._api.list(kind, ns)
                 ]
-                self._seen, self._at = list(seen), self._clock()
+                self._seen, self._at = list(objects), self._clock()
             return self._seen
 
 
@@ -63,5 +65,7 @@ def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:
     beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]
     objects, findings = from_raw([*beside, manifest])
     built = build(objects, site=SITE)
-    told = [f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"]
-    return "; ".join(f.message for f in told if not f.path.startswith("spec.matrix"))
+    complaints = [
+        f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"
+    ]
+    return "; ".join(f.message for f in complaints if not f.path.startswith("spec.matrix"))

@@ -66,7 +66,7 @@ class NoAnswer(ApiError, Unreachable):
         super().__init__(0, message)
 
 
-class Ending(ApiError, Gone):
+class ObjectGone(ApiError, Gone):
     """The namespace is being terminated, or the object is gone."""
 
 
@@ -156,12 +156,12 @@ class Api:
     def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         """The object, or None when there is none."""
         try:
-            found: dict[str, Any] = self.call("GET", path_of(kind, namespace, name))
+            manifest: dict[str, Any] = self.call("GET", path_of(kind, namespace, name))
         except ApiError as error:
             if error.status == 404:
                 return None
             raise
-        return found
+        return manifest
 
     def list(
         self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
@@ -231,7 +231,7 @@ def _refusal(status: int, message: str) -> ApiError:
     if status == 0:
         return NoAnswer(message)
     if status == 403 and "because it is being terminated" in message:
-        return Ending(status, message)
+        return ObjectGone(status, message)
     return ApiError(status, message)
 
 

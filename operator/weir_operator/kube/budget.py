@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from weir_operator.kube import names
-from weir_operator.kube.owner import Owner, metadata
+from weir_operator.kube.owner_references import OwnerReference, metadata
 
 
 def build_disruption_budget_spec(
-    namespace: str, fragment: str, query: str, owner: Owner, executors: int = 0
+    namespace: str, fragment: str, query: str, owner: OwnerReference, executors: int = 0
 ) -> dict[str, Any]:
     """One ready driver must stay, and all executors that it has: without them it could not commit.
 

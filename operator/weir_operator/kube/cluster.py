@@ -27,19 +27,19 @@ from weir_operator.controller.decision import (
 from weir_operator.controller.ports import Observed, Refused
 from weir_operator.controller.snapshot import Process, Requests
 from weir_operator.kube import names
-from weir_operator.kube.api import Api, ApiError, Ending
+from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
-from weir_operator.kube.lease import Silence, read_lease
+from weir_operator.kube.lease import SilentHolders, read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
-from weir_operator.kube.ours import at_home, epoch_of, homes
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.owner_references import OwnerReference
+from weir_operator.kube.ownership import epoch_of, in_own_namespace, namespaces_of_fragments
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
 from weir_operator.kube.quota import usage_by_query
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
 from weir_operator.kube.template import template_of
 
@@ -55,13 +55,13 @@ Address = tuple[str, int]  # fragment, epoch
 class KubernetesCluster:
     """`observe` reads afresh; the rest uses what was last observed to find owners and namespaces."""
 
-    def __init__(self, api: Api, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, api: Api, settings: OperatorSettings, clock: Callable[[], float] = time.time) -> None:
         self._api = api
         self._settings = settings
         self._clock = clock
         self._sweeper = Sweeper(api, settings, clock)
         self.matrices = Matrices(api, settings.namespace, clock)
-        self._silence = Silence()
+        self._silence = SilentHolders()
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drain_seen: dict[str, float] = {}  # by uid of a driver's pod
@@ -85,24 +85,24 @@ class KubernetesCluster:
         nodes = [_without_images(node) for node in self._api.list("Node")]
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
-        home = homes(objects)
-        pods = at_home(self._list("Pod", selector=names.WORKERS), home)
+        home = namespaces_of_fragments(objects)
+        pods = in_own_namespace(self._list("Pod", selector=names.WORKERS), home)
         objects += [
             o for kind in TENANCY for o in self._list(kind)
         ]  # later than pods: rather too little is left
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
-        leases = at_home(self._list("Lease", selector=names.OF_FRAGMENTS), home)
-        budgets = at_home(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS), home)
+        leases = in_own_namespace(self._list("Lease", selector=names.OF_FRAGMENTS), home)
+        budgets = in_own_namespace(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS), home)
         self._remember(objects, drivers, leases, budgets)
         self._sweep(pods, leases)
-        held = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
+        leases_by_fragment = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
-        silent = self._silence.since(held, self._clock())
+        silent = self._silence.since(leases_by_fragment, self._clock())
         processes = tuple(
             read_process(
                 pod,
-                held.get(pod["metadata"]["labels"][names.FRAGMENT]),
+                leases_by_fragment.get(pod["metadata"]["labels"][names.FRAGMENT]),
                 _lost(pod, gone),
                 workers.get(pod["metadata"]["uid"], ()),
                 silent.get(pod["metadata"]["labels"][names.FRAGMENT]),
@@ -114,7 +114,7 @@ class KubernetesCluster:
         return Observed(
             objects=tuple(objects),
             processes=processes,
-            leases=held,
+            leases=leases_by_fragment,
             protected=protected,
             budget_since=self._drains(nodes, drivers, processes),
             quota_usage=usage_by_query(pods, self.queries(), self._clock()),
@@ -207,7 +207,7 @@ class KubernetesCluster:
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         try:
             start_fragment(self._api, action, owner, query or {}, template)
-        except Ending:
+        except ObjectGone:
             raise
         except ApiError as error:
             if error.status in REFUSALS:
@@ -244,17 +244,17 @@ class KubernetesCluster:
         try:
             return self._namespaces[names.object_name(fragment)]
         except KeyError:
-            raise Ending(404, f"fragment {fragment} has neither a pod nor a lease") from None
+            raise ObjectGone(404, f"fragment {fragment} has neither a pod nor a lease") from None
 
-    def _owner(self, query: str) -> Owner:
+    def _owner(self, query: str) -> OwnerReference:
         """The query's Placement; it was written before anything of it is started."""
         namespace, name = query.split("/", 1)
-        found = self._objects.get(("Placement", namespace, name)) or self._api.get(
+        placement = self._objects.get(("Placement", namespace, name)) or self._api.get(
             "Placement", namespace, name
         )
-        if not found:
+        if not placement:
             raise ApiError(404, f"query {query} has no Placement")
-        return Owner(name, found["metadata"]["uid"])
+        return OwnerReference(name, placement["metadata"]["uid"])
 
     # report
 
@@ -266,16 +266,16 @@ class KubernetesCluster:
             return
         query = self._objects.get(("StreamQuery", namespace, name))
         if query is None:
-            raise Ending(404, f"query {placement.query} is gone")
-        owner = Owner(name, query["metadata"]["uid"], kind="StreamQuery")
+            raise ObjectGone(404, f"query {placement.query} is gone")
+        owner = OwnerReference(name, query["metadata"]["uid"], kind="StreamQuery")
         meta = {
             "name": name,
             "namespace": namespace,
             "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.QUERY: names.object_name(name)},
             "ownerReferences": [owner.reference()],
         }
-        found = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
-        written = self._api.apply({**found, "spec": dict(placement.spec)})
+        manifest = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
+        written = self._api.apply({**manifest, "spec": dict(placement.spec)})
         if placement.status:
             self._apply_status("Placement", namespace, name, placement.status)
         self._objects["Placement", namespace, name] = {"kind": "Placement", **written}
@@ -286,13 +286,13 @@ class KubernetesCluster:
             self._apply_status(status.kind, status.namespace, status.name, status.status)
         except ApiError as error:
             if error.status == 404:
-                raise Ending(404, f"{status.kind} {status.name} is gone") from None
+                raise ObjectGone(404, f"{status.kind} {status.name} is gone") from None
             raise
 
     def _apply_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-        found = {"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "status": dict(status)}
-        self._api.apply(found, subresource="status")
+        manifest = {"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "status": dict(status)}
+        self._api.apply(manifest, subresource="status")
 
     def emit(self, event: Event) -> None:
         """Publish an event about the query."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weir_operator.kube import names
-from weir_operator.kube.owner import Owner, metadata
+from weir_operator.kube.owner_references import OwnerReference, metadata
 from weir_operator.manifests.site import Site
 
 SPEC_PATH = "/etc/weir/fragment.json"
@@ -38,7 +38,7 @@ RESTRICTED_CONTAINER: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Template:
+class DriverTemplate:
     """What a PlacementPolicy says of pods, with the operator's defaults filled in.
 
     Image, account, volumes and security come from here alone: never from a StreamQuery, which any
@@ -78,7 +78,7 @@ class Driver:
     build: str
     cpu: float
     memory: float
-    owner: Owner
+    owner: OwnerReference
     standby: bool = False
     tolerations: tuple[Mapping[str, Any], ...] = ()
     env: tuple[Mapping[str, Any], ...] = ()  # as in a container
@@ -86,7 +86,7 @@ class Driver:
     secrets: tuple[str, ...] = ()
 
 
-def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
+def build_driver_pod_spec(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     """The Pod of a driver, as it is applied.
 
     `restartPolicy: OnFailure` restarts a crash where it is, and leaves one alone that has finished (a
@@ -117,11 +117,11 @@ def build_driver_pod_spec(driver: Driver, template: Template) -> dict[str, Any]:
 
 
 def pod_spec(
-    driver: Driver, template: Template, container: dict[str, Any], volumes: list[dict[str, Any]]
+    driver: Driver, template: DriverTemplate, container: dict[str, Any], volumes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """What the pods of a fragment have in common: where they run, under which account, how restricted."""
     security = dict(template.container_security or RESTRICTED_CONTAINER)
-    found: dict[str, Any] = {
+    spec: dict[str, Any] = {
         "affinity": pin_to(driver.node),
         "restartPolicy": "OnFailure",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
@@ -134,12 +134,12 @@ def pod_spec(
         "tolerations": [dict(t) for t in driver.tolerations],
     }
     if template.pull_secrets:
-        found["imagePullSecrets"] = [{"name": name} for name in template.pull_secrets]
+        spec["imagePullSecrets"] = [{"name": name} for name in template.pull_secrets]
     if template.priority_class:
-        found["priorityClassName"] = template.priority_class
+        spec["priorityClassName"] = template.priority_class
     if template.runtime_class:
-        found["runtimeClassName"] = template.runtime_class
-    return found
+        spec["runtimeClassName"] = template.runtime_class
+    return spec
 
 
 def pin_to(node: str) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def pin_to(node: str) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
-def _container(driver: Driver, template: Template) -> dict[str, Any]:
+def _container(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     return {
         "name": "driver",
         "image": template.image,
@@ -172,8 +172,8 @@ def _container(driver: Driver, template: Template) -> dict[str, Any]:
 def request(driver: Driver) -> dict[str, Any]:
     """Memory is limited so that a leak ends here and not on its neighbours; CPU is not: an idle core is
     free, and throttling would make batches of one fragment wait for nothing."""
-    asked = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
-    return {"requests": asked, "limits": {"memory": asked["memory"]}}
+    requests = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
+    return {"requests": requests, "limits": {"memory": requests["memory"]}}
 
 
 def _environment(driver: Driver) -> list[dict[str, Any]]:
@@ -201,7 +201,7 @@ def _probe(path: str, period: int, failures: int) -> dict[str, Any]:
     }
 
 
-def _volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
+def _volumes(driver: Driver, template: DriverTemplate) -> list[dict[str, Any]]:
     spec = {
         "path": SPEC_PATH.rsplit("/", 1)[-1],
         "fieldRef": {"fieldPath": f"metadata.annotations['{names.SPEC}']"},
@@ -213,21 +213,21 @@ def _volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
     ]
 
 
-def volumes(driver: Driver, template: Template) -> list[dict[str, Any]]:
+def volumes(driver: Driver, template: DriverTemplate) -> list[dict[str, Any]]:
     """What driver and executors share: the claim, the query's secrets, the policy's volumes."""
-    found: list[dict[str, Any]] = []
+    shared: list[dict[str, Any]] = []
     if template.claim:
-        found.append({"name": "data", "persistentVolumeClaim": {"claimName": template.claim}})
+        shared.append({"name": "data", "persistentVolumeClaim": {"claimName": template.claim}})
     for i, name in enumerate(driver.secrets):
-        found.append({"name": f"secret-{i}", "secret": {"secretName": name, "defaultMode": 0o440}})
-    return found + [dict(volume) for volume in template.volumes]
+        shared.append({"name": f"secret-{i}", "secret": {"secretName": name, "defaultMode": 0o440}})
+    return shared + [dict(volume) for volume in template.volumes]
 
 
-def mounts(driver: Driver, template: Template) -> list[dict[str, Any]]:
+def mounts(driver: Driver, template: DriverTemplate) -> list[dict[str, Any]]:
     """Where `volumes` are mounted."""
-    found: list[dict[str, Any]] = []
+    shared: list[dict[str, Any]] = []
     if template.claim:
-        found.append({"name": "data", "mountPath": DATA_PATH})
+        shared.append({"name": "data", "mountPath": DATA_PATH})
     for i, name in enumerate(driver.secrets):
-        found.append({"name": f"secret-{i}", "mountPath": f"{SECRETS_PATH}/{name}", "readOnly": True})
-    return found + [dict(mount) for mount in template.volume_mounts]
+        shared.append({"name": f"secret-{i}", "mountPath": f"{SECRETS_PATH}/{name}", "readOnly": True})
+    return shared + [dict(mount) for mount in template.volume_mounts]

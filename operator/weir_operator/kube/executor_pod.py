@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weir_operator.kube import names
-from weir_operator.kube.driver_pod import Driver, Template, mounts, pod_spec, request, volumes
+from weir_operator.kube.driver_pod import Driver, DriverTemplate, mounts, pod_spec, request, volumes
 
 CONTAINER = "executor"
 SCRATCH = "spark-local-dir-1"  # by this name Spark knows it, and does not mount one of its own over it
@@ -24,7 +24,7 @@ PRIORITY = f"{names.GROUP}/priority-class"
 RUNTIME = f"{names.GROUP}/runtime-class"
 
 
-def build_executor_template(driver: Driver, template: Template) -> dict[str, Any]:
+def build_executor_template(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     """What every executor's Pod has; Spark adds its name, its owner, its variables and its ports."""
     own = names.labels(driver.fragment, driver.query, "executor") | {names.EPOCH: str(driver.epoch)}
     container = {
@@ -52,7 +52,7 @@ def build_executor_template(driver: Driver, template: Template) -> dict[str, Any
     }
 
 
-def account_annotations(driver: Driver, template: Template) -> dict[str, str]:
+def account_annotations(driver: Driver, template: DriverTemplate) -> dict[str, str]:
     """What executors may have, for the ValidatingAdmissionPolicy: lists are separated by commas."""
     named: dict[str, list[str]] = {"persistentVolumeClaim": [], "secret": []}
     for volume in volumes(driver, template):
@@ -69,7 +69,7 @@ def account_annotations(driver: Driver, template: Template) -> dict[str, str]:
     }
 
 
-def with_executors(pod: Mapping[str, Any], driver: Driver, template: Template) -> dict[str, Any]:
+def with_executors(pod: Mapping[str, Any], driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     """The driver's Pod with what it needs to have executors: the template as a file, its own uid, ports."""
     meta, spec = pod["metadata"], pod["spec"]
     (container,) = spec["containers"]

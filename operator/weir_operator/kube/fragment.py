@@ -12,22 +12,22 @@ from weir_operator.controller.ports import Refused
 from weir_operator.kube import names
 from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
 from weir_operator.kube.api import Api, ApiError
-from weir_operator.kube.driver_pod import Driver, Template, build_driver_pod_spec
+from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_pod_spec
 from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
-from weir_operator.kube.owner import Owner
+from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.manifests.requests import heap_of, share
 
 
-def driver_of(action: Start, owner: Owner, query: Mapping[str, Any]) -> Driver:
+def driver_of(action: Start, owner: OwnerReference, query: Mapping[str, Any]) -> Driver:
     """What the Pod is made from; `query` is the StreamQuery, {} when it is gone.
 
     What the query requests is the fragment's in all: driver and executors have equal shares, and heaps.
     """
     spec, wishes = action.spec, query.get("spec") or {}
     resources = wishes.get("resources") or {}
-    asked = {name: parse_quantity(resources[name]) for name in ("cpu", "memory") if name in resources}
-    cpu, memory = share(asked.get("cpu"), asked.get("memory"), spec.executors, spec.heap_mb)
+    requests = {name: parse_quantity(resources[name]) for name in ("cpu", "memory") if name in resources}
+    cpu, memory = share(requests.get("cpu"), requests.get("memory"), spec.executors, spec.heap_mb)
     return Driver(
         namespace=spec.namespace,
         fragment=spec.name,
@@ -73,28 +73,28 @@ def secrets_of(action: Start) -> tuple[str, ...]:
 
 def secrets_in(*found_in: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of all Secrets that connectors refer to."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     connectors = list(found_in)
     while connectors:
         for key, value in connectors.pop().items():
             if isinstance(value, Mapping):
                 connectors.append(value)
             elif key in ("secretRef", "caSecretRef") and value:
-                found.add(str(value))
-    return tuple(sorted(found))
+                secrets.add(str(value))
+    return tuple(sorted(secrets))
 
 
 def start_fragment(
-    api: Api, action: Start, owner: Owner, query: Mapping[str, Any], template: Template
+    api: Api, action: Start, owner: OwnerReference, query: Mapping[str, Any], template: DriverTemplate
 ) -> None:
     """Have the Pod of this fragment and epoch, and before it what it needs.
 
     A Pod cannot be changed in place: one of another build goes first, and a later round makes it anew.
     """
     driver = driver_of(action, owner, query)
-    found = api.get("Pod", driver.namespace, names.pod_name(driver.fragment, driver.epoch))
-    if found is not None:
-        _replace_if_needed(api, found, action)
+    present = api.get("Pod", driver.namespace, names.pod_name(driver.fragment, driver.epoch))
+    if present is not None:
+        _replace_if_needed(api, present, action)
         return
     about = (driver.namespace, driver.fragment, driver.query, owner)
     pod, notes = build_driver_pod_spec(driver, template), None

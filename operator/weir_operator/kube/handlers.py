@@ -119,7 +119,7 @@ def prepare(settings: kopf.OperatorSettings) -> None:
 
 def _changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> bool:
     """Whether more of a node changed than its heartbeat, which comes every few minutes from each."""
-    seen = (
+    relevant = (
         str(body.get("spec")),
         str(body["metadata"].get("labels")),
         str(
@@ -131,5 +131,5 @@ def _changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> bool:
         ),
         str([(c["type"], c["status"]) for c in body.get("status", {}).get("conditions") or ()]),
     )
-    before, memo.seen = memo.get("seen"), seen
-    return bool(before != seen)
+    before, memo.seen = memo.get("seen"), relevant
+    return bool(before != relevant)

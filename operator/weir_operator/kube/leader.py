@@ -37,23 +37,23 @@ class Leader:
 
     def campaign(self) -> bool:
         """Renew the Lease or take it if it is free; call every `RENEW` seconds. True while leading."""
-        asked = self._clock()
+        began = self._clock()
         try:
-            found = self._api.get("Lease", self._namespace, LEADER_LEASE)
-            if found is None:
+            lease = self._api.get("Lease", self._namespace, LEADER_LEASE)
+            if lease is None:
                 won = self._api.create(self._manifest({}, 1))
-            elif self._free(found):
-                spec = found.get("spec") or {}
+            elif self._free(lease):
+                spec = lease.get("spec") or {}
                 changes = int(spec.get("leaseTransitions") or 0) + (
                     spec.get("holderIdentity") != self._identity
                 )
-                self._api.replace(self._manifest(found["metadata"], changes))
+                self._api.replace(self._manifest(lease["metadata"], changes))
                 won = True
             else:
                 won = False
         except ApiError:
             return self.leads()  # not heard, or another was faster: what was won before lasts its time
-        self._renewed = asked if won else float("-inf")
+        self._renewed = began if won else float("-inf")
         return self.leads()
 
     def usurp(self, seconds: int) -> None:
@@ -62,16 +62,16 @@ class Leader:
         Replicas notice at their next renewal, and in any case after `DURATION` seconds.
         """
         while True:
-            found = self._api.get("Lease", self._namespace, LEADER_LEASE) or {"metadata": {}}
-            wanted = self._manifest(
-                found["metadata"], int((found.get("spec") or {}).get("leaseTransitions") or 0) + 1
+            lease = self._api.get("Lease", self._namespace, LEADER_LEASE) or {"metadata": {}}
+            manifest = self._manifest(
+                lease["metadata"], int((lease.get("spec") or {}).get("leaseTransitions") or 0) + 1
             )
-            wanted["spec"]["leaseDurationSeconds"] = seconds
+            manifest["spec"]["leaseDurationSeconds"] = seconds
             try:
-                if "resourceVersion" in found["metadata"]:
-                    self._api.replace(wanted)
+                if "resourceVersion" in lease["metadata"]:
+                    self._api.replace(manifest)
                     return
-                if self._api.create(wanted):
+                if self._api.create(manifest):
                     return
             except ApiError as error:
                 if error.status != 409:
@@ -82,9 +82,9 @@ class Leader:
         if not self.leads():
             return
         self._renewed = float("-inf")
-        found = self._api.get("Lease", self._namespace, LEADER_LEASE)
-        if found and found["spec"].get("holderIdentity") == self._identity:
-            self._api.replace({**found, "spec": {**found["spec"], "holderIdentity": ""}})
+        lease = self._api.get("Lease", self._namespace, LEADER_LEASE)
+        if lease and lease["spec"].get("holderIdentity") == self._identity:
+            self._api.replace({**lease, "spec": {**lease["spec"], "holderIdentity": ""}})
 
     def _free(self, lease: dict[str, Any]) -> bool:
         spec = lease.get("spec") or {}

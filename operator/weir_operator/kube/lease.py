@@ -16,10 +16,10 @@ from weir_placement.model.fragment import Change, build_plain
 from weir_operator.controller.snapshot import Lease
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
-from weir_operator.kube.owner import Owner, metadata
+from weir_operator.kube.owner_references import OwnerReference, metadata
 
 
-def build_lease_spec(namespace: str, fragment: str, query: str, owner: Owner) -> dict[str, Any]:
+def build_lease_spec(namespace: str, fragment: str, query: str, owner: OwnerReference) -> dict[str, Any]:
     """The Lease, without a holder: `spec` belongs to the drivers alone."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -51,7 +51,7 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
     )
 
 
-class Silence:
+class SilentHolders:
     """Leases whose holder has not renewed for their duration, judged on the operator's own clock: the
     holders' clocks may differ."""
 
@@ -60,11 +60,11 @@ class Silence:
 
     def since(self, leases: Mapping[str, Lease], now: float) -> dict[str, float]:
         """When the time of each one that has run out did so [s since 1970]; `leases` as read at `now`."""
-        seen = {name: (lease.epoch, lease.holder, lease.renewed) for name, lease in leases.items()}
+        records = {name: (lease.epoch, lease.holder, lease.renewed) for name, lease in leases.items()}
         before = self._said
         self._said = {
             name: before[name] if name in before and before[name][0] == record else (record, now)
-            for name, record in seen.items()
+            for name, record in records.items()
         }
         ends = {name: self._said[name][1] + lease.duration for name, lease in leases.items()}
         return {name: end for name, end in ends.items() if end < now}

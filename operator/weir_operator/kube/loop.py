@@ -15,7 +15,7 @@ from weir_operator.kube.api import WRITES_AT_A_TIME
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.driver_pod import DATA_PATH, SITE
 from weir_operator.kube.metrics import DirectScrape, Prometheus
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 
 LAYOUT = Layout(root=DATA_PATH, lease="kubernetes:{namespace}/{fragment}", state="/tmp/weir-state.json")
 
@@ -27,7 +27,7 @@ class NothingToSweep:
         """Nothing."""
 
 
-def build_loop(cluster: KubernetesCluster, settings: Settings, leads: Callable[[], bool]) -> Loop:
+def build_loop(cluster: KubernetesCluster, settings: OperatorSettings, leads: Callable[[], bool]) -> Loop:
     """The loop, ready for its first round; it writes while this replica `leads`."""
     metrics = (
         Prometheus(settings.prometheus_url)

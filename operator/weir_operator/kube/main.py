@@ -21,14 +21,14 @@ from weir_operator.kube.rehearsal import rehearse
 from weir_operator.kube.runner import Runner
 from weir_operator.kube.self_metrics import ClusterCollector
 from weir_operator.kube.server import serve
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 
 YOUNG = 50_000
 """Objects made before Python looks for cycles among the newest: a round reads and drops millions that have
 none, and with Python's own 700 a third of the time of reading them goes into looking."""
 
 
-def run(settings: Settings, context: str | None = None) -> None:
+def run(settings: OperatorSettings, context: str | None = None) -> None:
     """Run until told to stop. A replica that loses the lead ends itself: its pod starts it afresh."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("kopf").setLevel(logging.WARNING)

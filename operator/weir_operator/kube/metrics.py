@@ -45,15 +45,15 @@ class DirectScrape:
         addresses = self._addresses()
         running = [p for p in processes if p.state == "running" and (p.fragment, p.epoch) in addresses]
         running.sort(key=lambda p: p.fragment in self._silent)
-        asked = [self._pool.submit(self._one, p, addresses[p.fragment, p.epoch]) for p in running]
-        done, late = wait(asked, self._patience)
+        scrapes = [self._pool.submit(self._one, p, addresses[p.fragment, p.epoch]) for p in running]
+        done, late = wait(scrapes, self._patience)
         for reading in late:
             reading.cancel()
-        found = {
-            r.fragment: r for reading in asked if reading in done and (r := reading.result()) is not None
+        readings = {
+            r.fragment: r for reading in scrapes if reading in done and (r := reading.result()) is not None
         }
-        self._silent = frozenset(p.fragment for p in running) - found.keys()
-        return found
+        self._silent = frozenset(p.fragment for p in running) - readings.keys()
+        return readings
 
     def _one(self, process: Process, address: str) -> FragmentMetrics | None:
         try:

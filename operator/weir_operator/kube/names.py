@@ -60,10 +60,10 @@ def pod_name(fragment: str, epoch: int) -> str:
 
 def labels(fragment: str, query: str, role: str | None = None) -> dict[str, str]:
     """Labels of an object of a fragment; `query` is `namespace/name`."""
-    found = {
+    common = {
         MANAGED_BY: FIELD_MANAGER,
         "app.kubernetes.io/name": FIELD_MANAGER,
         FRAGMENT: object_name(fragment),
         QUERY: object_name(query),
     }
-    return found | ({ROLE: role} if role else {})
+    return common | ({ROLE: role} if role else {})

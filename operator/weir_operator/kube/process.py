@@ -65,12 +65,12 @@ def read_process(
 
 def executors_by_driver(pods: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Pods of executors by the uid of the driver's pod that owns them."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    by_driver: dict[str, list[Mapping[str, Any]]] = {}
     for pod in pods:
         if pod["metadata"]["labels"][names.ROLE] == "executor":
             for owner in pod["metadata"].get("ownerReferences", ()):
-                found.setdefault(owner["uid"], []).append(pod)
-    return found
+                by_driver.setdefault(owner["uid"], []).append(pod)
+    return by_driver
 
 
 def _works(executor: Mapping[str, Any]) -> bool:

@@ -17,14 +17,14 @@ def usage_by_query(
     pods: Iterable[Mapping[str, Any]], queries: Iterable[Mapping[str, Any]], now: float
 ) -> dict[str, dict[str, float]]:
     """By `namespace/name` of the queries that are there: what their drivers and executors use of a quota."""
-    known = {}
+    query_of = {}
     for query in queries:
         meta = query["metadata"]
-        known[meta["namespace"], names.object_name(meta["name"])] = f"{meta['namespace']}/{meta['name']}"
+        query_of[meta["namespace"], names.object_name(meta["name"])] = f"{meta['namespace']}/{meta['name']}"
     usage: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for pod in pods:
         meta = pod["metadata"]
-        name = known.get((meta["namespace"], meta["labels"].get(names.QUERY, "")))
+        name = query_of.get((meta["namespace"], meta["labels"].get(names.QUERY, "")))
         if name is not None:
             for resource, amount in counted(pod, now).items():
                 usage[name][resource] += amount
@@ -47,8 +47,8 @@ def counted(pod: Mapping[str, Any], now: float) -> dict[str, float]:
 def _amounts(spec: Mapping[str, Any], what: str) -> dict[str, float]:
     containers = [*spec["containers"], *spec.get("initContainers", ())]
     named = [spec.get("resources", {}), *(container.get("resources", {}) for container in containers)]
-    found = {r: effective(spec, r, what) for r in {r for part in named for r in part.get(what, {})}}
+    amounts = {r: effective(spec, r, what) for r in {r for part in named for r in part.get(what, {})}}
     overhead = {r: parse_quantity(amount) for r, amount in spec.get("overhead", {}).items()}
     if what == "requests":
-        return {r: found.get(r, 0.0) + overhead.get(r, 0.0) for r in {*found, *overhead}}
-    return {r: amount + overhead.get(r, 0.0) for r, amount in found.items()}
+        return {r: amounts.get(r, 0.0) + overhead.get(r, 0.0) for r in {*amounts, *overhead}}
+    return {r: amount + overhead.get(r, 0.0) for r, amount in amounts.items()}

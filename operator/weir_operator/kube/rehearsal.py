@@ -36,11 +36,11 @@ def _objects() -> list[dict[str, Any]]:
         ),
         ("v1", "Node", "", {}),
     ]
-    found = []
+    objects = []
     for version, kind, namespace, spec in specs:
         metadata = {"name": "x", "uid": kind, "generation": 1, "creationTimestamp": CREATED}
         if namespace:
             metadata["namespace"] = namespace
-        found.append({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
-    found[-1]["status"] = {"allocatable": {"cpu": "4", "memory": "8Gi"}}
-    return found
+        objects.append({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
+    objects[-1]["status"] = {"allocatable": {"cpu": "4", "memory": "8Gi"}}
+    return objects

@@ -16,7 +16,7 @@ SETTLE = 0.2  # [s] without a change, after which no more of them are waited for
 RETRY = 5.0  # [s] after a round that failed
 
 
-class Loop(Protocol):
+class Reconciler(Protocol):
     """The controller's loop."""
 
     def round(self) -> float:
@@ -28,7 +28,12 @@ class Runner:
     """Two threads: one keeps the leadership, one goes round. `lost` is told when the leadership is."""
 
     def __init__(
-        self, loop: Loop, leader: Leader, liveness: Liveness, lost: Callable[[], None], renew: float = RENEW
+        self,
+        loop: Reconciler,
+        leader: Leader,
+        liveness: Liveness,
+        lost: Callable[[], None],
+        renew: float = RENEW,
     ) -> None:
         self._loop = loop
         self._leader = leader

@@ -77,12 +77,12 @@ class ClusterCollector(Collector):
         yield headroom
 
     def _off_pin(self) -> Metric:
-        found = GaugeMetricFamily(
+        misplaced = GaugeMetricFamily(
             "weir_fragment_off_node", "1 when a pod is elsewhere than planned.", labels=["fragment", "epoch"]
         )
         for process in self._cluster.processes:
             if process.node:
-                found.add_metric(
+                misplaced.add_metric(
                     [process.fragment, str(process.epoch)], float(process.node != process.wanted_node)
                 )
-        return found
+        return misplaced

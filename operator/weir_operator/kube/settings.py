@@ -11,7 +11,7 @@ _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True)
-class Settings:
+class OperatorSettings:
     """Every value has an environment variable; the chart's values.yaml describes them.
 
     `watch_namespaces` empty: all. `prometheus_url` empty: fragments are scraped directly.
@@ -30,10 +30,10 @@ class Settings:
     webhook_port: int = 0  # 0: no webhook
 
     @staticmethod
-    def of_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    def of_environment(environment: Mapping[str, str] = os.environ) -> OperatorSettings:
         """Raises ValueError that names the variable."""
-        default = Settings()
-        return Settings(
+        default = OperatorSettings()
+        return OperatorSettings(
             runtime_image=environment.get("WEIR_RUNTIME_IMAGE", default.runtime_image),
             runtime_pull_policy=environment.get("WEIR_RUNTIME_PULL_POLICY", default.runtime_pull_policy),
             runtime_pull_secrets=_names(environment.get("WEIR_RUNTIME_PULL_SECRETS", "")),

@@ -9,7 +9,7 @@ from weir_operator.kube.api import Api, ApiError
 
 
 class ClusterStore:
-    """As `local.store.Store`: what runs, and what a person asks for. Raises ApiError."""
+    """As `local.store.RunStore`: what runs, and what a person asks for. Raises ApiError."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

@@ -16,16 +16,16 @@ from weir_operator.api.policy import flows_of
 from weir_operator.controller.ports import Unreachable
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
-from weir_operator.kube.api import Api, ApiError, Ending
+from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.driver_pod import (
     DATA_PATH,
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
     SECRETS_PATH,
-    Template,
+    DriverTemplate,
 )
 from weir_operator.kube.fragment import secrets_in
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.template import template_of
 
 log = logging.getLogger("weir")
@@ -39,7 +39,7 @@ AGAIN_SECONDS = 60.0  # after a namespace has refused a sweep
 def build_sweep_pod_spec(
     namespace: str,
     keep: frozenset[str],
-    template: Template,
+    template: DriverTemplate,
     elsewhere: Sequence[Flows] = (),
 ) -> dict[str, Any]:
     """A Pod that removes every folder of the namespace's volume and every flow of it `elsewhere`, but those
@@ -106,13 +106,13 @@ def fragments_by_namespace(
     placements: Iterable[Mapping[str, Any]], owned: Iterable[Mapping[str, Any]]
 ) -> dict[str, frozenset[str]]:
     """Those that Placements name, and those of whom a pod or a lease (`owned`) is there."""
-    found: dict[str, set[str]] = defaultdict(set)
+    by_namespace: dict[str, set[str]] = defaultdict(set)
     for placement in placements:
         fragments = (placement.get("spec") or {}).get("fragments") or ()
-        found[placement["metadata"]["namespace"]] |= {fragment["name"] for fragment in fragments}
+        by_namespace[placement["metadata"]["namespace"]] |= {fragment["name"] for fragment in fragments}
     for item in owned:
-        found[item["metadata"]["namespace"]].add(item["metadata"]["labels"][names.FRAGMENT])
-    return {namespace: frozenset(fragments) for namespace, fragments in found.items()}
+        by_namespace[item["metadata"]["namespace"]].add(item["metadata"]["labels"][names.FRAGMENT])
+    return {namespace: frozenset(fragments) for namespace, fragments in by_namespace.items()}
 
 
 class Sweeper:
@@ -122,7 +122,7 @@ class Sweeper:
     not be on the sweep's list.
     """
 
-    def __init__(self, api: Api, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, api: Api, settings: OperatorSettings, clock: Callable[[], float]) -> None:
         self._api = api
         self._clock = clock
         self._settings = settings
@@ -188,7 +188,7 @@ class Sweeper:
         try:
             self._api.create(self._pod(namespace, keep))
         except ApiError as error:
-            if not isinstance(error, Ending) and error.status != 404:
+            if not isinstance(error, ObjectGone) and error.status != 404:
                 raise
         self._due.discard(namespace)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from weir_operator.kube.driver_pod import Template
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.driver_pod import DriverTemplate
+from weir_operator.kube.settings import OperatorSettings
 
 
-def template_of(policy: Mapping[str, Any] | None, settings: Settings) -> Template:
+def template_of(policy: Mapping[str, Any] | None, settings: OperatorSettings) -> DriverTemplate:
     """`policy` is the object as the API server gives it; None: the built-in one."""
     spec = (policy or {}).get("spec") or {}
     pod = spec.get("podTemplate") or {}
     files = (spec.get("exchange") or {}).get("files") or {}
-    return Template(
+    return DriverTemplate(
         image=pod.get("image") or settings.runtime_image,
         pull_policy=pod.get("imagePullPolicy") or settings.runtime_pull_policy,
         pull_secrets=tuple(pod.get("imagePullSecrets") or settings.runtime_pull_secrets),

@@ -12,7 +12,7 @@ from typing import Any
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.leader import DURATION, Leader
-from weir_operator.kube.settings import Settings
+from weir_operator.kube.settings import OperatorSettings
 
 QUERIES = "StreamQuery"
 OTHERS = ("Placement", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
@@ -38,22 +38,25 @@ def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> 
 
 
 def lift_budgets(
-    api: Api, settings: Settings, tell: Callable[[str], None], wait: Callable[[float], None] = time.sleep
+    api: Api,
+    settings: OperatorSettings,
+    tell: Callable[[str], None],
+    wait: Callable[[float], None] = time.sleep,
 ) -> None:
     """Removes every fragment's disruption budget, for good: without an operator nobody would lift them,
     and no drain of a node would end. The lead is taken first, so that no replica makes them again."""
     Leader(api, settings.namespace, settings.identity).usurp(LEADERLESS)
     wait(DURATION)
     for namespace in settings.watch_namespaces or ("",):
-        for found in list(api.list("PodDisruptionBudget", namespace, names.MANAGED)):
-            meta = found["metadata"]
+        for budget in list(api.list("PodDisruptionBudget", namespace, names.MANAGED)):
+            meta = budget["metadata"]
             api.delete("PodDisruptionBudget", meta["namespace"], meta["name"])
             tell(f"poddisruptionbudget/{meta['name']} removed from {meta['namespace']}")
 
 
 def _delete(api: Api, kind: str, tell: Callable[[str], None]) -> None:
-    for found in list(api.list(kind)):
-        meta = found["metadata"]
+    for manifest in list(api.list(kind)):
+        meta = manifest["metadata"]
         api.delete(kind, meta.get("namespace", ""), meta["name"])
         tell(
             f"{kind.lower()}/{meta['name']} removed"
@@ -73,17 +76,17 @@ def _ours(api: Api, kind: str) -> Iterator[Mapping[str, Any]]:
             raise
 
 
-def _name(found: Mapping[str, Any]) -> str:
-    meta = found["metadata"]
+def _name(manifest: Mapping[str, Any]) -> str:
+    meta = manifest["metadata"]
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
 def _wait(left: Callable[[], list[str]], deadline: float, quiet: float = 0.0) -> None:
     """Until nothing is left, and nothing came back for `quiet` seconds."""
-    seen = time.monotonic()
-    while (still := left()) or time.monotonic() - seen < quiet:
+    last_seen = time.monotonic()
+    while (still := left()) or time.monotonic() - last_seen < quiet:
         if still:
-            seen = time.monotonic()
-            if seen > deadline:
+            last_seen = time.monotonic()
+            if last_seen > deadline:
                 raise TimeoutError(f"still there: {', '.join(still[:10])}")
         time.sleep(LOOK)

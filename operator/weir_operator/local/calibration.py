@@ -32,13 +32,13 @@ class Calibration:
     def save(self, path: Path) -> None:
         """JSON that `load` reads."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        told = {
+        content = {
             "costs": dict(self.costs),
             "out": self.out,
             "read": self.read,
             "overheads": vars(self.overheads),
         }
-        path.write_text(json.dumps(told, indent=1) + "\n")
+        path.write_text(json.dumps(content, indent=1) + "\n")
 
     def query(self, query: Query) -> Query:
         """The query with this machine's costs where the manifests say nothing of their own.

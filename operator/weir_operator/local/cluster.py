@@ -30,7 +30,7 @@ from weir_operator.controller.ports import Observed
 from weir_operator.controller.record import name_of
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
-from weir_operator.local.store import Store
+from weir_operator.local.store import RunStore
 
 
 class LocalCluster:
@@ -38,7 +38,7 @@ class LocalCluster:
 
     def __init__(self, root: Path, layout: Layout, objects: Callable[[], Sequence[Manifest]]) -> None:
         self.processes = Processes(root)
-        self.store = Store(root)
+        self.store = RunStore(root)
         self._layout = layout
         self._objects = objects
         self._told: list[Callable[[Event], None]] = []
@@ -91,18 +91,18 @@ class LocalCluster:
 
     def _environment(self, query: str) -> dict[str, str]:
         """What a query says of its processes' environment."""
-        found = (o for o in self._objects() if o["kind"] == "StreamQuery" and name_of(o) == query)
-        wishes = next((o.get("spec") or {} for o in found), {})
+        queries = (o for o in self._objects() if o["kind"] == "StreamQuery" and name_of(o) == query)
+        wishes = next((o.get("spec") or {} for o in queries), {})
         return {entry["name"]: entry.get("value") or "" for entry in wishes.get("env") or ()}
 
     def _lease(self, fragment: str) -> FileLease:
         return FileLease(self._find(fragment))
 
     def _find(self, fragment: str) -> Path:
-        found = list(Path(self._layout.root, "leases").glob(f"*/{fragment}.json"))
-        if not found:
+        paths = list(Path(self._layout.root, "leases").glob(f"*/{fragment}.json"))
+        if not paths:
             raise OSError(f"{fragment} has no lease yet")
-        return found[0]
+        return paths[0]
 
     def _clean_up(self, action: CleanUp) -> None:
         """Checkpoint, flow, side log, state; the lease last, because it says that there is something left."""
@@ -126,11 +126,11 @@ class LocalCluster:
             )
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
-        """See Store."""
+        """See RunStore."""
         self.store.write_placement(placement)
 
     def write_status(self, status: WriteStatus) -> None:
-        """See Store."""
+        """See RunStore."""
         self.store.write_status(status)
 
     def emit(self, event: Event) -> None:

@@ -20,7 +20,7 @@ from weir_operator.manifests.read import Document, read
 CLUSTER_KINDS = ("Node", "PlacementPolicy", "NetworkTopology")
 
 
-class Files:
+class ManifestFiles:
     """What `kubectl apply` would do with edits: a generation for each change of a spec, a uid for each life.
 
     Generations and uids are kept in the run folder, so that a restarted controller sees the same objects.
@@ -39,9 +39,9 @@ class Files:
         """All objects now; wrong files change nothing and are told once."""
         documents, findings = read(self._paths)
         text = json.dumps([d.raw for d in documents], sort_keys=True, default=str) + str(findings)
-        seen = hashlib.sha256(text.encode()).hexdigest()
-        if seen != self._seen:
-            self._seen = seen
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if digest != self._seen:
+            self._seen = digest
             findings = findings or from_documents(documents)[1]
             if findings:
                 self._complain(findings)

@@ -15,7 +15,7 @@ from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.local.calibration import Calibration
 from weir_operator.local.cluster import LocalCluster
-from weir_operator.local.files import Files, resolve
+from weir_operator.local.files import ManifestFiles, resolve
 from weir_operator.local.scrape import Scrape
 from weir_operator.local.sweep import Sweep
 from weir_operator.manifests.finding import Finding
@@ -44,7 +44,7 @@ class Machine:
         self.options = options
         root = options.root.resolve()
         layout = Layout(str(root))
-        self.files = Files(list(options.paths), root, tell)
+        self.files = ManifestFiles(list(options.paths), root, tell)
         self.cluster = LocalCluster(root, layout, self._objects)
         calibration = Calibration.load(options.calibration)
         desired_state = DesiredStateBuilder(

@@ -48,10 +48,10 @@ class Pauses:
             elif process.state == "running" and key not in self.began:
                 self.began[key] = process
         for fragment in {p.fragment for p in processes}:
-            seen = self.commits.setdefault(fragment, {})
+            epochs = self.commits.setdefault(fragment, {})
             for commit in self.root.glob(f"checkpoints/*/{fragment}/*/commits/[0-9]*"):
-                if commit.name.isdigit() and int(commit.name) not in seen:
-                    seen[int(commit.name)] = commit.stat().st_mtime
+                if commit.name.isdigit() and int(commit.name) not in epochs:
+                    epochs[int(commit.name)] = commit.stat().st_mtime
         for key in self.began:
             if key[1] > 1 and key not in self.finished:
                 self._measure(key)

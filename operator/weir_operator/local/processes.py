@@ -74,7 +74,7 @@ class Processes:
                 env={**os.environ, **environment, "PYSPARK_PYTHON": sys.executable},
             )
         self._children[child.pid] = child
-        told = {
+        record = {
             "fragment": start.spec.name,
             "epoch": start.spec.epoch,
             "node": start.spec.node,
@@ -86,7 +86,7 @@ class Processes:
             "started": time.time(),
             "restarts": restarts,
         }
-        write_whole(path, json.dumps(told))
+        write_whole(path, json.dumps(record))
 
     def stop(self, fragment: str, epoch: int) -> None:
         """SIGTERM, then SIGKILL; what has ended is cleared away."""
@@ -128,9 +128,9 @@ class Processes:
         return self._folder / f"{fragment}-e{epoch}.json"
 
     def _process(self, entry: dict[str, Any]) -> Process:
-        told = read_json(Path(entry["state"])) or {}
-        state = PHASES.get(told.get("phase", ""), "starting")
-        message = told.get("error") or ""
+        report = read_json(Path(entry["state"])) or {}
+        state = PHASES.get(report.get("phase", ""), "starting")
+        message = report.get("error") or ""
         if _gone(entry) and state in ("starting", "standby", "running"):
             state, message = "failed", message or self._last_words(entry)
         return Process(
@@ -139,7 +139,7 @@ class Processes:
             node=entry["node"],
             wanted_node=entry["node"],
             state=state,
-            since=float(told.get("at") or entry["started"]),
+            since=float(report.get("at") or entry["started"]),
             build=entry["build"],
             restarts=entry["restarts"],
             message=message,
@@ -154,8 +154,8 @@ class Processes:
     def port_of(self, fragment: str, epoch: int) -> int | None:
         """Where /metrics is; None before it is known."""
         entry = read_json(self._path(fragment, epoch))
-        told = read_json(Path(entry["state"])) if entry else None
-        return int(told["port"]) if told and told.get("port") else None
+        report = read_json(Path(entry["state"])) if entry else None
+        return int(report["port"]) if report and report.get("port") else None
 
 
 def _gone(entry: dict[str, Any]) -> bool:

@@ -22,7 +22,7 @@ class Scrape:
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
         """The last reading of each fragment's running process."""
-        found = {}
+        readings = {}
         for process in processes:
             port = (
                 self._processes.port_of(process.fragment, process.epoch)
@@ -36,5 +36,5 @@ class Scrape:
                     text = answer.read().decode()
             except OSError:
                 continue
-            found[process.fragment] = parse_metrics(text, process.fragment, process.epoch, time.time())
-        return found
+            readings[process.fragment] = parse_metrics(text, process.fragment, process.epoch, time.time())
+        return readings

@@ -12,7 +12,7 @@ from weir_runtime.names import read_json, write_whole
 from weir_operator.controller.decision import DeletePlacement, Event, WritePlacement, WriteStatus
 
 
-class Store:
+class RunStore:
     """What the controller writes about objects. `person` files are written by the command line alone."""
 
     def __init__(self, root: Path) -> None:
@@ -25,9 +25,9 @@ class Store:
             if raw is None:
                 continue
             namespace, name = path.parent.name, path.stem
-            asked = read_json(self._person(namespace, name)) or {}
+            wishes = read_json(self._person(namespace, name)) or {}
             meta = {"namespace": namespace, "name": name}
-            spec = {**raw["spec"], **asked}
+            spec = {**raw["spec"], **wishes}
             yield {"apiVersion": "weir.dev/v1alpha1", "kind": "Placement", "metadata": meta, "spec": spec} | {
                 "status": raw["status"]
             }

@@ -12,7 +12,7 @@ Report = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Fragment:
+class FragmentContent:
     """Connected operators of one query on one node; `operators` are (kind, id) in plan order."""
 
     query: str
@@ -29,7 +29,7 @@ class NodeContent:
     memory: float = 0.0  # share of its capacity
     binds: bool = False
     sources: list[str] = field(default_factory=list)
-    fragments: list[Fragment] = field(default_factory=list)
+    fragments: list[FragmentContent] = field(default_factory=list)
     deliveries: list[str] = field(default_factory=list)
 
     @property
@@ -39,7 +39,7 @@ class NodeContent:
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowContent:
     """Streams that travel together from one node to another."""
 
     source: str
@@ -56,7 +56,7 @@ class Content:
     title: str
     subtitle: str
     nodes: tuple[NodeContent, ...]
-    flows: tuple[Flow, ...]
+    flows: tuple[FlowContent, ...]
 
 
 def read(report: Report, zones: Mapping[str, str] | None = None) -> Content:
@@ -105,7 +105,7 @@ def _read_query(
         short = op["id"].rsplit("/", 1)[-1]
         groups.setdefault(find(op["id"]), []).append((op["kind"], short))
     for first, members in groups.items():
-        nodes[node_of[first]].fragments.append(Fragment(query["name"], tuple(members)))
+        nodes[node_of[first]].fragments.append(FragmentContent(query["name"], tuple(members)))
     if operators:
         nodes[_delivery(operators, flows)].deliveries.append(query["name"].rsplit("/", 1)[-1])
 
@@ -119,34 +119,34 @@ def _delivery(operators: Sequence[Mapping[str, Any]], flows: Sequence[Mapping[st
 
 def _read_entries(report: Report, nodes: Mapping[str, NodeContent]) -> None:
     """A source enters where its flows begin, or where its only readers are."""
-    made = {op["id"]: op["node"] for q in report["queries"] for op in q.get("operators", [])}
+    node_of = {op["id"]: op["node"] for q in report["queries"] for op in q.get("operators", [])}
     entries: dict[str, set[str]] = {}
     for flow in report["flows"]:
-        if flow["stream"] not in made and not flow.get("relay"):
+        if flow["stream"] not in node_of and not flow.get("relay"):
             entries.setdefault(flow["stream"], set()).add(flow["from"])
     for query in report["queries"]:
         for op in query.get("operators", []):
             for upstream in op["inputs"]:
-                if upstream not in made and upstream not in entries:
+                if upstream not in node_of and upstream not in entries:
                     entries.setdefault(upstream, set()).add(op["node"])
     for stream, places in sorted(entries.items()):
         for place in places & nodes.keys():
             nodes[place].sources.append(stream.rsplit("/", 1)[-1])
 
 
-def _flows(report: Report, binding: str) -> tuple[Flow, ...]:
+def _flows(report: Report, binding: str) -> tuple[FlowContent, ...]:
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for flow in report["flows"]:
         if flow["from"] != flow["to"]:
             together.setdefault((flow["from"], flow["to"]), []).append(flow)
     words = binding.split()
-    made = {op["id"] for query in report["queries"] for op in query.get("operators", [])}
+    operators = {op["id"] for query in report["queries"] for op in query.get("operators", [])}
     return tuple(
-        Flow(
+        FlowContent(
             source,
             target,
             sum(f["bytesPerSecond"] for f in flows),
-            tuple(f["stream"] if f["stream"] in made else f["stream"].rsplit("/", 1)[-1] for f in flows),
+            tuple(f["stream"] if f["stream"] in operators else f["stream"].rsplit("/", 1)[-1] for f in flows),
             binds="link" in words and source in words and target in words,
         )
         for (source, target), flows in together.items()

@@ -183,7 +183,7 @@ def _flows(
 ) -> None:
     flows = [f for f in report["flows"] if f["from"] != f["to"] and f["from"] in at and f["to"] in at]
     most = max((f["bytesPerSecond"] for f in flows), default=0.0) or 1.0
-    taken: list[Box] = []
+    occupied: list[Box] = []
     pairs: dict[tuple[float, float], int] = {}
     for flow in sorted(flows, key=lambda f: abs(at[f["from"]] - at[f["to"]])):
         a, b = at[flow["from"]], at[flow["to"]]
@@ -206,15 +206,15 @@ def _flows(
                 zorder=2,
             )
         )
-        _rate(pen, f"{quantity(flow['bytesPerSecond'])}B/s", (a + b) / 2, ground + depth, colour, taken)
+        _rate(pen, f"{quantity(flow['bytesPerSecond'])}B/s", (a + b) / 2, ground + depth, colour, occupied)
 
 
-def _rate(pen: Pen, words: str, x: float, y: float, colour: str, taken: list[Box]) -> None:
+def _rate(pen: Pen, words: str, x: float, y: float, colour: str, occupied: list[Box]) -> None:
     """A flow's rate at the lowest point of its arc, where there is room for it; hovering shows the others."""
     width = len(words) * 4.6 + 4
     box = Box(x - width / 2, y - 6, width, 11)
-    if not any(box.overlaps(other, 1.0) for other in taken):
-        taken.append(box)
+    if not any(box.overlaps(other, 1.0) for other in occupied):
+        occupied.append(box)
         pen.box(box, 2, facecolor=PAPER, edgecolor="none", zorder=2)
         pen.text(x, y + 2.5, words, 7, ha="center", color=colour, zorder=3)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from weir_operator.pictures.content import Content, Flow, NodeContent, quantity
+from weir_operator.pictures.content import Content, FlowContent, NodeContent, quantity
 
 Point: TypeAlias = tuple[float, float]
 
@@ -56,7 +56,7 @@ class Card:
 class Arrow:
     """A flow: a chain of cubic Bezier curves (every third point is on it), and the box of its label."""
 
-    flow: Flow
+    flow: FlowContent
     points: tuple[Point, ...]
     label: Box
 
@@ -135,9 +135,9 @@ def _depths(content: Content) -> dict[str, float]:
     for _ in range(len(depth)):
         changed = False
         for flow in content.flows:
-            wanted = depth.get(flow.source, 0.0) + 1
-            if depth.get(flow.target, wanted) < wanted <= len(depth):
-                depth[flow.target] = wanted
+            below = depth.get(flow.source, 0.0) + 1
+            if depth.get(flow.target, below) < below <= len(depth):
+                depth[flow.target] = below
                 changed = True
         if not changed:
             break
@@ -160,8 +160,8 @@ def _arrows(content: Content, cards: list[Card]) -> tuple[Arrow, ...]:
         out, into = leaving.get(flow.source, 0), entering.get(flow.target, 0)
         leaving[flow.source], entering[flow.target] = out + 1, into + 1
         points = _curve(place[flow.source], place[flow.target], out, into, list(place.values()), channels)
-        taken = [card.box for card in cards] + [arrow.label for arrow in arrows]
-        arrows.append(Arrow(flow, points, _label(flow, points, taken)))
+        occupied = [card.box for card in cards] + [arrow.label for arrow in arrows]
+        arrows.append(Arrow(flow, points, _label(flow, points, occupied)))
     return tuple(arrows)
 
 
@@ -180,8 +180,8 @@ def _curve(
     stops: list[Point] = [(a.x + a.width, ya) if forward else (a.x, ya)]
     low, high = sorted((a.x, b.x))
     for x in sorted({box.x for box in boxes if low < box.x < high}, reverse=not forward):
-        wanted = ya + (yb - ya) * (x - a.x) / (b.x - a.x)
-        y = _channel([box for box in boxes if box.x == x], wanted, channels)
+        straight = ya + (yb - ya) * (x - a.x) / (b.x - a.x)
+        y = _channel([box for box in boxes if box.x == x], straight, channels)
         edges = [(x - ZONE_PAD / 2, y), (x + CARD_WIDTH + ZONE_PAD / 2, y)]
         stops += edges if forward else reversed(edges)
     stops.append((b.x, yb) if forward else (b.x + b.width, yb))
@@ -192,11 +192,11 @@ def _curve(
     return tuple(points)
 
 
-def _channel(column: list[Box], wanted: float, channels: dict[tuple[float, float], int]) -> float:
+def _channel(column: list[Box], straight: float, channels: dict[tuple[float, float], int]) -> float:
     """The height nearest to `wanted` at which a line passes a column's cards; lines in one gap lie apart."""
     column = sorted(column, key=lambda box: box.y)
     above = column[0].y - 6.0
-    y = min([above] + [box.y + box.height + 9.0 for box in column], key=lambda gap: abs(gap - wanted))
+    y = min([above] + [box.y + box.height + 9.0 for box in column], key=lambda gap: abs(gap - straight))
     key = (column[0].x, y)
     channels[key] = channels.get(key, -1) + 1
     step = -4.0 if y == above else 7.0  # away from the first card, not into it
@@ -216,7 +216,7 @@ def bezier(points: tuple[Point, ...], t: float) -> Point:
     )
 
 
-def label_lines(flow: Flow) -> list[str]:
+def label_lines(flow: FlowContent) -> list[str]:
     """The rate, then up to two streams' names."""
     names = list(flow.streams[:2]) + ([f"+ {len(flow.streams) - 2} more"] if len(flow.streams) > 2 else [])
     return [f"{quantity(flow.bytes_per_second)}B/s", *map(_short, names)]
@@ -231,18 +231,18 @@ def _short(name: str) -> str:
     return f"{query[: 16 - len(operator)]}…/{operator}" if query else f"{name[:17]}…"
 
 
-def _label(flow: Flow, points: tuple[Point, ...], taken: list[Box]) -> Box:
+def _label(flow: FlowContent, points: tuple[Point, ...], occupied: list[Box]) -> Box:
     """The first place on the curve where the label covers nothing; else the one that covers least."""
     lines = label_lines(flow)
     width = max(len(line) for line in lines) * CHARACTER + 8
     height = len(lines) * (LINE - 3) + 4
-    best, fewest = Box(0, 0, width, height), len(taken) + 1
+    best, fewest = Box(0, 0, width, height), len(occupied) + 1
     pieces = (len(points) - 1) // 3
     for t in (k / pieces for k in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)):  # on the first piece
         x, y = bezier(points, t)
         for shift in SHIFTS:
             box = Box(x - width / 2, y - height / 2 + shift, width, height)
-            covered = sum(box.overlaps(other, 3.0) for other in taken)
+            covered = sum(box.overlaps(other, 3.0) for other in occupied)
             if covered < fewest:
                 best, fewest = box, covered
             if not covered:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Owner:
+class OwnerReference:
     """The Placement of a query, as owner references name it."""
 
     name: str
@@ -33,13 +33,13 @@ def metadata(
     name: str,
     namespace: str,
     labels: dict[str, str],
-    owner: Owner | None,
+    owner: OwnerReference | None,
     annotations: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """`metadata` of an object that the operator applies."""
-    found: dict[str, Any] = {"name": name, "namespace": namespace, "labels": labels}
+    meta: dict[str, Any] = {"name": name, "namespace": namespace, "labels": labels}
     if owner:
-        found["ownerReferences"] = [owner.reference()]
+        meta["ownerReferences"] = [owner.reference()]
     if annotations:
-        found["annotations"] = annotations
-    return found
+        meta["annotations"] = annotations
+    return meta

@@ -14,27 +14,29 @@ from weir_operator.kube import names
 Manifest = Mapping[str, Any]
 
 
-def homes(objects: Iterable[Manifest]) -> dict[str, str]:
+def namespaces_of_fragments(objects: Iterable[Manifest]) -> dict[str, str]:
     """Fragment (as labels name it) -> namespace, as the Placements say; of two that claim one, the older."""
-    found: dict[str, str] = {}
+    namespaces: dict[str, str] = {}
     placements = [o for o in objects if o["kind"] == "Placement"]
     for placement in sorted(placements, key=lambda o: str(o["metadata"].get("creationTimestamp", ""))):
-        told = (placement.get("spec") or {}).get("fragments") or ()
+        planned = (placement.get("spec") or {}).get("fragments") or ()
         owned = (placement.get("status") or {}).get("owned") or ()
-        for fragment in (*(entry["name"] for entry in told), *owned):
-            found.setdefault(names.object_name(fragment), placement["metadata"]["namespace"])
-    return found
+        for fragment in (*(entry["name"] for entry in planned), *owned):
+            namespaces.setdefault(names.object_name(fragment), placement["metadata"]["namespace"])
+    return namespaces
 
 
-def at_home(found: Iterable[dict[str, Any]], home: Mapping[str, str]) -> list[dict[str, Any]]:
+def in_own_namespace(
+    manifests: Iterable[dict[str, Any]], namespaces: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Those in the namespace of their fragment, or of a fragment that no Placement knows (any more); Pods
     with an epoch that is none are left out."""
     result = []
-    for manifest in found:
+    for manifest in manifests:
         meta = manifest["metadata"]
         if manifest["kind"] == "Pod" and epoch_of(manifest) is None:
             continue
-        if home.get(meta["labels"][names.FRAGMENT], meta["namespace"]) == meta["namespace"]:
+        if namespaces.get(meta["labels"][names.FRAGMENT], meta["namespace"]) == meta["namespace"]:
             result.append(manifest)
     return result
 
