@@ -19,7 +19,7 @@ GENERATED = ("crds/", "charts/weir/files/crds/")
 MOST_FILES = {
     "crd-field": 10,
     "exchange": 6,
-    "objective": 10,
+    "objective": 6,
     "operator-kind": 10,
     "search-strategy": 3,
     "source": 10,
