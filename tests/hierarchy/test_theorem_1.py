@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from weir_placement.hierarchy.partition import Hierarchy, partition
-from weir_placement.hierarchy.splitting import closure, traversal
 from weir_placement.model.cluster import Network
+from weir_placement.network.splitting import closure, traversal
 
 MEASURED = Path(__file__).parent / "planetlab-rtt-120.txt.gz"
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from weir_placement.bench.machine import described
 from weir_placement.bench.page import Row, write
-from weir_placement.hierarchy.splitting import closure
 from weir_placement.hierarchy.view import search_space
 from weir_placement.model.problem import Problem
 from weir_placement.network.bound import lower_bound
@@ -18,6 +17,7 @@ from weir_placement.network.dynamic_program import Floats, delivered, solve
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import plan_space, plan_spaces
 from weir_placement.network.single import latencies, placing, presence, sinks_of
+from weir_placement.network.splitting import closure
 from weir_placement.network.workload import random_problem
 from weir_placement.strategies import STRATEGIES
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weir_placement.hierarchy.splitting import Ints, medoid, split, traversal
 from weir_placement.model.cluster import Cluster as Machines
 from weir_placement.model.cluster import Network
+from weir_placement.network.splitting import Ints, medoid, split, traversal
 
 
 @dataclass

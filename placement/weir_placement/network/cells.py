@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weir_placement.hierarchy.splitting import split
 from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Floats, Ints
+from weir_placement.network.splitting import split
 
 MOST = 1024
 """Cells at most; up to so many nodes each is a cell of its own."""

@@ -14,9 +14,9 @@ from functools import cached_property, reduce
 from math import prod
 from operator import or_
 
+from weir_placement.cost.window_volume import volume
 from weir_placement.model.expressions import columns_of, conjunction
 from weir_placement.model.operators import Filter, Join, Project, Window
-from weir_placement.network.window_volume import volume
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from weir_placement.cost.window_volume import volume
 from weir_placement.model.expressions import columns_of, conjunction, conjuncts, source_types
 from weir_placement.model.operators import Filter, Join, Operator, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
-from weir_placement.network.window_volume import volume
 from weir_placement.rewrite.constraints import Classes, Constraints, Side, aliases_of
 from weir_placement.rewrite.graph import Graph
 from weir_placement.rewrite.rules import RULES
