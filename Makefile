@@ -24,7 +24,7 @@ fuzz: env ## the tests on generated cases with new random seeds, ROUNDS=20 times
 lint: env ## format, types, arrows between the rooms
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy --strict placement operator
+	@.venv/bin/mypy --strict placement runtime operator
 	@.venv/bin/lint-imports
 
 clean: ## everything that was made here

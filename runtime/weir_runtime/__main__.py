@@ -9,8 +9,8 @@ from pathlib import Path
 
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
-from weir_runtime.lease import FileLease, Lease
-from weir_runtime.process import Fragment
+from weir_runtime.lease import FileLease, FragmentLease
+from weir_runtime.process import FragmentProcess
 from weir_runtime.session import end
 
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         spec = FragmentSpec.from_json(Path(arguments[0]).read_text())
-        return Fragment(spec, lease_at(spec.lease)).run()
+        return FragmentProcess(spec, lease_at(spec.lease)).run()
     except FragmentError as error:
         print(f"{arguments[0]}: {error}", file=sys.stderr)
         return 2
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         return 1
 
 
-def lease_at(location: str) -> Lease:
+def lease_at(location: str) -> FragmentLease:
     """A file's path, or `kubernetes:NAMESPACE/NAME`. Raises FragmentError."""
     if not location.startswith("kubernetes:"):
         return FileLease(location)

@@ -32,7 +32,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceRows:
     """One source of a query, as its log has it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Verdict:
         return f"missing {self.missing}, doubled {self.doubled}, wrong {self.wrong}"
 
 
-def batch(operators: Iterable[Operator], sources: Mapping[str, Source]) -> pa.Table:
+def batch(operators: Iterable[Operator], sources: Mapping[str, SourceRows]) -> pa.Table:
     """The rows of the last operator, columns under their qualified names.
 
     Args:
@@ -157,12 +157,14 @@ def compare(expected: pa.Table, actual: pa.Table) -> Verdict:
     sorts = {"missing": lacking, "doubled": doubled, "wrong": wrong}
     return Verdict(
         expected.num_rows,
-        *(counter.total() for counter in sorts.values()),
+        missing=lacking.total(),
+        doubled=doubled.total(),
+        wrong=wrong.total(),
         examples={name: tuple(list(counter)[:3]) for name, counter in sorts.items() if counter},
     )
 
 
-def _numbered(source: Source) -> pa.Table:
+def _numbered(source: SourceRows) -> pa.Table:
     rows = source.rows
     for i, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):  # instants, whatever zone they are shown in
@@ -172,7 +174,7 @@ def _numbered(source: Source) -> pa.Table:
     return rows.append_column("_position", pa.array(range(rows.num_rows), pa.int64()))
 
 
-def _on_time(alias: str, source: Source) -> str:
+def _on_time(alias: str, source: SourceRows) -> str:
     names = [name for name in source.rows.column_names if name != "_partition"]
     columns = ", ".join(f"{_quoted(name)} AS {_quoted(f'{alias}.{name}')}" for name in names)
     time = f"epoch_us({_quoted(source.event_time)})"
@@ -251,19 +253,19 @@ def sink_files(output: Output) -> list[Any]:
     """A files sink's, as pyarrow reads them: paths, or bodies of objects."""
     if output.files.kind != STORE:
         return sorted(Path(output.uri).glob("[!._]*.parquet"))
-    from weir_runtime.store import Store
+    from weir_runtime.store import ObjectStore
 
-    store = Store(output.files.address, output.files.options)
+    store = ObjectStore(output.files.address, output.files.options)
     return [pa.BufferReader(store.read(name)) for name in store.names() if name.endswith(".parquet")]
 
 
-def _read_source(item: Input) -> Source:
+def _read_source(item: Input) -> SourceRows:
     from weir_runtime.sources import source_log  # imports Spark, which a library user need not have
 
     log = source_log(item, sidelog="")
     if not isinstance(log, FileLog):
         raise FragmentError(f"input {item.name}: an audit reads file logs, not {', '.join(item.source)}")
-    return Source(log.whole(), item.event_time, item.delay)
+    return SourceRows(log.whole(), item.event_time, item.delay)
 
 
 def main(arguments: list[str]) -> int:

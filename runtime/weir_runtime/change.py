@@ -18,7 +18,7 @@ from weir_placement.model.fragment import Change
 
 from weir_runtime.compiler import TIME
 from weir_runtime.faults import reach
-from weir_runtime.lease import Lease
+from weir_runtime.lease import FragmentLease
 from weir_runtime.names import PLAUSIBLE, write_whole
 
 SPAN = 30.0
@@ -67,7 +67,7 @@ class Share:
             self._clocks.popleft()
         self._clock = clock
 
-    def look(self, lease: Lease, epoch: int, holder: str) -> bool:
+    def look(self, lease: FragmentLease, epoch: int, holder: str) -> bool:
         """Answers what the lease asks: agrees to a cut, and says when it has passed. False: it could not be
         read; nothing may be published before it was."""
         record = lease.read()

@@ -47,14 +47,14 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Template:
+class ExecutorTemplate:
     """The template of an executor's pod, as the operator wrote it."""
 
     path: str
     pod: Mapping[str, Any]
 
     @staticmethod
-    def of_environment(environment: Mapping[str, str] = os.environ) -> Template:
+    def of_environment(environment: Mapping[str, str] = os.environ) -> ExecutorTemplate:
         """Raises FragmentError where there is none: outside of a cluster."""
         path = environment.get(TEMPLATE)
         if not path:
@@ -62,13 +62,13 @@ class Template:
                 f"fragment.executors: executors are pods, but {TEMPLATE} names no template of one; "
                 "run it in a cluster, or with 0 executors"
             )
-        return Template(path, json.loads(Path(path).read_text()))
+        return ExecutorTemplate(path, json.loads(Path(path).read_text()))
 
     @property
     def container(self) -> Mapping[str, Any]:
         """The executor's only container."""
-        found: Mapping[str, Any] = self.pod["spec"]["containers"][0]
-        return found
+        container: Mapping[str, Any] = self.pod["spec"]["containers"][0]
+        return container
 
     @property
     def selector(self) -> str:
@@ -77,7 +77,7 @@ class Template:
 
 
 def spark_settings(
-    spec: FragmentSpec, template: Template, environment: Mapping[str, str] = os.environ
+    spec: FragmentSpec, template: ExecutorTemplate, environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Settings of a driver in a pod whose executors are pods beside it."""
     container, address, pod = template.container, environment["POD_IP"], environment["POD_NAME"]
@@ -123,7 +123,7 @@ class Executors:
         self._own = own
 
     @staticmethod
-    def of_pod(template: Template, environment: Mapping[str, str] = os.environ) -> Executors:
+    def of_pod(template: ExecutorTemplate, environment: Mapping[str, str] = os.environ) -> Executors:
         """Those of the fragment whose driver's pod this is."""
         host, port = environment["KUBERNETES_SERVICE_HOST"], int(environment["KUBERNETES_SERVICE_PORT"])
         server = Server.of_pod(host, port)
@@ -154,14 +154,14 @@ class Executors:
 
     def trouble(self) -> str:
         """Why executors of this pod do not run, as the cluster says it."""
-        said = []
+        messages = []
         for pod in self._pods_of(lambda owner: owner == self._own):
             status = pod.get("status", {})
-            said += [c["message"] for c in status.get("conditions", ()) if c.get("message")]
+            messages += [c["message"] for c in status.get("conditions", ()) if c.get("message")]
             for container in status.get("containerStatuses", ()):
-                said += [state.get("message", "") for state in container["state"].values()]
-        found = "; ".join(dict.fromkeys(filter(None, said)))
-        return found or "the API server refused them, or their images are still being pulled"
+                messages += [state.get("message", "") for state in container["state"].values()]
+        text = "; ".join(dict.fromkeys(filter(None, messages)))
+        return text or "the API server refused them, or their images are still being pulled"
 
     def _end(
         self, meant: Callable[[str], bool], wait: bool, meanwhile: Callable[[], object] = lambda: None
@@ -215,7 +215,7 @@ def open_session(spec: FragmentSpec) -> tuple[SparkSession, Executors | None]:
     folder = executor_folder(spec)
     if folder is None:
         return start_session(spec.cores, spec.heap_mb, name), None
-    template = Template.of_environment()
+    template = ExecutorTemplate.of_environment()
     executors = Executors.of_pod(template)
     executors.end_own(wait=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -31,8 +31,8 @@ def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     if security["protocol"].startswith("SASL_"):
         settings["sasl_mechanism"] = security["mechanism"]
         for key in ("username", "password"):
-            told = secrets.value(security["secretRef"], key, "kafka.security.secretRef")
-            settings[f"sasl_plain_{key}"] = told
+            value = secrets.value(security["secretRef"], key, "kafka.security.secretRef")
+            settings[f"sasl_plain_{key}"] = value
     if security.get("caSecretRef"):
         settings["ssl_cafile"] = str(secrets.FOLDER / security["caSecretRef"] / "ca.crt")
     return settings

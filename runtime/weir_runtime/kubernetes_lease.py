@@ -107,12 +107,12 @@ class KubernetesLease:
             if not may_take(record, epoch, holder, expired):
                 return False
             change = record.change if record else None
-            taken = self._put(manifest, LeaseRecord(epoch, holder, time.time(), duration, change=change))
+            acquired = self._put(manifest, LeaseRecord(epoch, holder, time.time(), duration, change=change))
         except OSError:
             return False
-        if taken:
+        if acquired:
             self._confirmed = begun
-        return taken
+        return acquired
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""
@@ -173,8 +173,8 @@ class KubernetesLease:
         status, body = self._request("GET", f"{self._collection}/{self._name}")
         if status != 200:
             raise OSError(f"lease {self._name}: the API server answered {status}: {_message(body)}")
-        found: dict[str, Any] = json.loads(body)
-        return found
+        manifest: dict[str, Any] = json.loads(body)
+        return manifest
 
     def _put(self, manifest: dict[str, Any], record: LeaseRecord) -> bool:
         """False when another write came in between."""

@@ -33,7 +33,7 @@ class LeaseRecord:
     change: Change | None = None
 
 
-class Lease(Protocol):
+class FragmentLease(Protocol):
     """Port: a JSON file on one machine, a coordination.k8s.io Lease in a cluster."""
 
     def read(self) -> LeaseRecord | None:

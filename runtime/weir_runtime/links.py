@@ -41,15 +41,15 @@ def latency(exchange: ExchangeReader) -> float | None:
     where = exchange.producer()
     if where is None:
         return None
-    found = []
+    times = []
     for _ in range(TRIES):
         began = time.perf_counter()
         try:
             socket.create_connection((where["host"], int(where["port"])), TIMEOUT).close()
         except OSError:
             return None
-        found.append(time.perf_counter() - began)
-    return min(found) / 2.0
+        times.append(time.perf_counter() - began)
+    return min(times) / 2.0
 
 
 def watch(inputs: Iterable[Input], say: Callable[[str, float], None], stop: threading.Event) -> None:
@@ -59,9 +59,9 @@ def watch(inputs: Iterable[Input], say: Callable[[str, float], None], stop: thre
     def run() -> None:
         while not stop.is_set():
             for name, exchange in exchanges.items():
-                found = latency(exchange)
-                if found is not None:
-                    say(name, found)
+                seconds = latency(exchange)
+                if seconds is not None:
+                    say(name, seconds)
             stop.wait(PERIOD)
 
     if exchanges:

@@ -136,18 +136,18 @@ class Metrics:
 def stateful(spec: FragmentSpec) -> list[str]:
     """Joins and aggregates in pre-order from the last operator."""
     operators = {operator.id: operator for operator in spec.operators}
-    found: list[str] = []
+    names: list[str] = []
 
     def visit(name: str) -> None:
         if name in operators:
             if operators[name].stateful:
-                found.append(name)
+                names.append(name)
             for below in operators[name].inputs:
                 visit(below)
 
     if spec.operators:
         visit(spec.operators[-1].id)
-    return found
+    return names
 
 
 def _rows(row: Any) -> int:

@@ -23,7 +23,7 @@ from weir_runtime.times import clock_shift
 
 
 @dataclass(frozen=True)
-class Plan:
+class SparkPlan:
     """A compiled streaming fragment."""
 
     frame: DataFrame
@@ -43,7 +43,7 @@ def build_plan(
     inputs: list[OpenInput],
     control: Control,
     shift_ms: int | None = None,
-) -> Plan:
+) -> SparkPlan:
     """Raises FragmentError for what does not fit together."""
     if not spec.operators and len(inputs) > 1:
         raise FragmentError("fragment.operators: empty, but there are several inputs to combine")
@@ -65,7 +65,7 @@ def build_plan(
         "schema": json.loads(frame.schema.json()),
         "clocking": output.clocking.to_json(),
     }
-    return Plan(frame, output.columns, description, output.clocking.back)
+    return SparkPlan(frame, output.columns, description, output.clocking.back)
 
 
 def _compile(

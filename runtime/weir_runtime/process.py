@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime import secrets
@@ -23,19 +23,19 @@ from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
-from weir_runtime.lease import Lease, holder_name, owns
+from weir_runtime.lease import FragmentLease, holder_name, owns
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.metrics import Metrics
 from weir_runtime.names import PLAUSIBLE
-from weir_runtime.plan import Plan, build_plan, plan_hash
+from weir_runtime.plan import SparkPlan, build_plan, plan_hash
 from weir_runtime.progress import Progress
 from weir_runtime.publish import Fenced
 from weir_runtime.reports import Reports
 from weir_runtime.scratch import scratch
-from weir_runtime.sinks import Sink, make_sink
+from weir_runtime.sinks import BatchSink, make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
-from weir_runtime.status import Status, serve
+from weir_runtime.status import ProcessStatus, serve
 
 LOOK = 0.02
 """[s] between two looks at the query while something is awaited."""
@@ -58,15 +58,15 @@ class Stopped(Exception):
     """SIGTERM came before the query ran."""
 
 
-class Fragment:
+class FragmentProcess:
     """Runs a spec. `lease` says whether this process may publish."""
 
-    def __init__(self, spec: FragmentSpec, lease: Lease) -> None:
+    def __init__(self, spec: FragmentSpec, lease: FragmentLease) -> None:
         self.spec = spec
         self.lease = lease
         self.holder = holder_name()
         self.metrics = Metrics(spec)
-        self.status = Status(spec.state, spec.name, spec.epoch)
+        self.status = ProcessStatus(spec.state, spec.name, spec.epoch)
         self.terminate = threading.Event()
         self.control = Control(tempfile.mkdtemp(prefix="control-", dir=scratch()))
         self._final_batch: int | None = None
@@ -188,7 +188,7 @@ class Fragment:
             self._fenced.set()
             raise Fenced(f"the lease says {record}, this is epoch {self.spec.epoch} of {self.holder}")
 
-    def _start(self, plan: Plan, sink: Sink, checkpoint: Checkpoint) -> StreamingQuery:
+    def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         def publish(frame: DataFrame, batch: int) -> None:
             """The plan is run in full, exactly once, also when nothing would be published."""
             reach("before-plan")

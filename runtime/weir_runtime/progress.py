@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 
 class Progress:
@@ -14,20 +14,20 @@ class Progress:
     """
 
     def __init__(self, query: StreamingQuery) -> None:
-        self._kept = query._jsq.recentProgress
+        self._recent = query._jsq.recentProgress
         self._seen = ""  # the start of its trigger tells a report from all others, also those without rows
 
     def new(self) -> list[dict[str, Any]]:
         """The reports since the last call, oldest first."""
-        kept = self._kept()
-        found: list[dict[str, Any]] = []
+        reports = self._recent()
+        fresh: list[dict[str, Any]] = []
         newest = self._seen
-        for number in reversed(range(len(kept))):
-            report = kept[number]
+        for number in reversed(range(len(reports))):
+            report = reports[number]
             time = report.timestamp()
             if time == self._seen:
                 break
-            newest = newest if found else time
-            found.append(json.loads(report.json()))
+            newest = newest if fresh else time
+            fresh.append(json.loads(report.json()))
         self._seen = newest
-        return found[::-1]
+        return fresh[::-1]

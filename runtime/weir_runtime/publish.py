@@ -37,16 +37,16 @@ def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
 
 def described(table: pa.Table, epoch: int, clock: int) -> dict[str, str]:
     """What a published batch says of itself: `epoch`, `rows`, `clock`, and with rows `min`, `max` [us]."""
-    told = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
+    facts = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
     if table.num_rows:
         bounds = pc.min_max(table.column(TIME).cast(pa.int64()))
-        told |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
-    return {key: str(value) for key, value in told.items()}
+        facts |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
+    return {key: str(value) for key, value in facts.items()}
 
 
-def newest(told: Mapping[str, str]) -> int:
+def newest(description: Mapping[str, str]) -> int:
     """[us] The latest event time that a batch speaks of, by what it says of itself."""
-    return max(int(told["clock"]), int(told.get("max", 0)))
+    return max(int(description["clock"]), int(description.get("max", 0)))
 
 
 def user_rows(table: pa.Table, columns: list[tuple[str, str]]) -> pa.Table:

@@ -26,26 +26,26 @@ def value(name: str, key: str, field: str) -> str:
 
 def digest(folder: Path) -> str:
     """Of all keys and values. "" while a file is on its way out: look again."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     try:
         for file in sorted(p for p in folder.glob("*/*") if not p.name.startswith("..")):
-            found.update(f"{file.relative_to(folder)}\0".encode())
-            found.update(hashlib.sha256(file.read_bytes()).digest())
+            hasher.update(f"{file.relative_to(folder)}\0".encode())
+            hasher.update(hashlib.sha256(file.read_bytes()).digest())
     except OSError:
         return ""
-    return found.hexdigest()
+    return hasher.hexdigest()
 
 
 def watch(rotated: Callable[[], None], stop: threading.Event, folder: Path = FOLDER) -> None:
     """Calls `rotated` once, from a daemon thread, when a value is another one than now."""
     if not folder.is_dir():
         return
-    seen = {digest(folder)}
+    digests = {digest(folder)}
 
     def run() -> None:
         while not stop.wait(PERIOD):
-            seen.add(digest(folder))
-            if len(seen - {""}) > 1:
+            digests.add(digest(folder))
+            if len(digests - {""}) > 1:
                 rotated()
                 return
 

@@ -123,7 +123,7 @@ def start_session(
 ) -> SparkSession:
     """The process's session, with one shuffle partition a core unless told otherwise. `settings` go before
     SETTINGS; without a master among them this process does the work. Raises RuntimeError without a JVM."""
-    given = {
+    own = {
         "spark.master": f"local[{cores}]",
         **(settings or {}),
         **json.loads(os.environ.get(CONF) or "{}"),
@@ -131,12 +131,12 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    os.environ.setdefault("SPARK_LOCAL_IP", given.get("spark.driver.host", "127.0.0.1"))
+    os.environ.setdefault("SPARK_LOCAL_IP", own.get("spark.driver.host", "127.0.0.1"))
     if not _jvm:
         port, secret = _start_gateway(heap_mb, (QUICK,) if cores == 1 else ())
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     builder = SparkSession.builder.appName(app)
-    for key, value in {**SETTINGS, **given}.items():
+    for key, value in {**SETTINGS, **own}.items():
         builder = builder.config(key, value)
     session = builder.config("spark.sql.shuffle.partitions", str(partitions or cores)).getOrCreate()
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
@@ -157,19 +157,19 @@ def _send_little(session: SparkSession) -> None:
     for key, value in context.getConf().getAll():
         if key.startswith("spark.hadoop."):
             hadoop.set(key.removeprefix("spark.hadoop."), value)
-    told = state.conf().getAllConfs().keysIterator()
-    while told.hasNext():
-        if not (key := told.next()).startswith("spark.sql."):
+    keys = state.conf().getAllConfs().keysIterator()
+    while keys.hasNext():
+        if not (key := keys.next()).startswith("spark.sql."):
             state.conf().unsetConf(key)
 
 
 def java() -> str:
     """The `java` to use: of JAVA_HOME, else on the path."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not found or not Path(found).exists():
+    path = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not path or not Path(path).exists():
         raise RuntimeError("no Java: set JAVA_HOME to a Java 17 or 21, or install openjdk-17-jre-headless")
-    return found
+    return path
 
 
 def _start_gateway(heap_mb: int, options: tuple[str, ...]) -> tuple[int, str]:

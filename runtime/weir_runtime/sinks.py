@@ -20,7 +20,7 @@ from weir_runtime.names import batch_name
 from weir_runtime.publish import Fence, put_once, user_rows
 
 
-class Sink(Protocol):
+class BatchSink(Protocol):
     """Takes batches in order; a batch may come again after a crash, with the same rows."""
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
@@ -33,7 +33,7 @@ class NoSink:
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes of the rows in memory."""
         fence()
-        return table.nbytes
+        return int(table.nbytes)
 
 
 class ConsoleSink:
@@ -52,7 +52,7 @@ class ConsoleSink:
         return len(text)
 
 
-class FilesSink:
+class FolderSink:
     """The user's rows as parquet files, exactly once; batches without rows leave no file.
 
     Args:
@@ -114,7 +114,7 @@ class KafkaSink:
         return size
 
 
-def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sink:
+def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> BatchSink:
     """The sink of a stream with these columns. Raises FragmentError for a column that is not
     there, or for a store that cannot be written exactly once."""
     output = spec.output
@@ -125,12 +125,12 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Sin
                 f"fragment.output.columns[{i}]: no column {name!r}; there are {', '.join(columns)}"
             )
     if output.kind == "files" and output.files.kind == STORE:
-        from weir_runtime.store import Store
+        from weir_runtime.store import ObjectStore
         from weir_runtime.store_sink import StoreSink
 
-        return StoreSink(Store(output.files.address, output.files.options), plan_hash, chosen)
+        return StoreSink(ObjectStore(output.files.address, output.files.options), plan_hash, chosen)
     if output.kind == "files":
-        return FilesSink(output.uri, plan_hash, spec.epoch, chosen)
+        return FolderSink(output.uri, plan_hash, spec.epoch, chosen)
     if output.kind == "kafka":
         return KafkaSink(dict(output.options), chosen)
     return ConsoleSink(chosen) if output.kind == "console" else NoSink()

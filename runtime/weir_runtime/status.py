@@ -19,7 +19,7 @@ READY = ("standby-ready", "running")
 UNHEALTHY = ("failed", "fenced")
 
 
-class Status:
+class ProcessStatus:
     """The state file: replaced at every change."""
 
     def __init__(self, path: str, fragment: str, epoch: int) -> None:
@@ -48,7 +48,7 @@ class Status:
             write_whole(self._path, json.dumps(self.fields))
 
 
-def serve(status: Status, registry: CollectorRegistry, port: int) -> int:
+def serve(status: ProcessStatus, registry: CollectorRegistry, port: int) -> int:
     """Answers on `port` (0: any free one) in a daemon thread; the port."""
 
     class Handler(BaseHTTPRequestHandler):

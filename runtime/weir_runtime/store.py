@@ -85,7 +85,7 @@ class Patience:
                 raise
 
 
-class Store:
+class ObjectStore:
     """Objects of one flow, source, sink or policy. Can be sent to other processes; keys are never in it.
 
     Args:
@@ -103,9 +103,9 @@ class Store:
         self._bucket, _, path = self.uri.removeprefix(SCHEME).partition("/")
         self._path = f"{path}/" if path else ""
 
-    def quick(self) -> Store:
+    def quick(self) -> ObjectStore:
         """The same, for a thread that must not wait."""
-        return Store(self.uri, self.options, quick=True)
+        return ObjectStore(self.uri, self.options, quick=True)
 
     def create(self, name: str, body: bytes, about: Mapping[str, str] | None = None) -> bool:
         """Puts an object unless the name is taken; whether it did. `about`: small values beside the body.
@@ -132,8 +132,8 @@ class Store:
     def about(self, name: str) -> dict[str, str] | None:
         """What was said beside the body; None when there is no such object."""
         with self._asking(), suppress(FileNotFoundError):
-            found = obstore.get(self._client(), self._path + name, options={"head": True})
-            return {str(key).lower(): str(value) for key, value in found.attributes.items()}
+            answer = obstore.get(self._client(), self._path + name, options={"head": True})
+            return {str(key).lower(): str(value) for key, value in answer.attributes.items()}
         return None
 
     def read(self, name: str) -> obstore.Bytes | None:
@@ -158,8 +158,8 @@ class Store:
     def folders(self) -> list[str]:
         """Names of what is right below, and has objects below it."""
         with self._asking():
-            found = obstore.list_with_delimiter(self._client(), prefix=self._path or None)["common_prefixes"]
-        return sorted(path.rstrip("/").removeprefix(self._path) for path in found)
+            below = obstore.list_with_delimiter(self._client(), prefix=self._path or None)
+        return sorted(path.rstrip("/").removeprefix(self._path) for path in below["common_prefixes"])
 
     def delete(self, names: Sequence[str]) -> None:
         """Objects that are not there are no error."""
@@ -175,15 +175,15 @@ class Store:
         name = f"_probe-{uuid.uuid4().hex}"  # sorts behind batches; readers of a sink look past it
         try:
             with ThreadPoolExecutor(RIVALS) as pool:
-                made = list(pool.map(lambda i: self.create(name, str(i).encode()), range(RIVALS)))
-            made.append(self.create(name, b"again"))
+                created = list(pool.map(lambda i: self.create(name, str(i).encode()), range(RIVALS)))
+            created.append(self.create(name, b"again"))
         except Denied as error:
             raise FragmentError(f"{field}: {error}") from error
-        if sum(made) != 1:
+        if sum(created) != 1:
             raise FragmentError(
                 f"{field}: {self.uri}: the store overwrites what `If-None-Match: *` forbids "
-                f"({sum(made)} of {len(made)} writers of one name succeeded), so a batch could be lost; use "
-                "a store with conditional writes, or files on a claim, or Kafka"
+                f"({sum(created)} of {len(created)} writers of one name succeeded), so a batch could be "
+                "lost; use a store with conditional writes, or files on a claim, or Kafka"
             )
         self.delete([name])
 
@@ -195,11 +195,11 @@ class Store:
         except AlreadyExistsError:
             raise
         except (BaseError, FileNotFoundError) as error:
-            told, _, answer = str(error).partition("\n")
+            message, _, answer = str(error).partition("\n")
             code = CODE.search(answer)
-            told = told.split(": <?xml")[0] + (f", {code[1]}" if code else "")
-            never = isinstance(error, WRONG) or NOT_IMPLEMENTED in told
-            raise (Denied if never else StoreError)(f"{self.uri}: {told}") from error
+            message = message.split(": <?xml")[0] + (f", {code[1]}" if code else "")
+            never = isinstance(error, WRONG) or NOT_IMPLEMENTED in message
+            raise (Denied if never else StoreError)(f"{self.uri}: {message}") from error
 
     def _client(self) -> S3Store:
         key = json.dumps([self._bucket, self.options, self._quick], sort_keys=True)
@@ -217,14 +217,14 @@ def _connect(bucket: str, options: Mapping[str, Any], waits: tuple[timedelta, ti
         client["allow_http"] = True
     if authority:
         client["root_certificate"] = _secret(authority, "ca.crt", "caSecretRef")
-    told: dict[str, Any] = {"endpoint": endpoint, "region": options.get("region")}
+    settings: dict[str, Any] = {"endpoint": endpoint, "region": options.get("region")}
     if secret:
-        told["credential_provider"] = _Keys(secret)
+        settings["credential_provider"] = _Keys(secret)
     return S3Store(
         bucket,
         client_options=client,  # type: ignore[arg-type]  # a TypedDict
         retry_config={"max_retries": 10 if again else 0, "retry_timeout": again},
-        **{key: value for key, value in told.items() if value},
+        **{key: value for key, value in settings.items() if value},
     )
 
 

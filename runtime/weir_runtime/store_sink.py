@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from weir_runtime.faults import reach
 from weir_runtime.names import batch_name
 from weir_runtime.publish import Fence, user_rows
-from weir_runtime.store import Store
+from weir_runtime.store import ObjectStore
 
 
 class StoreSink:
@@ -19,7 +19,7 @@ class StoreSink:
         prefix, columns: as of `FilesSink`.
     """
 
-    def __init__(self, store: Store, prefix: str, columns: list[tuple[str, str]]) -> None:
+    def __init__(self, store: ObjectStore, prefix: str, columns: list[tuple[str, str]]) -> None:
         store.quick().probe("sink.files.uri")
         self._store = store
         self._prefix = prefix

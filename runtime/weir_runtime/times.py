@@ -113,12 +113,12 @@ def join_clocking(operator: Join, left: Clocking, right: Clocking) -> Clocking:
 
 def project_clocking(operator: Project, inner: Clocking) -> Clocking:
     """Of a projection: event times keep their meaning under a new name."""
-    kept = {item.name: plain(item.expression) for item in operator.items}
-    kept = {name: column for name, column in kept.items() if column in inner.times}
+    renamed = {item.name: plain(item.expression) for item in operator.items}
+    renamed = {name: column for name, column in renamed.items() if column in inner.times}
     return replace(
         inner,
-        times={name: inner.times[column] for name, column in kept.items()},
-        inherited={name: inner.inherited.get(column, 0) for name, column in kept.items()},
+        times={name: inner.times[column] for name, column in renamed.items()},
+        inherited={name: inner.inherited.get(column, 0) for name, column in renamed.items()},
     )
 
 

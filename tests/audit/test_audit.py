@@ -18,15 +18,15 @@ from weir_placement.model.operators import (
     Union,
     Window,
 )
-from weir_runtime.audit import Source, batch, compare
+from weir_runtime.audit import SourceRows, batch, compare
 
 SECOND = 1_000_000
 
 
-def log(rows: list[tuple[int, int | None]], delay: float = 1e6) -> Source:
+def log(rows: list[tuple[int, int | None]], delay: float = 1e6) -> SourceRows:
     """Rows of (event time [s], key)."""
     times = pa.array([t * SECOND for t, _ in rows], pa.int64()).cast(pa.timestamp("us", "UTC"))
-    return Source(
+    return SourceRows(
         pa.table({"ts": times, "k": pa.array([k for _, k in rows], pa.int64())}), "ts", int(delay * 1e6)
     )
 

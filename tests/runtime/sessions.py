@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec
 from weir_runtime.lease import FileLease
-from weir_runtime.process import Fragment
+from weir_runtime.process import FragmentProcess
 from weir_runtime.session import start_session
 
-Run = Callable[[FragmentSpec], Fragment]
+Run = Callable[[FragmentSpec], FragmentProcess]
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +26,8 @@ def spark() -> Iterator[SparkSession]:
 def run(spark: SparkSession) -> Run:
     """Runs a fragment with finite inputs to its end, in the shared session."""
 
-    def run_one(spec: FragmentSpec) -> Fragment:
-        fragment = Fragment(spec, FileLease(spec.lease))
+    def run_one(spec: FragmentSpec) -> FragmentProcess:
+        fragment = FragmentProcess(spec, FileLease(spec.lease))
         assert fragment.execute(spark) == 0
         assert fragment.status.phase == "finished"
         assert dropped(fragment) == 0, "Spark dropped rows as late"
@@ -36,7 +36,7 @@ def run(spark: SparkSession) -> Run:
     return run_one
 
 
-def dropped(fragment: Fragment) -> float:
+def dropped(fragment: FragmentProcess) -> float:
     """Rows that Spark has dropped behind a watermark."""
     value = fragment.metrics.registry.get_sample_value("weir_dropped_rows_total", fragment.metrics.plain)
     assert value is not None

@@ -16,7 +16,7 @@ from weir_runtime.exchanges.store.log import StoreLog
 from weir_runtime.exchanges.store.writer import StoreWriter
 from weir_runtime.logs.log import Place
 from weir_runtime.publish import Fenced
-from weir_runtime.store import Store
+from weir_runtime.store import ObjectStore
 from weir_runtime.sweep import FLOWS, main
 
 from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
@@ -24,14 +24,14 @@ from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, 
 START: Place = {"next": 0}
 
 
-def writer(store: Store, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> StoreWriter:
+def writer(store: ObjectStore, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> StoreWriter:
     """Of a process that has started."""
     made = StoreWriter(store, epoch, consumers, keep, every=0)
     made.describe(DESCRIPTION)
     return made
 
 
-def log(store: Store, consumer: str = "r") -> StoreLog:
+def log(store: ObjectStore, consumer: str = "r") -> StoreLog:
     """That tells each position."""
     return StoreLog(store, SCHEMA, consumer, every=0)
 
@@ -41,7 +41,7 @@ def values(reader: StoreLog, start: Place, end: Place) -> list[int]:
     return [v for part in reader.read(start, end) for v in part.column(0).to_pylist()]
 
 
-def whole(store: Store, start: Place = START) -> list[int]:
+def whole(store: ObjectStore, start: Place = START) -> list[int]:
     """All that a reader takes from `start` on."""
     reader = log(store)
     return values(reader, start, reader.advance(start, 0, 1000).place)
@@ -50,7 +50,9 @@ def whole(store: Store, start: Place = START) -> list[int]:
 class StoreCases:
     """`store` is an empty place for one flow."""
 
-    def test_batches_are_read_as_they_were_written_and_empty_ones_carry_the_clock(self, store: Store) -> None:
+    def test_batches_are_read_as_they_were_written_and_empty_ones_carry_the_clock(
+        self, store: ObjectStore
+    ) -> None:
         out, reader = writer(store), log(store)
         assert out.write(batch(5, 3), 0, 1, free) > 0
         out.write(batch(), 1, 4, free)
@@ -71,7 +73,7 @@ class StoreCases:
         assert values(pickle.loads(pickle.dumps(reader)), START, four.place) == [5, 3, 9], "a worker's copy"
         assert StoreWriter(store, 2).ended()
 
-    def test_a_backlog_is_taken_a_part_at_a_time(self, store: Store) -> None:
+    def test_a_backlog_is_taken_a_part_at_a_time(self, store: ObjectStore) -> None:
         out, reader = writer(store), log(store)
         for number in range(11):
             out.write(batch(number + 1), number, number, free)
@@ -82,7 +84,7 @@ class StoreCases:
         assert (rest.place, rest.clock) == ({"next": 11}, 10)
         assert values(reader, START, rest.place) == list(range(1, 12))
 
-    def test_a_name_that_is_taken_is_never_written_again(self, store: Store) -> None:
+    def test_a_name_that_is_taken_is_never_written_again(self, store: ObjectStore) -> None:
         old, new = writer(store, 1), writer(store, 2)
         old.write(batch(1), 0, 7, free)
         new.write(batch(100), 0, 70, free)  # as a replay does; other rows here, to tell them apart
@@ -101,7 +103,7 @@ class StoreCases:
             "max": "1",
         }
 
-    def test_an_epoch_that_is_over_publishes_nothing(self, store: Store) -> None:
+    def test_an_epoch_that_is_over_publishes_nothing(self, store: ObjectStore) -> None:
         out = writer(store)
         with pytest.raises(Fenced):
             out.write(batch(1), 0, 0, fenced)
@@ -111,7 +113,7 @@ class StoreCases:
         assert reader.advance(START, 0, 64).place == START
         assert not reader.advance(START, 0, 64).ended
 
-    def test_a_writer_that_died_begins_again(self, store: Store) -> None:
+    def test_a_writer_that_died_begins_again(self, store: ObjectStore) -> None:
         with pytest.raises(Died):
             writer(store).write(batch(1, 2), 0, 0, dies)
         assert log(store).advance(START, 0, 64).place == START, "nothing was published"
@@ -121,7 +123,7 @@ class StoreCases:
         again.write(batch(3), 1, 0, free)
         assert whole(store) == [1, 2, 3]
 
-    def test_readers_hold_back_deletion(self, store: Store) -> None:
+    def test_readers_hold_back_deletion(self, store: ObjectStore) -> None:
         out = writer(store, consumers=("r1", "r2"))
         for number in range(6):
             out.write(batch(number + 1), number, number, free)
@@ -140,14 +142,14 @@ class StoreCases:
         again.write(batch(7), 6, 6, free)
         assert whole(store, {"next": 5}) == [6, 7]
 
-    def test_without_readers_nothing_is_deleted(self, store: Store) -> None:
+    def test_without_readers_nothing_is_deleted(self, store: ObjectStore) -> None:
         out = writer(store)
         out.write(batch(1), 0, 0, free)
         log(store).committed({"next": 1})
         assert out.delete_consumed() == 0
         assert whole(store) == [1]
 
-    def test_a_replay_keeps_what_it_needs_in_every_life_of_the_producer(self, store: Store) -> None:
+    def test_a_replay_keeps_what_it_needs_in_every_life_of_the_producer(self, store: ObjectStore) -> None:
         out = writer(store, consumers=("r",), keep=3)
         for number in range(10):
             out.write(batch(number + 1), number, number, free)
@@ -158,7 +160,7 @@ class StoreCases:
         assert again.delete_consumed() == 2
         assert whole(store, {"next": 5}) == [6, 7, 8, 9, 10]
 
-    def test_a_deletion_that_was_cut_short_goes_on(self, store: Store) -> None:
+    def test_a_deletion_that_was_cut_short_goes_on(self, store: ObjectStore) -> None:
         out = writer(store, consumers=("r",), keep=1)
         for number in range(6):
             out.write(batch(number + 1), number, number, free)
@@ -167,7 +169,7 @@ class StoreCases:
         assert writer(store, 2, ("r",), keep=1).delete_consumed() == 3
         assert next(store.names()) == "0000000003.arrow"
 
-    def test_it_says_what_it_is_and_where_its_producer_is_now(self, store: Store) -> None:
+    def test_it_says_what_it_is_and_where_its_producer_is_now(self, store: ObjectStore) -> None:
         exchange = StoreReader(store)
         assert exchange.description() is None
         assert exchange.producer() is None
@@ -178,13 +180,13 @@ class StoreCases:
         assert exchange.producer() == {"host": "b", "port": 2}
         assert whole(store) == []
 
-    def test_a_probe_leaves_nothing(self, store: Store) -> None:
+    def test_a_probe_leaves_nothing(self, store: ObjectStore) -> None:
         store.probe()
         assert list(store.names()) == []
 
     def test_flows_of_fragments_that_are_gone_are_removed(
         self,
-        store: Store,
+        store: ObjectStore,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
@@ -193,10 +195,10 @@ class StoreCases:
         where = {"kind": "store", "address": address, "options": store.options}
         monkeypatch.setenv(FLOWS, json.dumps([where]))
         for place in ("a/f1", "a/f2", "b/f1", "ab/f1"):
-            out = writer(Store(f"{store.uri}/{place}", store.options))
+            out = writer(ObjectStore(f"{store.uri}/{place}", store.options))
             for number in range(3):
                 out.write(batch(1), number, 0, free)
-            log(Store(f"{store.uri}/{place}", store.options)).committed({"next": 1})
+            log(ObjectStore(f"{store.uri}/{place}", store.options)).committed({"next": 1})
         assert main([str(tmp_path), "a", "f2"]) == 0
         assert capsys.readouterr().out == f"removed {store.uri}/a/f1\n"
         assert {name.rsplit("/", 1)[0] for name in store.names() if "consumers" not in name} == {
@@ -214,12 +216,12 @@ class StoreCases:
         assert list(store.names("b")) == []
 
     @staticmethod
-    def files(store: Store) -> dict[str, Any]:
+    def files(store: ObjectStore) -> dict[str, Any]:
         """As a policy has it."""
         return {"uri": store.uri, "s3": store.options}
 
-    def test_names_are_below_the_flow_alone(self, store: Store) -> None:
-        longer = Store(f"{store.uri}x", store.options)
+    def test_names_are_below_the_flow_alone(self, store: ObjectStore) -> None:
+        longer = ObjectStore(f"{store.uri}x", store.options)
         store.put("stream.json", "{}")
         longer.put("stream.json", "{}")
         store.put("consumers/r.json", "{}")

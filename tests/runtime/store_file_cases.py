@@ -15,7 +15,7 @@ from weir_placement.model.location import Location
 from weir_runtime.audit import sink_files
 from weir_runtime.publish import Fenced
 from weir_runtime.sources.files import FileLog
-from weir_runtime.store import Store
+from weir_runtime.store import ObjectStore
 from weir_runtime.store_sink import StoreSink
 
 from tests.runtime.flows import batch, fenced, free
@@ -41,7 +41,7 @@ class FileCases:
     """`store` is an empty place for one source or sink."""
 
     @pytest.mark.parametrize("form", ["parquet", "arrow", "json", "csv"])
-    def test_a_source_is_read_as_from_a_folder(self, store: Store, form: str, tmp_path: Path) -> None:
+    def test_a_source_is_read_as_from_a_folder(self, store: ObjectStore, form: str, tmp_path: Path) -> None:
         here = FileLog(Location("folder", str(tmp_path)), form, ROWS, "ts", 1_000_000, str(tmp_path / "late"))
         there = FileLog(
             Location("store", store.uri, store.options), form, ROWS, "ts", 1_000_000, str(tmp_path / "late2")
@@ -67,7 +67,7 @@ class FileCases:
         assert there.late(None, last.place) == here.late(None, last.place) == 1
         assert there.whole() == here.whole()
 
-    def test_a_sink_has_each_batch_once_and_an_audit_reads_it(self, store: Store) -> None:
+    def test_a_sink_has_each_batch_once_and_an_audit_reads_it(self, store: ObjectStore) -> None:
         sink = StoreSink(store, "p", [("v", "n")])
         assert sink.write(batch(1, 2), 0, 0, free) > 0
         assert sink.write(batch(), 1, 0, free) == 0

@@ -14,7 +14,7 @@ import pytest
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
 from weir_placement.model.location import Location
 from weir_runtime import cpu
-from weir_runtime.executors import Executors, Template, spark_settings
+from weir_runtime.executors import Executors, ExecutorTemplate, spark_settings
 from weir_runtime.kubernetes_lease import Server
 from weir_runtime.session import SETTINGS
 
@@ -29,7 +29,7 @@ def spec_with(executors: int, checkpoint: str = "/c") -> FragmentSpec:
 
 
 @pytest.fixture
-def template(tmp_path: Path) -> Template:
+def template(tmp_path: Path) -> ExecutorTemplate:
     container = {
         "name": "executor",
         "image": "weir-runtime:dev",
@@ -39,15 +39,15 @@ def template(tmp_path: Path) -> Template:
     pod = {"metadata": {"labels": LABELS}, "spec": {"containers": [container]}}
     file = tmp_path / "executor.json"
     file.write_text(json.dumps(pod))
-    return Template.of_environment({"WEIR_EXECUTOR_TEMPLATE": str(file)})
+    return ExecutorTemplate.of_environment({"WEIR_EXECUTOR_TEMPLATE": str(file)})
 
 
 def test_outside_of_a_cluster_executors_are_refused() -> None:
     with pytest.raises(FragmentError, match=r"fragment\.executors"):
-        Template.of_environment({})
+        ExecutorTemplate.of_environment({})
 
 
-def test_spark_requests_what_the_template_says(template: Template) -> None:
+def test_spark_requests_what_the_template_says(template: ExecutorTemplate) -> None:
     environment = {
         "POD_IP": "10.0.0.7", "POD_NAME": "q-f1-e2", "POD_NAMESPACE": "ns",
         "KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443",

@@ -18,7 +18,7 @@ from weir_placement.model.location import Flows
 from weir_runtime import secrets as mounted
 from weir_runtime import store as under_test
 from weir_runtime.logs.folder import StoreFolder
-from weir_runtime.store import Store, StoreError
+from weir_runtime.store import ObjectStore, StoreError
 from weir_runtime.sweep import sweep_flows
 
 from tests.runtime.store_cases import START, StoreCases, log
@@ -32,10 +32,10 @@ class TestInMemory(StoreCases, FileCases):
     """The library's own store, which knows the same conditions."""
 
     @pytest.fixture
-    def store(self, monkeypatch: pytest.MonkeyPatch) -> Store:
+    def store(self, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
         memory = MemoryStore()
         monkeypatch.setattr(under_test, "_connect", lambda *_: memory)
-        return Store(f"s3://memory{next(_numbers)}/flows/default/f", {})
+        return ObjectStore(f"s3://memory{next(_numbers)}/flows/default/f", {})
 
 
 class Careless(BaseHTTPRequestHandler):
@@ -79,8 +79,10 @@ def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def at(endpoint: str) -> Store:
-    return Store("s3://bucket/flows/default/f", {"endpoint": endpoint, "secretRef": "login"}, quick=True)
+def at(endpoint: str) -> ObjectStore:
+    return ObjectStore(
+        "s3://bucket/flows/default/f", {"endpoint": endpoint, "secretRef": "login"}, quick=True
+    )
 
 
 def test_a_store_that_overwrites_is_refused(secrets: Path) -> None:

@@ -17,12 +17,12 @@ from weir_placement.model.fragment import Change, FragmentSpec, Input
 from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operator, Project, Window
 from weir_placement.model.problem import Query
 from weir_runtime import change, process, publish
-from weir_runtime.audit import Source, Verdict, batch, compare
+from weir_runtime.audit import SourceRows, Verdict, batch, compare
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import IN_A_CHANGE
 from weir_runtime.lease import FileLease
-from weir_runtime.process import Fragment
+from weir_runtime.process import FragmentProcess
 from weir_runtime.sources import source_log
 from weir_runtime.sources.files import FileLog
 
@@ -41,7 +41,7 @@ class Killed(Exception):
     """The process dies here."""
 
 
-class Life(Fragment):
+class Life(FragmentProcess):
     """A fragment that ends gracefully when `enough` says so."""
 
     def __init__(self, spec: FragmentSpec, enough: Callable[[], bool]) -> None:
@@ -129,7 +129,7 @@ def judge(old: FragmentSpec, new: FragmentSpec, cut: int, columns: Sequence[str]
     for spec, mine in ((old, pc.less_equal), (new, pc.greater)):
         logs = {item.name: source_log(replace(item, after=0), "") for item in spec.inputs}
         assert all(isinstance(log, FileLog) for log in logs.values())
-        sources = {name: Source(log.whole(), "ts", DELAY) for name, log in logs.items()}  # type: ignore[attr-defined]
+        sources = {name: SourceRows(log.whole(), "ts", DELAY) for name, log in logs.items()}  # type: ignore[attr-defined]
         rows = batch(spec.operators, sources)
         parts.append(rows.filter(mine(end_of(spec.operators, rows), cut)).select(columns))
     assert all(part.num_rows for part in parts), "both plans have a part"

@@ -9,7 +9,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Filter, Join, Window
 from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.lease import FileLease
-from weir_runtime.process import EXIT_TOLD, Fragment
+from weir_runtime.process import EXIT_TOLD, FragmentProcess
 
 from tests.runtime.queries import cut, verdict
 from tests.runtime.sessions import Run
@@ -34,7 +34,7 @@ def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Pa
     )  # the clock is 1 ms before second 5: windows of seconds 1, 2, 3 are complete
 
 
-class Idle(Fragment):
+class Idle(FragmentProcess):
     """Stops, gracefully, when three windows are published."""
 
     def __init__(self, spec: FragmentSpec, folder: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
     operators = [j, count_by_second("j", "a.ts")]
     [spec] = cut(tmp_path, sources, operators, KEYS)
 
-    class Briefly(Fragment):
+    class Briefly(FragmentProcess):
         def _must_go(self) -> bool:
             if self.status.fields["batch"] >= 1:
                 self.terminate.set()

@@ -15,7 +15,7 @@ from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.inputs import open_input
 from weir_runtime.lease import FileLease, LeaseRecord
 from weir_runtime.logs.log import Log
-from weir_runtime.process import Fragment
+from weir_runtime.process import FragmentProcess
 from weir_runtime.publish import Fenced
 
 from tests.runtime.queries import check, cut
@@ -64,7 +64,7 @@ def test_an_epoch_that_is_over_publishes_nothing(spark: SparkSession, tmp_path: 
     log = write_log(tmp_path / "a", [steps(3)])
     spec = fragment(tmp_path, "f", [source("a", log)], [], files_output(tmp_path / "o", "a.v"))
 
-    class Overtaken(Fragment):
+    class Overtaken(FragmentProcess):
         def _fence(self) -> None:
             FileLease(spec.lease)._write(LeaseRecord(2, "another:1:1", 0.0, 10.0))
             super()._fence()
@@ -90,7 +90,7 @@ def test_a_batch_that_was_published_is_run_in_full_again(
     with monkeypatch.context() as patch:
         patch.setattr(process, "reach", die)
         with pytest.raises(RuntimeError, match="killed between"):
-            Fragment(spec, FileLease(spec.lease)).execute(spark)
+            FragmentProcess(spec, FileLease(spec.lease)).execute(spark)
     run(spec)
     assert sum(row[2] for row in sink_rows(tmp_path / "out")) == 10
 

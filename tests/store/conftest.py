@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from weir_runtime.store import Store
+from weir_runtime.store import ObjectStore
 
 from tests.store.server import BUCKET, KEYS, Server, start_server
 
@@ -29,6 +29,6 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(server: Server) -> Store:
+def store(server: Server) -> ObjectStore:
     """Empty."""
-    return Store(f"s3://{BUCKET}/weir/default/f{next(_numbers)}", server.options)
+    return ObjectStore(f"s3://{BUCKET}/weir/default/f{next(_numbers)}", server.options)

@@ -11,7 +11,7 @@ import pytest
 from weir_placement.model.fragment import FragmentError
 from weir_runtime import secrets
 from weir_runtime import store as under_test
-from weir_runtime.store import Store, StoreError
+from weir_runtime.store import ObjectStore, StoreError
 
 from tests.runtime.flows import batch, free
 from tests.runtime.store_cases import StoreCases, log, whole, writer
@@ -23,7 +23,7 @@ class TestOnAServer(StoreCases, FileCases):
     """`store` is of conftest.py."""
 
 
-def test_of_many_writers_of_a_number_one_succeeds(store: Store) -> None:
+def test_of_many_writers_of_a_number_one_succeeds(store: ObjectStore) -> None:
     for number in range(10):
         name = f"{number:010d}.arrow"
         with ThreadPoolExecutor(8) as pool:
@@ -38,13 +38,13 @@ def test_of_many_writers_of_a_number_one_succeeds(store: Store) -> None:
         assert len(body) == 1000 * made.index(True), "what is beside the body is of the same writer"
 
 
-def test_large_batches_are_put_whole(store: Store) -> None:
+def test_large_batches_are_put_whole(store: ObjectStore) -> None:
     numbers = [(v * 2654435761) % 2**40 for v in range(1, 700_000)]
     assert writer(store).write(batch(*numbers), 0, 0, free) > 6 * 2**20
     assert whole(store) == numbers
 
 
-def test_more_names_than_a_listing_has(store: Store) -> None:
+def test_more_names_than_a_listing_has(store: ObjectStore) -> None:
     names = [f"{i:010d}.arrow" for i in range(1100)]
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(lambda name: store.create(name, b""), names))
@@ -55,14 +55,14 @@ def test_more_names_than_a_listing_has(store: Store) -> None:
 
 def test_a_bucket_that_is_not_there_is_named(server: Server) -> None:
     with pytest.raises(FragmentError, match=r"exchange.files.uri: s3://nowhere/f: .*"):
-        Store("s3://nowhere/f", server.options).probe()
+        ObjectStore("s3://nowhere/f", server.options).probe()
 
 
 def test_keys_that_are_wrong_are_an_error_before_the_first_batch(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    other = Store(f"s3://{BUCKET}/f", server.options)
+    other = ObjectStore(f"s3://{BUCKET}/f", server.options)
     under_test._clients.clear()  # which know the right ones
     with pytest.raises(FragmentError, match=f"exchange.files.uri: s3://{BUCKET}/f: "):
         other.probe()
@@ -75,7 +75,7 @@ def test_keys_of_a_mounted_secret(server: Server, tmp_path: Path, monkeypatch: p
         (tmp_path / "login").mkdir(exist_ok=True)
         (tmp_path / "login" / name).write_text(value)
     monkeypatch.setattr(secrets, "FOLDER", tmp_path)
-    store = Store(f"s3://{BUCKET}/secret/f", {**server.options, "secretRef": "login"})
+    store = ObjectStore(f"s3://{BUCKET}/secret/f", {**server.options, "secretRef": "login"})
     writer(store).write(batch(1, 2), 0, 0, free)
     assert whole(store) == [1, 2]
 
@@ -111,16 +111,16 @@ def test_an_authority_of_a_mounted_secret(
     monkeypatch.setattr(secrets, "FOLDER", tmp_path)
     uri = f"s3://{BUCKET}/tls/f"
     with pytest.raises(StoreError) as refused:
-        Store(uri, secure.options, quick=True).put("stream.json", "{}")
+        ObjectStore(uri, secure.options, quick=True).put("stream.json", "{}")
     assert "UnknownIssuer" in str(refused.value.__cause__)
-    store = Store(uri, {**secure.options, "caSecretRef": "authority"})
+    store = ObjectStore(uri, {**secure.options, "caSecretRef": "authority"})
     writer(store).write(batch(1, 2), 0, 0, free)
     assert whole(store) == [1, 2]
 
 
 def test_a_reader_waits_while_the_store_is_away(tmp_path: Path) -> None:
     server = start_server(tmp_path / "s3")
-    store = Store(f"s3://{BUCKET}/away/f", server.options)
+    store = ObjectStore(f"s3://{BUCKET}/away/f", server.options)
     out = writer(store, consumers=("r",))
     out.write(batch(1), 0, 5, free)
     reader = log(store)

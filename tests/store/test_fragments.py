@@ -10,15 +10,15 @@ from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
 from weir_runtime.audit import audit
 from weir_runtime.faults import VARIABLE
-from weir_runtime.store import Store
+from weir_runtime.store import ObjectStore
 
 from tests.runtime.flows import assert_right_through_kills_and_a_move
 from tests.runtime.replayer import COLUMNS, COUNT, rows
 from tests.runtime.support import files_output, fragment, launch, source, write_log
 
 
-def test_rows_from_objects_to_objects_are_right_through_kills(store: Store, tmp_path: Path) -> None:
-    there, out = Store(f"{store.uri}/in", store.options), f"{store.uri}/out"
+def test_rows_from_objects_to_objects_are_right_through_kills(store: ObjectStore, tmp_path: Path) -> None:
+    there, out = ObjectStore(f"{store.uri}/in", store.options), f"{store.uri}/out"
     for path in sorted(write_log(tmp_path / "a", [rows(number) for number in range(30)]).iterdir()):
         assert there.create(path.name, path.read_bytes())
     item = replace(source("a", tmp_path), source={"files": {"uri": there.uri, "s3": store.options}})
@@ -33,7 +33,7 @@ def test_rows_from_objects_to_objects_are_right_through_kills(store: Store, tmp_
 
 
 def test_a_flow_over_a_store_is_right_to_the_row_through_kills_and_a_move(
-    store: Store, tmp_path: Path
+    store: ObjectStore, tmp_path: Path
 ) -> None:
     assert_right_through_kills_and_a_move(
         tmp_path,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import STORE, files_location
 from weir_placement.model.streams import Stream
-from weir_runtime.audit import Source, Verdict, batch, compare
+from weir_runtime.audit import SourceRows, Verdict, batch, compare
 
 from weir_operator.controller.desired_state import DesiredQuery
 
@@ -39,7 +39,7 @@ def expected_rows(desired: DesiredQuery, streams: Mapping[str, Stream]) -> pa.Ta
     for alias, name in desired.model.sources.items():
         stream = streams[name]
         rows = read_log(desired.ends.sources[alias])
-        sources[alias] = Source(rows, stream.event_time, round(stream.delay * 1e6))
+        sources[alias] = SourceRows(rows, stream.event_time, round(stream.delay * 1e6))
     return batch(desired.model.operators, sources)
 
 

@@ -234,16 +234,16 @@ class FragmentSpec:
             raise FragmentError(f"fragment.heap_mb: {self.heap_mb}; Spark needs at least {LEAST_HEAP_MB}")
         if self.executors < 0:
             raise FragmentError(f"fragment.executors: {self.executors}; must not be negative")
-        known = [item.name for item in self.inputs]
+        names = [item.name for item in self.inputs]
         for i, operator in enumerate(self.operators):
             for name in operator.inputs:
-                if name not in known:
+                if name not in names:
                     raise FragmentError(
                         f"fragment.operators[{i}].inputs: {name!r} is no input and no earlier operator "
-                        f"(known: {', '.join(known)})"
+                        f"(known: {', '.join(names)})"
                     )
-            known.append(operator.id)
-        twice = {name for name in known if known.count(name) > 1}
+            names.append(operator.id)
+        twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise FragmentError(f"fragment: names used twice: {', '.join(sorted(twice))}")
         for i, item in enumerate(self.inputs):

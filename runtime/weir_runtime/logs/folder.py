@@ -46,9 +46,9 @@ class StoreFolder:
     """Below a URI of an object store, whose client is imported where one is used."""
 
     def __init__(self, uri: str, options: Mapping[str, Any]) -> None:
-        from weir_runtime.store import Patience, Store
+        from weir_runtime.store import ObjectStore, Patience
 
-        self._store = Store(uri, options)
+        self._store = ObjectStore(uri, options)
         self._patience = Patience()
 
     def has(self, name: str) -> bool:

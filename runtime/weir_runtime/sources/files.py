@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 from weir_placement.model.location import Location, files_location
 
@@ -150,16 +151,16 @@ class FileLog(Log):
         return dense(lambda i: self._has(first + i))
 
     def _table(self, number: int, columns: list[str] | None = None) -> pa.Table:
-        wanted = self._rows if columns is None else pa.schema([self._rows.field(c) for c in columns])
+        schema = self._rows if columns is None else pa.schema([self._rows.field(c) for c in columns])
         with self._folder.open(self._name(number)) as file:
-            table = self._parsed(file, wanted.names)
-        missing = [name for name in wanted.names if name not in table.column_names]
+            table = self._parsed(file, schema.names)
+        missing = [name for name in schema.names if name not in table.column_names]
         if missing:
             raise ValueError(
                 f"{self._folder.shown(self._name(number))}: no column {', '.join(missing)}; it has "
                 f"{', '.join(table.column_names)}"
             )
-        return table.select(wanted.names).cast(wanted)
+        return table.select(schema.names).cast(schema)
 
     def _parsed(self, file: pa.NativeFile, columns: list[str]) -> pa.Table:
         """At least these columns; all that there are when one is not among them."""
@@ -177,12 +178,12 @@ class FileLog(Log):
         options = pyarrow.json.ParseOptions(explicit_schema=_naive(self._rows))
         return pyarrow.json.read_json(file, parse_options=options)
 
-    def _times(self, table: pa.Table, number: int) -> np.ndarray:
+    def _times(self, table: pa.Table, number: int) -> NDArray[np.int64]:
         column = table.column(self._event_time)
         if column.null_count:
             shown = self._folder.shown(self._name(number))
             raise ValueError(f"{shown}: {column.null_count} rows without {self._event_time}")
-        times = column.cast(pa.int64()).to_numpy()
+        times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
         check_times(times, self._folder.shown(self._name(number)))
         return times
 

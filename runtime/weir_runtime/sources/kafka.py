@@ -117,14 +117,14 @@ class KafkaLog(Log):
             ends = self._ends(place)
             if ends != place["next"]:
                 self._ahead.begin()
-            seen = {
+            looks = {
                 key: self._look(place, key, min(ends[key], at + most * BATCH_ROWS), len(ends))
                 for key, at in place["next"].items()
             }
         except KafkaError:
             return Advance(place, clock, False)
-        following = {key: reached for key, (reached, _) in seen.items()}
-        maxima = {key: maximum for key, (_, maximum) in seen.items()}
+        following = {key: reached for key, (reached, _) in looks.items()}
+        maxima = {key: maximum for key, (_, maximum) in looks.items()}
         now = min(clock_after(maximum, self._delay) for maximum in maxima.values())
         return Advance({"next": following, "max": maxima}, max(clock, now), False)
 
@@ -142,7 +142,7 @@ class KafkaLog(Log):
             first = start["next"][key]
             if first == beyond:
                 continue
-            table, offsets = self._kept(key, first, beyond) or self._fetched(key, first, beyond)[0]
+            table, offsets = self._from_ahead(key, first, beyond) or self._fetched(key, first, beyond)[0]
             times = self._times(table, key, offsets)
             keep = on_time(times, start["max"][key], self._delay)
             table = table.append_column("_id", row_ids(int(key), offsets, OFFSET_BITS))
@@ -175,9 +175,9 @@ class KafkaLog(Log):
         return _consumers[key]
 
     def _ends(self, place: Place) -> dict[str, int]:
-        asked = {key: TopicPartition(self._topic, int(key)) for key in place["next"]}
-        ends = self._consumer().end_offsets(list(asked.values()))
-        return {key: max(place["next"][key], ends[partition]) for key, partition in asked.items()}
+        partitions = {key: TopicPartition(self._topic, int(key)) for key in place["next"]}
+        ends = self._consumer().end_offsets(list(partitions.values()))
+        return {key: max(place["next"][key], ends[partition]) for key, partition in partitions.items()}
 
     def _messages(
         self, key: str, first: int, beyond: int, room: float = inf, seconds: float = inf
@@ -219,7 +219,7 @@ class KafkaLog(Log):
         table = parse(values, self._rows, f"topic {self._topic}, partition {key}")
         return (table, np.array(offsets, np.uint64)), reached
 
-    def _kept(self, key: str, first: int, beyond: int) -> Rows | None:
+    def _from_ahead(self, key: str, first: int, beyond: int) -> Rows | None:
         """What `advance` has left of exactly this range."""
         table = self._ahead.get(_range_name(key, first, beyond))
         if table is None:
@@ -231,7 +231,7 @@ class KafkaLog(Log):
         column = table.column(self._event_time)
         if column.null_count:
             raise ValueError(f"{where}: {column.null_count} rows without {self._event_time}")
-        times = column.cast(pa.int64()).to_numpy()
+        times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
         check_times(times, where)
         return times
 
@@ -242,8 +242,8 @@ class KafkaLog(Log):
             return first, before
         room, seconds = BATCH_BYTES // partitions, BATCH_SECONDS / partitions
         (table, offsets), reached = self._fetched(key, first, beyond, room, seconds)
-        kept = table.append_column(OFFSET, pa.array(offsets))
-        self._ahead.put(_range_name(key, first, reached), kept)
+        rows = table.append_column(OFFSET, pa.array(offsets))
+        self._ahead.put(_range_name(key, first, reached), rows)
         newest = int(self._times(table, key, offsets).max())
         return reached, newest if before is None else max(before, newest)
 

@@ -14,7 +14,7 @@ from weir_runtime.exchanges.store.log import StoreLog
 from weir_runtime.exchanges.store.writer import StoreWriter
 from weir_runtime.logs.log import Log
 from weir_runtime.names import PRODUCER
-from weir_runtime.store import Store, StoreError
+from weir_runtime.store import ObjectStore, StoreError
 
 LOOK = 0.5
 """[s] between two looks for a flow that has not described itself."""
@@ -23,7 +23,7 @@ LOOK = 0.5
 class StoreReader:
     """Objects."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     def description(self) -> Mapping[str, Any] | None:
@@ -47,22 +47,22 @@ class StoreReader:
 
 def reader(flow: Location) -> StoreReader:
     """Of objects below a URI."""
-    return StoreReader(Store(flow.address, flow.options))
+    return StoreReader(ObjectStore(flow.address, flow.options))
 
 
 def writer(flow: Location, spec: FragmentSpec) -> StoreWriter:
     """Of objects below a URI."""
-    store = Store(flow.address, flow.options)
+    store = ObjectStore(flow.address, flow.options)
     return StoreWriter(store, spec.epoch, spec.output.consumers, spec.output.keep)
 
 
 def remove(flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
     """URIs."""
-    below = Store(flows.below(root, namespace), flows.options)
+    below = ObjectStore(flows.below(root, namespace), flows.options)
     try:
         gone = [name for name in below.quick().folders() if wanted(name)]
         for name in gone:
-            flow = Store(f"{below.uri}/{name}", flows.options)
+            flow = ObjectStore(f"{below.uri}/{name}", flows.options)
             below.delete([f"{name}/{rest}" for rest in flow.names()])
     except (StoreError, FragmentError) as error:
         raise OSError(f"flows {below.uri}/* stay: {error}") from error

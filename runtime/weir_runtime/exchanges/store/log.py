@@ -13,7 +13,7 @@ import pyarrow.ipc
 from weir_runtime.logs.batches import dense
 from weir_runtime.logs.log import Advance, Log, Place
 from weir_runtime.names import END, batch_name
-from weir_runtime.store import Patience, Store, StoreError
+from weir_runtime.store import ObjectStore, Patience, StoreError
 
 TELL = 1.0
 """[s] between two puts of a reader's position."""
@@ -37,7 +37,7 @@ class StoreLog(Log):
     """
 
     def __init__(
-        self, store: Store, schema: pa.Schema, consumer: str, start: int = 0, every: float = TELL
+        self, store: ObjectStore, schema: pa.Schema, consumer: str, start: int = 0, every: float = TELL
     ) -> None:
         self._store = store
         self._consumer = consumer
@@ -57,9 +57,9 @@ class StoreLog(Log):
 
         def there(i: int) -> bool:
             nonlocal about
-            found = store.about(batch_name(place["next"] + i, "arrow"))
-            about = found or about
-            return found is not None
+            attributes = store.about(batch_name(place["next"] + i, "arrow"))
+            about = attributes or about
+            return attributes is not None
 
         with self._patience.waiting():
             count = dense(there, most)

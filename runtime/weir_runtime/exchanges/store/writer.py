@@ -13,7 +13,7 @@ from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.faults import reach
 from weir_runtime.names import END, PRODUCER, batch_name
 from weir_runtime.publish import Fence, described, newest
-from weir_runtime.store import Store, StoreError
+from weir_runtime.store import ObjectStore, StoreError
 
 LOOK = 2.0
 """[s] between two looks at the readers' positions: each look is a request for every reader."""
@@ -36,7 +36,12 @@ class StoreWriter(ExchangeWriter):
     """
 
     def __init__(
-        self, store: Store, epoch: int, consumers: tuple[str, ...] = (), keep: int = 0, every: float = LOOK
+        self,
+        store: ObjectStore,
+        epoch: int,
+        consumers: tuple[str, ...] = (),
+        keep: int = 0,
+        every: float = LOOK,
     ) -> None:
         self._store = store
         self._soon = store.quick()
@@ -46,7 +51,7 @@ class StoreWriter(ExchangeWriter):
         self._every = every
         self._look_at = 0.0  # [s, monotonic]
         self._oldest: int | None = None  # the first batch that is still there
-        self._told: dict[int, dict[str, str]] = {}  # of batches of this life that are still there
+        self._descriptions: dict[int, dict[str, str]] = {}  # of batches of this life that are still there
 
     def ended(self) -> bool:
         """By its object END."""
@@ -72,7 +77,7 @@ class StoreWriter(ExchangeWriter):
         self._store.create(batch_name(number, "arrow"), body, about)
         reach("after-publish")
         if self._consumers:
-            self._told[number] = about
+            self._descriptions[number] = about
         return len(body)
 
     def end(self, batches: int, fence: Fence) -> None:
@@ -108,7 +113,7 @@ class StoreWriter(ExchangeWriter):
         gone = range(self._oldest, number)
         self._soon.delete([batch_name(n, "arrow") for n in gone])
         for n in gone:
-            self._told.pop(n, None)
+            self._descriptions.pop(n, None)
         self._oldest = number
         return len(gone)
 
@@ -118,7 +123,7 @@ class StoreWriter(ExchangeWriter):
         return not about or newest(about) < horizon
 
     def _about(self, number: int) -> dict[str, str]:
-        return self._told.get(number) or self._soon.about(batch_name(number, "arrow")) or {}
+        return self._descriptions.get(number) or self._soon.about(batch_name(number, "arrow")) or {}
 
 
 def serialised(table: pa.Table, about: Mapping[str, str]) -> bytes:

@@ -49,16 +49,16 @@ def accept(
     """
     following, offset, epoch = place["next"], place["offset"], place["epoch"]
     accepted: list[BatchEnd] = []
-    for at, told in records:
+    for at, record in records:
         if most is not None and len(accepted) >= most:
             break
         offset = at + 1
-        if told["epoch"] < epoch:
+        if record["epoch"] < epoch:
             continue  # of a process that did not know that it was over
-        epoch = told["epoch"]
-        if "batches" in told:
+        epoch = record["epoch"]
+        if "batches" in record:
             return {"next": following, "offset": offset, "epoch": epoch}, accepted, True
-        end = BatchEnd(**told)
+        end = BatchEnd(**record)
         following = end.batch if following is None else following
         if end.batch > following:
             raise ValueError(f"batches {following} to {end.batch - 1} are gone")
@@ -105,28 +105,28 @@ class TopicLog(Log):
     def backlog(self, place: Place) -> int:
         """Batches that wait."""
         try:
-            return max(0, self._topic.beyond(ENDS) - place["offset"])
+            return max(0, self._topic.beyond(ENDS) - int(place["offset"]))
         except KafkaError:
             return 0
 
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
         """Rows of the batches. Raises ValueError when pieces of one are missing."""
         _, ends, _ = self._accepted(start, end["offset"])
-        wanted = {item.copy: item for item in ends if item.pieces}
-        if not wanted:
+        by_copy = {item.copy: item for item in ends if item.pieces}
+        if not by_copy:
             return
-        first, last = min(e.first for e in wanted.values()), max(e.last for e in wanted.values())
-        found: dict[str, dict[int, bytes]] = {copy: {} for copy in wanted}
+        first, last = min(e.first for e in by_copy.values()), max(e.last for e in by_copy.values())
+        unfinished: dict[str, dict[int, bytes]] = {copy: {} for copy in by_copy}
         for record in self._topic.records(ROWS, first, last + 1):
             copy, _, sequence = record.key.decode().partition(" ")
-            if copy not in found:
+            if copy not in unfinished:
                 continue  # never ended, or not the copy that counts
-            pieces = found[copy]
+            pieces = unfinished[copy]
             pieces[int(sequence)] = record.value
-            if len(pieces) == wanted[copy].pieces:
-                yield from self._rows(wanted[copy], found.pop(copy))
-        if found:
-            gone = sorted(wanted[copy].batch for copy in found)
+            if len(pieces) == by_copy[copy].pieces:
+                yield from self._rows(by_copy[copy], unfinished.pop(copy))
+        if unfinished:
+            gone = sorted(by_copy[copy].batch for copy in unfinished)
             raise ValueError(f"topic {self._topic.name}: rows of the batches {gone} are gone")
 
     def committed(self, place: Place) -> None:

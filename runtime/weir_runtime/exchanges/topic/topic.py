@@ -56,15 +56,15 @@ def _client(kind: type[Any], options: Mapping[str, Any], use: str = "", **settin
 
     Raises KafkaError that names the brokers when none answers.
     """
-    known = _clients.__dict__.setdefault("known", {})
+    clients = _clients.__dict__.setdefault("clients", {})
     key = (kind.__name__, use, json.dumps([options.get("bootstrapServers"), options.get("security")]))
-    if key not in known:
-        given = client_settings(dict(options))
+    if key not in clients:
+        log_in = client_settings(dict(options))
         try:
-            known[key] = kind(**given, bootstrap_timeout_ms=BOOTSTRAP_MS, **settings)
+            clients[key] = kind(**log_in, bootstrap_timeout_ms=BOOTSTRAP_MS, **settings)
         except KafkaError as error:
             raise KafkaError(f"exchange.kafka: {options['bootstrapServers']}: {error!r}") from error
-    return known[key]
+    return clients[key]
 
 
 def admin_of(options: Mapping[str, Any], quick: bool = False) -> KafkaAdminClient:
@@ -108,26 +108,26 @@ class Topic:
             if replicas:
                 placed = {"assignments": dict.fromkeys(PARTITIONS, replicas)}
             try:
-                told = placed | {"configs": topic_settings(replication)}
-                admin.create_topics({self.name: told}, wait_for_metadata=True)
+                settings = placed | {"configs": topic_settings(replication)}
+                admin.create_topics({self.name: settings}, wait_for_metadata=True)
             except TopicAlreadyExistsError:
                 pass
             except InvalidReplicationFactorError as error:
                 raise FragmentError(f"exchange.kafka.replication: {replication}: {error}") from error
-        found = self._known()
-        if found != len(PARTITIONS):
+        count = self._partition_count()
+        if count != len(PARTITIONS):
             raise FragmentError(
-                f"topic {self.name}: it has {found} partitions and was not made by Weir, whose topics have "
+                f"topic {self.name}: it has {count} partitions and was not made by Weir, whose topics have "
                 f"{len(PARTITIONS)}; delete it, or give exchange.kafka.topicPrefix another value"
             )
 
-    def _known(self) -> int:
+    def _partition_count(self) -> int:
         """How many partitions it has, once a broker that is asked knows them: each learns of a new topic by
         itself, a moment after the one that made it."""
         deadline = time.monotonic() + KNOWN
-        while not (found := self._described()) and time.monotonic() < deadline:
+        while not (partitions := self._described()) and time.monotonic() < deadline:
             time.sleep(LOOK)
-        return len(found)
+        return len(partitions)
 
     def lead_in(self, zone: str) -> bool:
         """Whether it is led in `zone` now, if it can be: else its replicas begin to move there. Called again
@@ -145,11 +145,11 @@ class Topic:
                 self._moving_since = None
             return False
         self._moving_since = None
-        wanted = replicas_in(zone, racks, max(map(len, there)), self.name)
-        if there == [wanted] * len(there):
+        replicas = replicas_in(zone, racks, max(map(len, there)), self.name)
+        if there == [replicas] * len(there):
             admin.elect_leaders(0, {self.name: list(PARTITIONS)}, raise_errors=False)
         else:
-            admin.alter_partition_reassignments({self.partition(n): wanted for n in PARTITIONS})
+            admin.alter_partition_reassignments({self.partition(n): replicas for n in PARTITIONS})
         return False
 
     def beyond(self, number: int) -> int:
@@ -167,10 +167,10 @@ class Topic:
         deadline = time.monotonic() + PATIENCE
         while first < beyond:
             try:
-                found = consumer.poll(1000, max_records=beyond - first).get(partition, [])
+                records = consumer.poll(1000, max_records=beyond - first).get(partition, [])
             except OffsetOutOfRangeError as error:
                 raise ValueError(f"topic {self.name}: offset {first} of {number} is gone") from error
-            for record in found:
+            for record in records:
                 first = record.offset + 1
                 deadline = time.monotonic() + PATIENCE
                 if record.offset < beyond:
@@ -180,10 +180,10 @@ class Topic:
 
     def about(self) -> dict[str, Any]:
         """The last of each thing that was said of the stream: `stream`, `producer`."""
-        told: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
         for record in self.records(ABOUT, 0, self.beyond(ABOUT)):
-            told |= json.loads(record.value)
-        return told
+            facts |= json.loads(record.value)
+        return facts
 
     def _consumer(self, number: int) -> KafkaConsumer:
         return _client(
@@ -199,8 +199,8 @@ class Topic:
         )
 
     def _described(self) -> list[dict[str, Any]]:
-        found = admin_of(self.options).describe_topics([self.name])
-        return [] if not found or found[0]["error_code"] else list(found[0]["partitions"])
+        topics = admin_of(self.options).describe_topics([self.name])
+        return [] if not topics or topics[0]["error_code"] else list(topics[0]["partitions"])
 
 
 def topic_settings(replication: int) -> dict[str, str]:

@@ -58,7 +58,7 @@ class TopicWriter(ExchangeWriter):
         self._keep = keep
         self._made: KafkaProducer | None = None
         self._next: int | None = None  # batch; None: not looked yet
-        self._kept: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
+        self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
         self._look_at = math.inf  # [s, monotonic] when to see where the topic is led
 
     def ended(self) -> bool:
@@ -80,7 +80,7 @@ class TopicWriter(ExchangeWriter):
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes written; 0 if it was there. Raises RuntimeError when batches before it are gone."""
         if self._next is None:  # not before the lease is held: until then another process may write
-            self._next, self._kept, _ = self._published()
+            self._next, self._present, _ = self._published()
         if number < self._next:
             fence()
             return 0
@@ -109,7 +109,7 @@ class TopicWriter(ExchangeWriter):
         fence()
         offset = self._send(ENDS, dataclasses.asdict(end))
         reach("after-publish")
-        self._kept.append((offset, end))
+        self._present.append((offset, end))
         self._next = number + 1
         return sum(map(len, pieces))
 
@@ -131,31 +131,33 @@ class TopicWriter(ExchangeWriter):
     def _delete_consumed(self) -> int:
         admin, ends = admin_of(self._topic.options, quick=True), self._topic.partition(ENDS)
         groups = {self._topic.group(name): [ends] for name in self._consumers}
-        found = admin.list_group_offsets(groups)
-        positions = [found[group][ends].offset if ends in found.get(group, {}) else -1 for group in groups]
-        consumed = [end for offset, end in list(self._kept) if offset < min(positions)]
+        offsets = admin.list_group_offsets(groups)
+        positions = [
+            offsets[group][ends].offset if ends in offsets.get(group, {}) else -1 for group in groups
+        ]
+        consumed = [end for offset, end in list(self._present) if offset < min(positions)]
         if not consumed:
             return 0
         horizon = consumed[-1].clock - self._keep
         gone = rows = 0
-        while len(self._kept) > 1 and gone < len(consumed):
-            end = self._kept[0][1]
+        while len(self._present) > 1 and gone < len(consumed):
+            end = self._present[0][1]
             if self._keep and end.newest >= horizon:
                 break
             rows = max(rows, end.last + 1)
-            self._kept.popleft()
+            self._present.popleft()
             gone += 1
         if gone:
-            below = {ends: self._kept[0][0]} | ({self._topic.partition(ROWS): rows} if rows else {})
+            below = {ends: self._present[0][0]} | ({self._topic.partition(ROWS): rows} if rows else {})
             admin.delete_records(below)
         return gone
 
     def _published(self) -> tuple[int, deque[tuple[int, BatchEnd]], bool]:
         """The next batch's number, the ends that are there with their offsets, whether the stream is over."""
         records = list(self._topic.records(ENDS, 0, self._topic.beyond(ENDS)))
-        told = [(record.offset, json.loads(record.value)) for record in records]
-        place, ends, ended = accept({"next": None, "offset": 0, "epoch": 0}, told)
-        offsets = {item["copy"]: offset for offset, item in told if "copy" in item}
+        values = [(record.offset, json.loads(record.value)) for record in records]
+        place, ends, ended = accept({"next": None, "offset": 0, "epoch": 0}, values)
+        offsets = {item["copy"]: offset for offset, item in values if "copy" in item}
         return place["next"] or 0, deque((offsets[end.copy], end) for end in ends), ended
 
     def _send_pieces(self, copy: str, number: int, pieces: list[bytes]) -> tuple[int, int]:
@@ -170,8 +172,8 @@ class TopicWriter(ExchangeWriter):
         offsets = [future.get(timeout=CONFIRMED).offset for future in sent]
         return min(offsets, default=-1), max(offsets, default=-1)
 
-    def _send(self, partition: int, told: Mapping[str, Any]) -> int:
-        value = json.dumps(told).encode()
+    def _send(self, partition: int, message: Mapping[str, Any]) -> int:
+        value = json.dumps(message).encode()
         future = self._producer().send(self._topic.name, value, partition=partition)
         return int(future.get(timeout=CONFIRMED).offset)
 
