@@ -49,7 +49,9 @@ def test_after_each_change_the_nodes_have_the_sets_of_the_central_update(
     for _ in range(4):
         index = random.randrange(join.width)
         join = join.changed(index, changed_stream(random, join.streams[index], index))
-        traffic = deliver(agents, agents[index].observe(join.streams[index]), random if shuffled else None)
+        traffic = deliver(
+            agents, agents[index].observe(join.streams[index]), lambda _: random.random() if shuffled else 1.0
+        )
         update = central_update(join, plan, index)
         plan = update.plan
         assert tuple(agent.sep for agent in agents) == plan

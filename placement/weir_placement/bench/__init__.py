@@ -11,6 +11,7 @@ BENCHES: dict[str, str] = {
     "iflow-64": "weir_placement.bench.network_usage:iflow_64",
     "planetlab": "weir_placement.bench.network_usage:planetlab",
     "cluster-size": "weir_placement.bench.network_usage:cluster_size",
+    "nos-adaptive": "weir_placement.bench.nos_adaptive:nos_adaptive",
     "scale": "weir_placement.bench.scale:scale",
 }
 """Name -> "module:function"; a function takes the folder that the page is written to."""

@@ -2,7 +2,8 @@
 
 The two phases of the paper with its coordinator variant: the node whose statistics changed gathers
 local-ready and sends global-ready. It is known to all that take part, so nobody is elected. Windows that a
-node has not kept until now are asked for where they have been; old sets stay in force until global-ready.
+node has not kept until now are asked for where they have been, as soon as one SEP needs them; old sets stay
+in force until global-ready.
 
 Reliable delivery is taken for granted, as in NOS; the order in which messages come is not. One change is
 carried to its end before the next begins.
@@ -38,6 +39,7 @@ class Migration:
         self._changes: list[RoleChange] = []
         self._prepared: Prepare | None = None
         self._windows_asked: set[int] = set()
+        self._windows_filled: set[int] = set()
         self._seps_open = 0
         self._affected: dict[int, int] = {}
         self._not_ready: set[int] = set()
@@ -49,7 +51,7 @@ class Migration:
     def role_changed(self, change: RoleChange) -> list[Letter]:
         """A new part, to be in force when all migrate."""
         self._changes.append(change)
-        return self._request_windows()
+        return self._request_windows(change) + self._local_ready()
 
     def receive(self, sender: int, body: Body) -> list[Letter]:
         """What a message of the migration makes this node send.
@@ -62,11 +64,11 @@ class Migration:
                 return self._reported(affected)
             case Prepare() as prepare:
                 self._prepared = prepare
-                return self._request_windows()
+                return self._local_ready()
             case WindowRequest(stream):
                 return [Letter(self.node, sender, WindowContent(stream))]
             case WindowContent(stream):
-                self._windows_asked.discard(stream)
+                self._windows_filled.add(stream)
                 return self._local_ready()
             case LocalReady():
                 self._not_ready.discard(sender)
@@ -91,18 +93,17 @@ class Migration:
     def _next_parts(self) -> dict[int, Role]:
         return {**self.parts, **{change.role.head: change.role for change in self._changes}}
 
-    def _request_windows(self) -> list[Letter]:
-        """When all parts are there: asks for each window that the new set keeps and the old one does not."""
-        if self._prepared is None or len(self._changes) < self._prepared.changes:
-            return []
-        needed = kept_windows(node_operators(self.node, self._next_parts().values()))
-        self._windows_asked = needed - kept_windows(self.operators)
-        places = {stream: node for change in self._changes for stream, node in change.windows}
-        requests = [Letter(self.node, places[s], WindowRequest(s)) for s in sorted(self._windows_asked)]
-        return requests or self._local_ready()
+    def _request_windows(self, change: RoleChange) -> list[Letter]:
+        """At once, before other SEPs are done, for each window that the node neither keeps nor waits for."""
+        kept = kept_windows(self.operators)
+        missing = [pair for pair in change.windows if pair[0] not in kept | self._windows_asked]
+        self._windows_asked |= {stream for stream, _ in missing}
+        return [Letter(self.node, place, WindowRequest(stream)) for stream, place in missing]
 
     def _local_ready(self) -> list[Letter]:
-        if self._windows_asked or self._prepared is None:
+        if self._prepared is None or len(self._changes) < self._prepared.changes:
+            return []
+        if self._windows_asked - self._windows_filled:
             return []
         return [Letter(self.node, self._prepared.trigger, LocalReady())]
 
@@ -110,6 +111,7 @@ class Migration:
         self.parts = self._next_parts()
         self.operators = node_operators(self.node, self.parts.values())
         self._changes, self._prepared = [], None
+        self._windows_asked, self._windows_filled = set(), set()
 
 
 def kept_windows(operators: frozenset[Operator]) -> set[int]:
