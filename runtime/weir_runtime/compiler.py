@@ -32,7 +32,7 @@ Observe = Callable[[DataFrame, str], DataFrame]
 
 
 @dataclass(frozen=True)
-class Flow:
+class FrameFlow:
     """A stream inside a fragment."""
 
     frame: DataFrame
@@ -44,7 +44,7 @@ class Flow:
 class Compiled:
     """The output stream, and what operators that group by windows of time read: its clocking by their ids."""
 
-    output: Flow
+    output: FrameFlow
     grouped: Mapping[str, Clocking]
 
 
@@ -63,7 +63,7 @@ def event_time(value: Column) -> Column:
     return value.alias(TIME, metadata=EVENT_TIME)
 
 
-def source_flow(frame: DataFrame, alias: str, columns: Iterable[str], time: str) -> Flow:
+def source_flow(frame: DataFrame, alias: str, columns: Iterable[str], time: str) -> FrameFlow:
     """A source's frame (columns as the stream names them, `_id`) as a stream of qualified columns."""
     names = tuple(columns)
     frame = frame.select(
@@ -72,19 +72,21 @@ def source_flow(frame: DataFrame, alias: str, columns: Iterable[str], time: str)
         column(ID),
         f.unix_micros(column(time)).alias(source_time(alias)),
     )
-    return Flow(frame, tuple(f"{alias}.{name}" for name in names), times.source_clocking(alias, time))
+    return FrameFlow(frame, tuple(f"{alias}.{name}" for name in names), times.source_clocking(alias, time))
 
 
-def exchange_flow(frame: DataFrame, columns: Iterable[str], clocking: Clocking) -> Flow:
+def exchange_flow(frame: DataFrame, columns: Iterable[str], clocking: Clocking) -> FrameFlow:
     """Another fragment's output as a stream."""
     names = tuple(columns)
     hidden = [column(ID), *(column(source_time(alias)) for alias in clocking.aliases)]
     frame = frame.select(*map(column, names), event_time(column(TIME)), *hidden)
-    return Flow(frame, names, clocking)
+    return FrameFlow(frame, names, clocking)
 
 
 def compile_operators(
-    operators: Iterable[Operator], inputs: Mapping[str, Flow], observe: Observe = lambda frame, name: frame
+    operators: Iterable[Operator],
+    inputs: Mapping[str, FrameFlow],
+    observe: Observe = lambda frame, name: frame,
 ) -> Compiled:
     """The last operator's stream. `observe` may wrap every operator's output, to count its rows.
 
@@ -99,27 +101,27 @@ def compile_operators(
             grouped[operator.id] = below[0].clocking
         flow = COMPILE[operator.kind](operator, *below)
         name = operator.id
-        flows[name] = Flow(observe(flow.frame, name), flow.columns, flow.clocking)
+        flows[name] = FrameFlow(observe(flow.frame, name), flow.columns, flow.clocking)
     return Compiled(flows[name], grouped)
 
 
-def _hidden(flow: Flow) -> list[Column]:
+def _hidden(flow: FrameFlow) -> list[Column]:
     return [column(name) for name in (TIME, ID, *map(source_time, flow.clocking.aliases))]
 
 
-def _filter(operator: Filter, flow: Flow) -> Flow:
-    return Flow(flow.frame.where(f.expr(spark_text(operator.predicate))), flow.columns, flow.clocking)
+def _filter(operator: Filter, flow: FrameFlow) -> FrameFlow:
+    return FrameFlow(flow.frame.where(f.expr(spark_text(operator.predicate))), flow.columns, flow.clocking)
 
 
-def _project(operator: Project, flow: Flow) -> Flow:
+def _project(operator: Project, flow: FrameFlow) -> FrameFlow:
     items = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
     frame = flow.frame.select(*items, *_hidden(flow))
-    return Flow(
+    return FrameFlow(
         frame, tuple(item.name for item in operator.items), times.project_clocking(operator, flow.clocking)
     )
 
 
-def _join(operator: Join, left: Flow, right: Flow) -> Flow:
+def _join(operator: Join, left: FrameFlow, right: FrameFlow) -> FrameFlow:
     clocking = times.join_clocking(operator, left.clocking, right.clocking)
     lower, upper = times.join_range(left.clocking, right.clocking, operator.windows, operator.id)
     l, r = column("_time_l"), column("_time_r")  # noqa: E741 - the sides of a join
@@ -139,10 +141,10 @@ def _join(operator: Join, left: Flow, right: Flow) -> Flow:
         f.concat(column("_id_l"), column("_id_r")).alias(ID),
         *(column(source_time(alias)) for alias in clocking.aliases),
     )
-    return Flow(frame, names, clocking)
+    return FrameFlow(frame, names, clocking)
 
 
-def _side(flow: Flow, mark: str, needs_key: bool) -> DataFrame:
+def _side(flow: FrameFlow, mark: str, needs_key: bool) -> DataFrame:
     """One side of a join, its hidden columns renamed. Spark insists on an equality: without one, both
     sides get the same key, by an expression that it does not fold."""
     hidden = [column(TIME).alias(TIME + mark), column(ID).alias(ID + mark)]
@@ -152,7 +154,7 @@ def _side(flow: Flow, mark: str, needs_key: bool) -> DataFrame:
     return flow.frame.select(*map(column, flow.columns), *hidden)
 
 
-def _aggregate(operator: Aggregate, flow: Flow) -> Flow:
+def _aggregate(operator: Aggregate, flow: FrameFlow) -> FrameFlow:
     clocking = times.aggregate_clocking(operator, flow.clocking)
     groups = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
     values = {
@@ -174,7 +176,7 @@ def _aggregate(operator: Aggregate, flow: Flow) -> Flow:
         event_time(end),
         _group_id([f.unix_micros(end), *(column(item.name) for item in operator.items)]).alias(ID),
     )
-    return Flow(frame, ("window.start", "window.end", *names), clocking)
+    return FrameFlow(frame, ("window.start", "window.end", *names), clocking)
 
 
 def _aggregation(item: Aggregation) -> Column:
@@ -194,7 +196,7 @@ def _group_id(parts: list[Column]) -> Column:
     return f.concat(*pieces).cast("binary")
 
 
-def _union(operator: Union, *flows: Flow) -> Flow:
+def _union(operator: Union, *flows: FrameFlow) -> FrameFlow:
     names = flows[0].columns
     for flow, source in zip(flows, operator.inputs, strict=True):
         if len(flow.columns) != len(names):
@@ -211,18 +213,18 @@ def _union(operator: Union, *flows: Flow) -> Flow:
         for branch, flow in enumerate(flows)
     ]
     clocking = times.union_clocking([_renamed(flow, names) for flow in flows])
-    return Flow(reduce(DataFrame.unionAll, frames), names, clocking)
+    return FrameFlow(reduce(DataFrame.unionAll, frames), names, clocking)
 
 
-def _renamed(flow: Flow, names: tuple[str, ...]) -> Clocking:
+def _renamed(flow: FrameFlow, names: tuple[str, ...]) -> Clocking:
     """Columns of a union are the same by position."""
     new = dict(zip(flow.columns, names, strict=True))
-    known = flow.clocking
+    clocking = flow.clocking
     return Clocking(
-        times={new[old]: behind for old, behind in known.times.items() if old in new},
-        inherited={new[old]: behind for old, behind in known.inherited.items() if old in new},
-        lag=known.lag,
-        back=known.back,
+        times={new[old]: behind for old, behind in clocking.times.items() if old in new},
+        inherited={new[old]: behind for old, behind in clocking.inherited.items() if old in new},
+        lag=clocking.lag,
+        back=clocking.back,
     )
 
 
@@ -235,7 +237,7 @@ def _seconds(value: float) -> str:
     return f"{round(value * 1e6)} microseconds"
 
 
-COMPILE: Mapping[str, Callable[..., Flow]] = {
+COMPILE: Mapping[str, Callable[..., FrameFlow]] = {
     "filter": _filter,
     "project": _project,
     "join": _join,

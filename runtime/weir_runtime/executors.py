@@ -1,4 +1,4 @@
-"""A fragment's executor pods: what Spark is told of them, and the end of those of earlier lives.
+"""A fragment's executor pods: Spark's settings for them, and the end of those of earlier lives.
 
 Spark makes the pods itself, from a template that the operator has written into an annotation of the
 driver's pod: same node, image, claim and security as the driver, no token. An executor that outlives its

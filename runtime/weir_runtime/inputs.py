@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from weir_placement.model.fragment import FragmentSpec, Input
 
-from weir_runtime.compiler import Flow, exchange_flow, source_flow
+from weir_runtime.compiler import FrameFlow, exchange_flow, source_flow
 from weir_runtime.cpu import executor_folder
 from weir_runtime.exchanges import reader_of
 from weir_runtime.exchanges.ports import ExchangeReader
@@ -73,7 +73,7 @@ def stream_frame(
     return frame.withWatermark(CLOCK, f"{shift_ms} milliseconds").where(f"{CLOCK} IS NULL")
 
 
-def input_flow(item: OpenInput, frame: DataFrame) -> Flow:
+def input_flow(item: OpenInput, frame: DataFrame) -> FrameFlow:
     """The frame of an input as a stream of the plan."""
     if item.spec.kind == "source":
         return source_flow(frame, item.spec.name, item.columns, item.spec.event_time)

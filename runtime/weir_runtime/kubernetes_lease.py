@@ -80,7 +80,7 @@ class KubernetesLease:
         self._lock = threading.Lock()
         self._seen: LeaseRecord | None = None
         self._version = 0
-        self._heard = float("-inf")  # when the watch last said something [s, monotonic]
+        self._heard = float("-inf")  # when the watch last sent an event [s, monotonic]
         self._watch: threading.Thread | None = None
         self._unreachable = False  # whether the last change got no answer
         self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, monotonic]
@@ -200,7 +200,7 @@ class KubernetesLease:
             connection.close()
 
     def _saw(self, manifest: dict[str, Any]) -> None:
-        """Takes in what a watch or a write said, unless something newer is known."""
+        """Takes in the answer of a watch or a write, unless a newer one has come."""
         version = int(manifest["metadata"]["resourceVersion"])
         with self._lock:
             self._heard = time.monotonic()

@@ -37,7 +37,7 @@ def _own_address() -> str:
 
 
 def latency(exchange: ExchangeReader) -> float | None:
-    """[s] one way to the producer of an exchange; None when it has not said where it is, or is not there."""
+    """[s] one way to the producer of an exchange; None when none is announced, or it does not answer."""
     where = exchange.producer()
     if where is None:
         return None

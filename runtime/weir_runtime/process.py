@@ -140,7 +140,7 @@ class FragmentProcess:
         return self._watch(query, reports, exchange)
 
     def _rotated(self) -> None:
-        """Ends as if it were told to: what starts it again gives it the new values, also as variables."""
+        """Ends as on SIGTERM: what starts it again gives it the new values, also as variables."""
         print("a secret was rotated: starting again with it", file=sys.stderr)
         self.terminate.set()
 
@@ -248,7 +248,7 @@ class FragmentProcess:
         return record is not None and record.handover is not None and record.handover != self.spec.epoch
 
     def _leave(self, query: StreamingQuery, inputs: list[OpenInput]) -> int:
-        """Admits nothing more; when every reader has said so, every admitted batch is committed.
+        """Admits nothing more; when every reader is drained, every admitted batch is committed.
 
         A batch that cannot end (its broker is away) is left behind after `PATIENCE`: the lease is not
         released then, but expires, and whoever follows runs the batch again.

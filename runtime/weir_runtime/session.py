@@ -121,8 +121,8 @@ def start_session(
     partitions: int = 0,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The process's session, with one shuffle partition a core unless told otherwise. `settings` go before
-    SETTINGS; without a master among them this process does the work. Raises RuntimeError without a JVM."""
+    """The process's session, with one shuffle partition a core unless `partitions` is given. `settings` go
+    before SETTINGS; without a master in them this process does the work. Raises RuntimeError without Java."""
     own = {
         "spark.master": f"local[{cores}]",
         **(settings or {}),

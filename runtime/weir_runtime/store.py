@@ -37,7 +37,7 @@ SECRET_LIFE = timedelta(minutes=10)
 """Keys are read again from the mounted Secret after at most this."""
 
 TRIES = 3
-"""To create a name that is said to be taken, and is not there."""
+"""Attempts to create a name that the store refuses as taken although it is not there."""
 
 SILENT = 60.0
 """[s] after which a store that does not answer ends the process of who reads: its state says why."""
@@ -65,7 +65,7 @@ class Denied(StoreError):
 
 
 class Patience:
-    """Of a reader: a store that does not answer has nothing new, for a while; then somebody must be told."""
+    """Of a reader: a store that does not answer has nothing new, for a while; then the process must fail."""
 
     def __init__(self) -> None:
         self._since: float | None = None  # [s, monotonic] when it fell silent
@@ -130,7 +130,7 @@ class ObjectStore:
             obstore.put(self._client(), self._path + name, text.encode(), use_multipart=False)
 
     def about(self, name: str) -> dict[str, str] | None:
-        """What was said beside the body; None when there is no such object."""
+        """The attributes beside the body; None when there is no such object."""
         with self._asking(), suppress(FileNotFoundError):
             answer = obstore.get(self._client(), self._path + name, options={"head": True})
             return {str(key).lower(): str(value) for key, value in answer.attributes.items()}

@@ -34,7 +34,7 @@ Reading = tuple[float, float, Mapping[str, float]]
 """Time [s], CPU seconds so far, rows read of each stream so far."""
 
 
-class FragmentProcess:
+class PacedProcess:
     """One process of the runtime on one core."""
 
     def __init__(self, spec: FragmentSpec, core: int, folder: Path) -> None:
@@ -120,7 +120,7 @@ class Kept:
         return self.rate / self.full
 
 
-def run(logs: Logs, inbox: Path, processes: Sequence[FragmentProcess | PlainJob], cores: int) -> Kept:
+def run(logs: Logs, inbox: Path, processes: Sequence[PacedProcess | PlainJob], cores: int) -> Kept:
     """Lets the logs grow from when all processes have started until they end, and reads on the way.
 
     Args:
@@ -171,7 +171,7 @@ def kept(
     return Kept(due, min(rates), max(busy.values()) / cores)
 
 
-def _await_start(processes: Sequence[FragmentProcess | PlainJob]) -> None:
+def _await_start(processes: Sequence[PacedProcess | PlainJob]) -> None:
     limit = time.monotonic() + PATIENCE
     while not all(process.started() for process in processes):
         if time.monotonic() > limit:

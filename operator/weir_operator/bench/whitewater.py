@@ -16,7 +16,7 @@ from weir_placement.fragments import Knobs
 from weir_placement.model.plan import Plan, QueryPlan
 
 from weir_operator.bench import whitewater_query as query
-from weir_operator.bench.paced import FragmentProcess, Kept, PlainJob, run
+from weir_operator.bench.paced import Kept, PacedProcess, PlainJob, run
 from weir_operator.bench.whitewater_query import COSTS, NODES, PAPER_C1, PAPER_C2, RATE, Logs
 
 SECONDS = 45.0
@@ -64,7 +64,7 @@ def measure(plan: QueryPlan | int, due: float, seconds: float = SECONDS) -> Kept
             if isinstance(plan, int):
                 return run(logs, inbox, [PlainJob(inbox, folder, range(plan), KNOBS.heap_mb)], plan)
             specs = query.specs(plan, inbox, folder / "run", KNOBS)
-            return run(logs, inbox, [FragmentProcess(s, NODES.index(s.node), folder) for s in specs], 1)
+            return run(logs, inbox, [PacedProcess(s, NODES.index(s.node), folder) for s in specs], 1)
         except OSError as error:
             failed = tempfile.mkdtemp(prefix="weir-failed-")
             shutil.copytree(

@@ -36,7 +36,7 @@ def clock_after(maximum: int | None, delay: int) -> int:
 
 
 def check_times(times: NDArray[np.int64], where: str) -> None:
-    """Raises ValueError for event times that no watermark can be told apart from."""
+    """Raises ValueError for event times that cannot be distinguished from a watermark's limits."""
     wrong = np.flatnonzero((times <= 0) | (times >= PLAUSIBLE))
     if len(wrong):
         raise ValueError(

@@ -93,7 +93,7 @@ class StoreLog(Log):
 
     def committed(self, place: Place) -> None:
         """Puts the position, now and then. Advice to the producer alone: the checkpoint has the truth, so a
-        store that does not answer is told the next time."""
+        store that does not answer gets the next position."""
         if time.monotonic() < self._tell_at:
             return
         try:

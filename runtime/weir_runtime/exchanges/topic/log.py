@@ -131,7 +131,7 @@ class TopicLog(Log):
 
     def committed(self, place: Place) -> None:
         """The position becomes that of a consumer group. Advice to the producer alone: the checkpoint has the
-        truth, so brokers that do not answer are told the next time."""
+        truth, so brokers that do not answer get the next position."""
         at = OffsetAndMetadata(place["offset"], str(place["next"]), -1)
         group = self._topic.group(self._consumer)
         try:

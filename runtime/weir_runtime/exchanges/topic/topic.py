@@ -179,7 +179,7 @@ class Topic:
                 raise TimeoutError(f"topic {self.name}: nothing more from offset {first} of {number} on")
 
     def about(self) -> dict[str, Any]:
-        """The last of each thing that was said of the stream: `stream`, `producer`."""
+        """The latest facts about the stream: `stream`, `producer`."""
         facts: dict[str, Any] = {}
         for record in self.records(ABOUT, 0, self.beyond(ABOUT)):
             facts |= json.loads(record.value)
