@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from weir_placement.model.location import Location, files_location
 
-from weir_operator.api.base import Model, Name, Rule, exactly_one, not_yet
+from weir_operator.api.base import Model, Name, Rule, exactly_one
 from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
@@ -99,7 +99,6 @@ class Files(Model):
             ),
             field="uri",
         ),
-        not_yet("claim", "relative uris lie on the claim of the policy's exchange"),
         Rule(
             cel="!has(self.s3) || self.uri.startsWith('s3://')",
             message="s3 says how to reach the store that uri names: give uri as s3://BUCKET/PATH, or no s3",
@@ -111,7 +110,6 @@ class Files(Model):
         description="A path under the namespace's root on the exchange's claim, with `weir run` under the "
         "folder where it was started; or s3://BUCKET/PATH on an object store."
     )
-    claim: Name | None = Field(None, description="Not yet: another claim that holds the folder.")
     s3: S3 | None = Field(None, description="How to reach the object store.")
 
     @property

@@ -110,7 +110,7 @@ def hierarchy_picture(report: Report, hierarchy: Hierarchy, names: Sequence[str]
     pen.text(24, 52, _subtitle(hierarchy, content), size=10, color=FAINT)
     nodes = {node.name: node for node in content.nodes}
     for frame in tree.frames:
-        _frame(pen, frame, tree, hierarchy, names)
+        _frame(pen, frame, tree, names)
     for frame in tree.frames:
         _members(pen, frame, names, nodes)
     _flows(pen, report, at, ground, colours)
@@ -123,7 +123,7 @@ def _subtitle(hierarchy: Hierarchy, content: Content) -> str:
     return f"clusters of at most {hierarchy.maxcs}: {clusters} · {content.subtitle}"
 
 
-def _frame(pen: Pen, frame: Frame, tree: Tree, hierarchy: Hierarchy, names: Sequence[str]) -> None:
+def _frame(pen: Pen, frame: Frame, tree: Tree, names: Sequence[str]) -> None:
     level = frame.level
     title = f"level {level + 1} cluster, coordinator {names[frame.coordinator]}"
     pen.box(frame.box, 8, title, facecolor=ZONE, edgecolor="#d5dde5", linewidth=0.8)
