@@ -49,7 +49,7 @@ def test_ties_are_broken_without_loss(operators: int, nodes: int) -> None:
     encoding = Encoding(problem, problem.queries, seed=3, visited=64)
     before = encoding.run(code.SCATTER)
     scattered = evaluate(problem, encoding.plan())
-    after = encoding.run(code.POLISH, 20)
+    after = encoding.run(code.POLISH, rounds=20)
     encoding.recall()
     polished = evaluate(problem, encoding.plan())
     assert after >= before * (1 - 1e-9)

@@ -34,9 +34,12 @@ def search(encoding: Encoding, options: AnnealingOptions, moves: int) -> float:
     alpha = {PHYSICAL: 1.0, LOGICAL: 0.0}.get(moves, options.alpha)
     return encoding.run(
         code.ANNEAL,
-        options.temperatures,
-        options.iterations,
-        reals=(alpha, options.hot, options.cold, HUGE),
+        temperatures=options.temperatures,
+        iterations=options.iterations,
+        alpha=alpha,
+        hot=options.hot,
+        cold=options.cold,
+        goal=HUGE,
     )
 
 

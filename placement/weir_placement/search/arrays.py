@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel import layout
 
 
@@ -50,18 +51,26 @@ class Arrays:
         source = self.floats if name.endswith("_") else self.ints
         return source[self.at[name] : self.at[name] + self.length[name]].tolist()
 
-    def run(self, command: int, *numbers: int, reals: Sequence[float] = ()) -> float:
-        """Calls the compiled code: up to three integers, four reals."""
-        integers = (*numbers, 0, 0, 0)[:3]
-        floats = (*reals, 0.0, 0.0, 0.0, 0.0)[:4]
+    def run(self, command: int, **parameters: float) -> float:
+        """Calls the compiled code with the parameters that `code.PARAMETERS` names.
+
+        Raises:
+            TypeError: a parameter is missing, or is none of the command's.
+        """
+        integers, reals = code.PARAMETERS[command]
+        if parameters.keys() != {*integers, *reals}:
+            names = ", ".join((*integers, *reals)) or "none"
+            raise TypeError(f"command {command} has the parameters {names}, not {', '.join(parameters)}")
+        numbers = [int(parameters[name]) for name in integers] + [0] * (code.INTEGERS - len(integers))
+        floats = [float(parameters[name]) for name in reals] + [0.0] * (code.REALS - len(reals))
         search: Callable[..., float] = searches()
-        return search(self.ints.buffer_info()[0], command, *integers, *floats)
+        return search(self.ints.buffer_info()[0], command, *numbers, *floats)
 
     @property
     def evaluations(self) -> int:
         """Configurations evaluated so far."""
-        return self.ints[self.at["out"]]
+        return self.counter(code.EVALUATIONS)
 
     def counter(self, k: int) -> int:
-        """Word k of `out`, as the searches use it."""
+        """A word of `out`: `code.STEPS`, `code.GAVE_UP` and so on."""
         return self.ints[self.at["out"] + k]

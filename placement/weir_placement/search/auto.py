@@ -72,7 +72,7 @@ def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound:
             break
         encoding.reset()
         encoding.run(code.SCATTER)
-        value = encoding.run(code.SETTLE, iterations << restart, reals=(0.0, 0.0, 0.0, bound * (1 - EQUAL)))
+        value = encoding.run(code.SETTLE, iterations=iterations << restart, goal=bound * (1 - EQUAL))
         if kept is None or value > best * (1 + EQUAL):
             best, kept = value, encoding.best()
             if best >= HUGE:
@@ -100,8 +100,8 @@ def _prove(encoding: Encoding, best: float, steps: int) -> float | None:
     """The optimum, if the steps suffice to look at every plan that may exceed `best`."""
     encoding.reset()
     encoding.write("out", [0] * 7, start=1)
-    value = encoding.run(code.EXHAUST, steps, reals=(0.0, 0.0, 0.0, best))
-    return None if encoding.counter(5) else value
+    value = encoding.run(code.EXHAUST, steps=steps, best=best)
+    return None if encoding.counter(code.GAVE_UP) else value
 
 
 def _items(problem: Problem) -> int:

@@ -22,7 +22,7 @@ PLAIN, PACKED, PREPARE = range(3)
 class Region:
     """A node of the program: what its words say, and what is chained right above it."""
 
-    kind: int  # 0 source, 1 region of joins, 2 aggregate, 3 sum, 4 what another node gives
+    kind: int  # of `kernel.layout`: SOURCE_NODE, JOIN_REGION, ...
     words: list[int]
     numbers: list[float] = field(default_factory=list)
     parent: int = -1
@@ -61,12 +61,12 @@ class Regions:
         if item.kind == layout.FILTER and self.free[i]:
             return self.visit(item.children[0], [*filters, (i, True)])
         if self.readers[i] > 1 and filters:
-            return self.settle(self.add(Region(4, [self.visit(i, [])])), filters)
+            return self.settle(self.add(Region(layout.SAME_NODE, [self.visit(i, [])])), filters)
         if i in self.made:
             return self.made[i]
         if item.kind == layout.PROJECT:
             node = self.visit(item.children[0], filters)
-            if self.nodes[node].kind == 1:
+            if self.nodes[node].kind == layout.JOIN_REGION:
                 self.operators.append((i, node))
             else:
                 self.nodes[node].projections.append(i)
@@ -82,14 +82,14 @@ class Regions:
         item = self.items[i]
         children = [self.visit(c, []) for c in item.children]
         if item.kind == layout.FILTER:
-            node = self.add(Region(3, [i, 1, *children]))
+            node = self.add(Region(layout.SUM_NODE, [i, 1, *children]))
             self.nodes[node].factor *= numbers_of(item).selectivity
         elif item.kind == layout.SOURCE:
-            node = self.add(Region(0, [i]))
+            node = self.add(Region(layout.SOURCE_NODE, [i]))
         elif item.kind == layout.AGGREGATE:
-            node = self.add(Region(2, [i, *children]))
+            node = self.add(Region(layout.AGGREGATE_NODE, [i, *children]))
         else:
-            node = self.add(Region(3, [i, len(children), *children]))
+            node = self.add(Region(layout.SUM_NODE, [i, len(children), *children]))
         return self.settle(node, filters)
 
     def settle(self, number: int, filters: Sinking) -> int:
@@ -143,7 +143,7 @@ class Regions:
         words += [sum(1 << a for a, m in enumerate(masks) if m & self.own[f]) for f in several]
         words += [0, 0, 0]  # the list of connected sets
         selectivities = [numbers_of(self.items[f]).selectivity for f in several]
-        region = self.add(Region(1, words, selectivities))
+        region = self.add(Region(layout.JOIN_REGION, words, selectivities))
         for a, node in enumerate(nodes):
             self.nodes[node].parent = region
             self.nodes[node].readers = [j for j, end in zip(joins, ends, strict=True) if end >> a & 1]
@@ -206,7 +206,7 @@ def upper_bound(encoding: Encoding, known: float, how: int = PACKED) -> float:
     encoding.run(code.EVALUATE)
     if known <= 0 or known >= HUGE or not Regions(encoding).write(encoding):
         return HUGE
-    if encoding.run(code.BOUND, PREPARE) == 0:
+    if encoding.run(code.BOUND, how=PREPARE, x=0.0) == 0:
         return HUGE
     least = known * (1 + EQUAL)
     if is_bound(encoding, least):
@@ -231,4 +231,4 @@ def is_bound(encoding: Encoding, x: float) -> bool:
 
 
 def _impossible(encoding: Encoding, x: float, how: int) -> bool:
-    return encoding.run(code.BOUND, how, reals=(x,)) > 1
+    return encoding.run(code.BOUND, how=how, x=x) > 1

@@ -35,9 +35,9 @@ class ExhaustiveOptions:
 
 def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> Found:
     """Proves the optimum, or gives up at the budget or when its table of logical plans is full."""
-    value = encoding.run(code.EXHAUST, options.steps, reals=(0.0, 0.0, 0.0, -HUGE))
-    complete = encoding.counter(5) == 0
-    extra: dict[str, object] = {"logicalPlans": encoding.counter(7)}
+    value = encoding.run(code.EXHAUST, steps=options.steps, best=-HUGE)
+    complete = encoding.counter(code.GAVE_UP) == 0
+    extra: dict[str, object] = {"logicalPlans": encoding.counter(code.LOGICAL_PLANS)}
     return Found(best_of(encoding, value), value if complete else HUGE, complete, extra)
 
 

@@ -104,9 +104,9 @@ def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> 
         if count > most or perf_counter() > deadline:
             return best if found is None else _placed(problem, best, found, evaluations, started)
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
-        placed = encoding.run(code.PLACE, 100_000, reals=(0.0, 0.0, 0.0, value))
+        placed = encoding.run(code.PLACE, steps=100_000, best=value)
         evaluations += encoding.evaluations
-        if encoding.counter(5):
+        if encoding.counter(code.GAVE_UP):
             return best if found is None else _placed(problem, best, found, evaluations, started)
         if placed > value * (1 + EQUAL):
             found, value = (encoding, placed), placed

@@ -26,7 +26,7 @@ class GreedyOptions(WalkOptions):
 @from_random
 def search(encoding: Encoding, options: GreedyOptions, moves: int) -> float:
     """Climbs from a random placement of the written plan."""
-    return encoding.run(code.CLIMB, options.iterations, moves)
+    return encoding.run(code.CLIMB, iterations=options.iterations, moves=moves)
 
 
 GREEDY = strategy("greedy", "WhiteWater, section 5.1.1", "a local optimum", search, GreedyOptions)

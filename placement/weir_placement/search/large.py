@@ -32,7 +32,7 @@ def search_large(encoding: Encoding, deadline: float) -> Found:
     """The best of all rounds; a bound as for small problems."""
     encoding.reset()
     encoding.run(code.SCATTER)
-    best = encoding.run(code.PACK, PACKINGS)
+    best = encoding.run(code.PACK, packings=PACKINGS)
     kept = encoding.best()
     bound = HUGE if best >= HUGE else upper_bound(encoding, best, PLAIN)
     encoding.put(kept)
@@ -42,8 +42,11 @@ def search_large(encoding: Encoding, deadline: float) -> Found:
     for _ in range(ROUNDS):
         if best >= min(bound, HUGE) * (1 - NEAR) or perf_counter() > deadline:
             break
-        for command, number in ((code.SETTLE, steps), (code.PACK, PACKINGS)):
-            value = encoding.run(command, number, reals=(0.0, 0.0, 0.0, HUGE))
+        for command in (code.SETTLE, code.PACK):
+            if command == code.SETTLE:
+                value = encoding.run(code.SETTLE, iterations=steps, goal=HUGE)
+            else:
+                value = encoding.run(code.PACK, packings=PACKINGS)
             if value > best * (1 + EQUAL):
                 best, kept = value, encoding.best()
     encoding.put(kept)

@@ -34,10 +34,13 @@ def search(encoding: Encoding, options: ReactiveTabuOptions, moves: int) -> floa
     """Searches from a random placement of the written plan."""
     return encoding.run(
         code.REACTIVE,
-        options.iterations,
-        options.cycle,
-        moves,
-        reals=(options.list_size, options.increase, options.decrease, HUGE),
+        iterations=options.iterations,
+        cycle=options.cycle,
+        moves=moves,
+        list_size=options.list_size,
+        increase=options.increase,
+        decrease=options.decrease,
+        goal=HUGE,
     )
 
 

@@ -142,7 +142,7 @@ def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
     """Makes the best configuration the present one, and breaks ties among equals by small moves."""
     encoding.recall()
     if polished and value < HUGE * 2:
-        value = encoding.run(code.POLISH, 20)
+        value = encoding.run(code.POLISH, rounds=20)
         encoding.recall()
     return value
 

@@ -28,7 +28,13 @@ class TabuOptions(WalkOptions):
 @from_random
 def search(encoding: Encoding, options: TabuOptions, moves: int) -> float:
     """Searches from a random placement of the written plan."""
-    return encoding.run(code.TABU, options.iterations, options.list_size, moves, reals=(0.0, 0.0, 0.0, HUGE))
+    return encoding.run(
+        code.TABU,
+        iterations=options.iterations,
+        list_size=options.list_size,
+        moves=moves,
+        goal=HUGE,
+    )
 
 
 TABU = strategy("tabu", "WhiteWater, section 5.1.2", "none", search, TabuOptions)

@@ -48,7 +48,7 @@ def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Fou
         run, parameters = ALGORITHMS[which]
         run(encoding, parameters, deadline, LOGICAL)
     else:
-        encoding.run(code.EXHAUST, options.steps, reals=(0.0, 0.0, 0.0, -HUGE))
+        encoding.run(code.EXHAUST, steps=options.steps, best=-HUGE)
         encoding.recall()
     for name, values in real.items():
         encoding.write(name, values)
@@ -56,7 +56,7 @@ def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Fou
     encoding.write("node", [choice[a] if a < b else -1 for a, b in _ranges(encoding)])
     if which < len(ALGORITHMS):
         return run(encoding, parameters, deadline, PHYSICAL)
-    value = encoding.run(code.PLACE, options.steps, reals=(0.0, 0.0, 0.0, -HUGE))
+    value = encoding.run(code.PLACE, steps=options.steps, best=-HUGE)
     return Found(best_of(encoding, value, polished=False))
 
 

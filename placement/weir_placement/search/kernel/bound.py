@@ -8,7 +8,7 @@ too full, the least sizes of the large operators are packed.
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.demand import asked, flow_at
+from weir_placement.search.kernel.demand import flow_at, least_load
 from weir_placement.search.kernel.jit import State, jit
 
 PACKED = 64
@@ -27,16 +27,16 @@ def _least_sizes(st: State, large: float, least: float, limit: int) -> int:
     while count < limit:
         # the next step of the staircase below `over`, where `known` operators are larger
         low, high = least, over
-        at_low = int(asked(st, -1, low))
+        at_low = int(least_load(st, -1, low))
         if at_low <= known:
             return count
         while high > low * (1 + FINE):
             middle = (low * high) ** 0.5
-            if int(asked(st, -1, middle)) > known:
+            if int(least_load(st, -1, middle)) > known:
                 low = middle
             else:
                 high = middle
-        at_low = int(asked(st, -1, low))
+        at_low = int(least_load(st, -1, low))
         for _ in range(at_low - known):
             if count < limit:
                 st.pack_size_[count] = low
@@ -67,7 +67,7 @@ def may_pack(st: State) -> bool:
     if large >= 1e300:
         return True
     count = _least_sizes(st, large, max(smallest / 8, large / 64), min(st.items, PACKED))
-    rest = asked(st, 0, 0.0)  # the family of all nodes: total work
+    rest = least_load(st, 0, 0.0)  # the family of all nodes: total work
     for k in range(count):
         rest -= st.pack_size_[k]
     st.pack_rest_[count] = max(rest, 0.0)
@@ -123,7 +123,7 @@ def fullness(st: State, x: float, packed: bool) -> float:
         flow_at(st, s0, x)
         for f in range(st.families):
             capacity = st.family_capacity_[f]
-            weight = asked(st, f, 0.0)
+            weight = least_load(st, f, 0.0)
             if weight > capacity:
                 return 2.0
             if capacity > 0:

@@ -5,7 +5,14 @@ writes them down)."""
 from __future__ import annotations
 
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.layout import JOIN
+from weir_placement.search.kernel.layout import (
+    AGGREGATE_NODE,
+    JOIN,
+    JOIN_REGION,
+    SAME_NODE,
+    SOURCE_NODE,
+    SUM_NODE,
+)
 
 
 @jit
@@ -127,7 +134,7 @@ def _region(st: State, at: int, f: int, size: float) -> float:
 def flow_at(st: State, s0: int, x: float) -> None:
     """The least rates of the program's nodes at x in scenario s0, and how far operators may shrink.
 
-    Region words: nodes of the program, then for each: kind (0 source, 1 region, 2 aggregate, 3 sum),
+    Region words: nodes of the program, then for each: kind (as in `layout`: SOURCE_NODE, ...),
     parent, position of its words, of its numbers. A node's number 0 is the factor of the selections that
     end on it. Then follow the operators (item, node) that read what a node gives, and the positions of the
     chains.
@@ -138,14 +145,14 @@ def flow_at(st: State, s0: int, x: float) -> None:
     for v in range(count):
         kind, at, fl = st.regions[1 + 4 * v], st.regions[3 + 4 * v], st.regions[4 + 4 * v]
         raw = 0.0
-        if kind == 0:
+        if kind == SOURCE_NODE:
             raw = st.source_rate_[s0 * st.items + st.regions[at]] * x
-        elif kind == 1:
+        elif kind == JOIN_REGION:
             raw = _set_rates(st, at, fl + 1)
-        elif kind == 2:
+        elif kind == AGGREGATE_NODE:
             i = st.regions[at]
             raw = min(st.limit_[i], st.selectivity_[i] * st.region_rate_[st.regions[at + 1]])
-        elif kind == 4:
+        elif kind == SAME_NODE:
             raw = st.region_rate_[st.regions[at]]
         else:
             for c in range(st.regions[at + 1]):
@@ -202,19 +209,19 @@ def _chain(st: State, at: int, f: int, size: float) -> float:
 
 
 @jit
-def asked(st: State, f: int, size: float) -> float:
+def least_load(st: State, f: int, size: float) -> float:
     """The least that any logical plan asks of family f at the present rates; for f = -1, how many
     operators larger than `size` there are at least."""
     count = st.regions[0]
     total = 0.0
     for v in range(count):
         kind, at = st.regions[1 + 4 * v], st.regions[3 + 4 * v]
-        if kind == 1:
+        if kind == JOIN_REGION:
             total += _region(st, at, f, size)
-        elif kind == 2:
+        elif kind == AGGREGATE_NODE:
             i = st.regions[at]
             total += _weight(st, f, i, st.cost_[i] * st.region_rate_[st.regions[at + 1]], size)
-        elif kind == 3:
+        elif kind == SUM_NODE:
             i = st.regions[at]
             total += _weight(st, f, i, st.cost_[i] * st.region_raw_[v], size)
     at = 1 + 4 * count

@@ -11,7 +11,6 @@ from weir_placement.search.kernel.entry_codes import (
     EVALUATE,
     EXHAUST,
     PACK,
-    PLACE,
     POLISH,
     REACTIVE,
     SCATTER,
@@ -30,34 +29,32 @@ from weir_placement.search.kernel.ties import polish
 
 
 @jit
-def run(st: State, command: int, a: int, b: int, c: int, w: float, x: float, y: float, z: float) -> float:
-    """The value of what the command finds; a, b, c, w, x, y, z are its parameters, as seen below."""
+def run(
+    st: State, command: int, i0: int, i1: int, i2: int, r0: float, r1: float, r2: float, r3: float
+) -> float:
+    """The value of what a command finds; its parameters are those of `entry_codes.PARAMETERS`, in order."""
     if command == EVALUATE:
         return rebuild(st)
     if command == SCATTER:
         scatter(st)
-        v = rebuild(st)
+        value = rebuild(st)
         save(st)
-        return v
+        return value
     if command == ANNEAL:
-        return anneal(st, a, b, w, x, y, z)
+        return anneal(st, i0, i1, r0, r1, r2, r3)
     if command == SETTLE:
-        return settle(st, a, z) if st.flags else settle_fixed(st, a, z)
+        return settle(st, i0, r0) if st.flags else settle_fixed(st, i0, r0)
     if command == PACK:
-        return pack(st, a)
+        return pack(st, i0)
     if command == CLIMB:
-        return climb(st, a, b)
+        return climb(st, i0, i1)
     if command == TABU:
-        return tabu(st, a, b, c, z)
+        return tabu(st, i0, i1, i2, r0)
     if command == REACTIVE:
-        return reactive_tabu(st, a, w, b, x, y, c, z)
+        return reactive_tabu(st, i0, i1, i2, r0, r1, r2, r3)
     if command == BOUND:
-        return prepare(st) if a == 2 else fullness(st, w, a == 1)
+        return prepare(st) if i0 == 2 else fullness(st, r0, i0 == 1)
     if command == POLISH:
-        return polish(st, a)
+        return polish(st, i0)
     rebuild(st)
-    if command == EXHAUST:
-        return exhaust(st, z, a, 1)
-    if command == PLACE:
-        return place_all(st, z, a)
-    return exhaust(st, z, a, 0)
+    return exhaust(st, r0, i0) if command == EXHAUST else place_all(st, r0, i0)

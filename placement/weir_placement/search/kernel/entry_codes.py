@@ -1,5 +1,49 @@
-"""Numbers of the commands of `entry.run`."""
+"""The commands of `entry.run`, the names of their parameters, and the words of `out` that searches leave.
 
-EVALUATE, SCATTER, ANNEAL, CLIMB, TABU, REACTIVE, EXHAUST, PLACE, COUNT, POLISH, BOUND, SETTLE, PACK = range(
-    13
-)
+Command: its integer parameters, its real ones, in the order in which `run` hands them on.
+"""
+
+(
+    EVALUATE,
+    SCATTER,
+    ANNEAL,
+    CLIMB,
+    TABU,
+    REACTIVE,
+    EXHAUST,
+    PLACE,
+    POLISH,
+    BOUND,
+    SETTLE,
+    PACK,
+) = range(12)
+
+PARAMETERS: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    EVALUATE: ((), ()),
+    SCATTER: ((), ()),
+    ANNEAL: (("temperatures", "iterations"), ("alpha", "hot", "cold", "goal")),
+    CLIMB: (("iterations", "moves"), ()),
+    TABU: (("iterations", "list_size", "moves"), ("goal",)),
+    REACTIVE: (("iterations", "cycle", "moves"), ("list_size", "increase", "decrease", "goal")),
+    EXHAUST: (("steps",), ("best",)),
+    PLACE: (("steps",), ("best",)),
+    POLISH: (("rounds",), ()),
+    BOUND: (("how",), ("x",)),
+    SETTLE: (("iterations",), ("goal",)),
+    PACK: (("packings",), ()),
+}
+INTEGERS, REALS = 3, 4
+"""Parameters of each type, at most."""
+
+EVALUATIONS = 0
+"""Configurations evaluated so far."""
+MOVE = 1
+"""Kind, item, and what a chosen move is made of: words 1 to 4."""
+GAVE_UP = 5
+"""1: the budget of steps, or a table, was too small for a proof."""
+STEPS = 6
+"""Placement steps so far."""
+LOGICAL_PLANS = 7
+"""Logical plans visited."""
+LISTED = 8
+"""Streams in the list of `ties`."""

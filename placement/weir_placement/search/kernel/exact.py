@@ -5,6 +5,7 @@ Between two values nothing is lost: a branch is cut only if it cannot exceed the
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.entry_codes import EVALUATIONS, GAVE_UP, LOGICAL_PLANS, STEPS
 from weir_placement.search.kernel.evaluator import INFINITE, node_root, place, power, value
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import JOIN, SINK, SOURCE
@@ -135,7 +136,8 @@ def _twin_tried(st: State, i: int, at: int) -> bool:
 def place_all(st: State, best: float, budget: int) -> float:
     """The best placement of the present logical plan, if it beats `best`; saved when found.
 
-    out[0] counts complete placements, out[6] steps; out[5] becomes 1 when the budget is used up.
+    out[EVALUATIONS] counts complete placements, out[STEPS] steps; out[GAVE_UP] becomes 1 when the budget
+    is used up.
     """
     width = 2 * st.points
     while True:
@@ -149,7 +151,7 @@ def place_all(st: State, best: float, budget: int) -> float:
         st.tried[0] = st.choice_first[st.order[0]] if count else 0
         while depth >= 0:
             if depth == count:
-                st.out[0] += 1
+                st.out[EVALUATIONS] += 1
                 for n in range(st.nodes):
                     st.root_[n] = node_root(st, n) if st.head[n] >= 0 else INFINITE
                 v = value(st)
@@ -171,9 +173,9 @@ def place_all(st: State, best: float, budget: int) -> float:
                 depth -= 1
                 continue
             st.tried[depth] = at + 1
-            st.out[6] += 1
-            if st.out[6] > budget:
-                st.out[5] = 1
+            st.out[STEPS] += 1
+            if st.out[STEPS] > budget:
+                st.out[GAVE_UP] = 1
                 return best
             n = st.choice[at]
             if not _fits(st, i, n) or _twin_tried(st, i, at):
@@ -192,7 +194,7 @@ def place_all(st: State, best: float, budget: int) -> float:
 
 @jit
 def _seen(st: State, h: int) -> bool:
-    """Whether the logical plan with hash h was visited; remembers it. out[7] counts plans."""
+    """Whether the logical plan with hash h was visited; remembers it. out[LOGICAL_PLANS] counts plans."""
     n = st.visited_size
     k = h % n
     while st.visited[k] != 0:
@@ -200,27 +202,25 @@ def _seen(st: State, h: int) -> bool:
             return True
         k = (k + 1) % n
     st.visited[k] = h
-    st.out[7] += 1
+    st.out[LOGICAL_PLANS] += 1
     return False
 
 
 @jit
-def exhaust(st: State, best: float, budget: int, placements: int) -> float:
+def exhaust(st: State, best: float, budget: int) -> float:
     """Every logical plan that moves reach from the present one, and the best placement of each.
 
-    Starts with a value to beat. With `placements` 0 only the logical plans are counted (out[7]).
-    out[5] is 1 if the budget of steps, or the table of plans, or the path was too small: then the
-    result is only the best found.
+    Starts with a value to beat. out[GAVE_UP] is 1 if the budget of steps, or the table of plans, or the
+    path was too small: then the result is only the best found.
     """
     for k in range(st.visited_size):
         st.visited[k] = 0
     _seen(st, logical(st) | 1)
-    if placements:
-        best = place_all(st, best, budget)
+    best = place_all(st, best, budget)
     depth = 0
     st.path[3] = 0  # next move to try at depth 0: t * 8 + j
     while depth >= 0:
-        if st.out[5]:
+        if st.out[GAVE_UP]:
             return best
         nxt = st.path[4 * depth + 3]
         t, j = nxt // 8, nxt % 8
@@ -240,11 +240,10 @@ def exhaust(st: State, best: float, budget: int, placements: int) -> float:
         if _seen(st, logical(st) | 1):
             turn(st, b, k, j)
             continue
-        if 2 * st.out[7] > st.visited_size or 4 * depth + 12 > st.path_size:
-            st.out[5] = 1
+        if 2 * st.out[LOGICAL_PLANS] > st.visited_size or 4 * depth + 12 > st.path_size:
+            st.out[GAVE_UP] = 1
             return best
-        if placements:
-            best = place_all(st, best, budget)
+        best = place_all(st, best, budget)
         depth += 1
         st.path[4 * depth] = b
         st.path[4 * depth + 1] = k

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from weir_placement.search.kernel.crowd import crowd, fill, fullest
+from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
@@ -210,7 +211,7 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                 if k < 0:
                     continue
                 turn_at(st, i, j, k, x)
-            st.out[0] += 1
+            st.out[EVALUATIONS] += 1
             after = crowd(st)
             if after <= crowded or uniform(st) < math.exp(math.log(crowded / after) / t):
                 crowded = after

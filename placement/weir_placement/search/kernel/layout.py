@@ -11,6 +11,8 @@ from functools import cache
 from math import prod
 
 SOURCE, FILTER, PROJECT, JOIN, AGGREGATE, UNION, SINK = range(7)
+SOURCE_NODE, JOIN_REGION, AGGREGATE_NODE, SUM_NODE, SAME_NODE = range(5)
+"""Nodes of the upper bound's program; the last one gives what another node gives."""
 
 FLOAT_BASE, HEAD = 0, 1
 """Word 0 of the integer array is the address of the float array; dimensions and offsets follow."""

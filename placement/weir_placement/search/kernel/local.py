@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from weir_placement.search.kernel.entry_codes import EVALUATIONS, MOVE
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SOURCE
@@ -73,7 +74,7 @@ def anneal(
 
     A worse configuration is accepted with probability exp(d / T), d the relative change of the value;
     T falls geometrically from `hot` to `cold`. It stops early at `goal`, which no plan can exceed.
-    Counts its evaluations in out[0].
+    Counts its evaluations in out[EVALUATIONS].
     """
     current = rebuild(st)
     best = current
@@ -101,7 +102,7 @@ def anneal(
                 if k < 0:
                     continue
                 v = rotate(st, i, j, k)
-            st.out[0] += 1
+            st.out[EVALUATIONS] += 1
             d = (v - current) / max(abs(current), 1e-300)
             if v >= current or uniform(st) < math.exp(d / t):
                 current = v
@@ -148,7 +149,9 @@ def _admissible(
 
 @jit
 def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float, length: float) -> float:
-    """Looks at the whole neighbourhood; the best admissible move goes to out[1..4]. -inf if there is none.
+    """Looks at the whole neighbourhood; the best admissible move goes to out[MOVE] and after.
+
+    -inf if there is none.
 
     mode 0: all; 1: moves in the tabu list are out (unless better than the best); 2: configurations
     visited in the last `length` iterations are out. what: 1 physical, 2 logical moves, 3 both.
@@ -163,38 +166,38 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                 if to == old:
                     continue
                 v = move_to(st, i, to)
-                st.out[0] += 1
+                st.out[EVALUATIONS] += 1
                 key = _key(st, True, i, to)
                 ok = _admissible(st, key, v, chosen, ties, iteration, mode, best, length)
                 take_back(st, i, old)
                 if ok:
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
-                    st.out[1], st.out[2], st.out[3], st.out[4] = 1, i, to, old
+                    st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = 1, i, to, old
         if what & 2:
             j, k = rotation_from(st, i, 0)
             while k >= 0:
                 b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
-                st.out[0] += 1
+                st.out[EVALUATIONS] += 1
                 key = _key(st, False, i, b)
                 ok = _admissible(st, key, v, chosen, ties, iteration, mode, best, length)
                 rotate_back(st, i, j, k, b)
                 if ok:
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
-                    st.out[1], st.out[2], st.out[3], st.out[4] = 2, i, j, k
+                    st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = 2, i, j, k
                 j, k = rotation_from(st, i, j + 1)
     return chosen
 
 
 @jit
 def _do(st: State) -> None:
-    """The move in out[1..4]."""
-    if st.out[1] == 1:
-        move_to(st, st.out[2], st.out[3])
+    """The move in out[MOVE] and after."""
+    if st.out[MOVE] == 1:
+        move_to(st, st.out[MOVE + 1], st.out[MOVE + 2])
     else:
-        rotate(st, st.out[2], st.out[3], st.out[4])
+        rotate(st, st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3])
 
 
 @jit
@@ -222,11 +225,11 @@ def tabu(st: State, iterations: int, length: int, what: int, goal: float) -> flo
         v = _best_neighbour(st, iteration, 1, what, best, 0.0)
         if v <= -INFINITE:
             break
-        if st.out[1] == 1:
-            st.tabu[_key(st, True, st.out[2], st.out[4])] = iteration + length
+        if st.out[MOVE] == 1:
+            st.tabu[_key(st, True, st.out[MOVE + 1], st.out[MOVE + 3])] = iteration + length
         else:
-            b = st.child[st.first[st.out[2]] + st.out[3]]
-            st.tabu[_key(st, False, b, st.out[2])] = iteration + length
+            b = st.child[st.first[st.out[MOVE + 1]] + st.out[MOVE + 2]]
+            st.tabu[_key(st, False, b, st.out[MOVE + 1])] = iteration + length
         _do(st)
         if greater(v, best):
             best = v
@@ -238,7 +241,7 @@ def tabu(st: State, iterations: int, length: int, what: int, goal: float) -> flo
 
 @jit
 def reactive_tabu(
-    st: State, iterations: int, length: float, cycle: int, more: float, less: float, what: int, goal: float
+    st: State, iterations: int, cycle: int, what: int, length: float, more: float, less: float, goal: float
 ) -> float:
     """Reactive tabu search (section 5.1.3; Battiti and Tecchiolli 1994).
 

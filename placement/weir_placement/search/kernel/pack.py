@@ -7,6 +7,7 @@ at one x). Then operators are placed in order of falling load, each on the node 
 from __future__ import annotations
 
 from weir_placement.search.kernel.crowd import fill
+from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.fixed import exactly, measure_all, turn_at
 from weir_placement.search.kernel.jit import State, jit
@@ -32,7 +33,7 @@ def pack(st: State, rounds: int) -> float:
         _descend(st, x)
         _distribute(st)
         v = rebuild(st)
-        st.out[0] += 1
+        st.out[EVALUATIONS] += 1
         if greater(v, best):
             best = v
             save(st)

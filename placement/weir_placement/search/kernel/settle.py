@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import place, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.local import greater
@@ -91,7 +92,7 @@ def settle(st: State, iterations: int, goal: float) -> float:
     """Searches from the present configuration; the best value, whose configuration is saved.
 
     `iterations` at each of the temperatures, which are relative changes of the mean. It stops early at
-    `goal`, which no plan can exceed. Counts its evaluations in out[0].
+    `goal`, which no plan can exceed. Counts its evaluations in out[EVALUATIONS].
     """
     current = rebuild(st)
     best = current
@@ -129,7 +130,7 @@ def settle(st: State, iterations: int, goal: float) -> float:
                 if k < 0:
                     continue
                 v = rotate(st, i, j, k)
-            st.out[0] += 1
+            st.out[EVALUATIONS] += 1
             after = crowding(st) if v > 0 else 0.0
             feasible = v > 0 and current > 0
             gain = crowd - after if feasible else (v - current) / max(abs(current), 1e-300)

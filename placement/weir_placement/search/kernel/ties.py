@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.entry_codes import EVALUATIONS, LISTED
 from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, place, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
@@ -77,19 +78,19 @@ def rest_of_key(st: State) -> None:
 
 @jit
 def _note(st: State, i: int) -> None:
-    """Item i's stream is one whose flows a move may change; `order` lists them, its number is out[8]."""
+    """Item i's stream is one whose flows a move may change; `order` lists them, its number is out[LISTED]."""
     g = st.group[i]
-    for k in range(st.out[8]):
+    for k in range(st.out[LISTED]):
         if st.order[k] == g:
             return
-    st.order[st.out[8]] = g
-    st.out[8] += 1
+    st.order[st.out[LISTED]] = g
+    st.out[LISTED] += 1
 
 
 @jit
 def _around(st: State, i: int, b: int) -> None:
     """Lists the streams that leave items i and b (-1: none) and that they read."""
-    st.out[8] = 0
+    st.out[LISTED] = 0
     _note(st, i)
     for slot in range(st.first[i], st.first[i + 1]):
         _note(st, st.child[slot])
@@ -101,7 +102,7 @@ def _around(st: State, i: int, b: int) -> None:
 @jit
 def _part(st: State, sign: float) -> None:
     """Adds to the key, or takes from it, what the listed streams and their items are of it."""
-    for k in range(st.out[8]):
+    for k in range(st.out[LISTED]):
         g = st.order[k]
         for e in range(st.group_first[g], st.group_first[g + 1]):
             _add_key(st, st.group_item[e], sign)
@@ -162,7 +163,7 @@ def _try(st: State, i: int, j: int, k: int, to: int) -> float:
     _part(st, -1.0)
     v = rotate(st, i, j, k) if k >= 0 else move_to(st, i, to)
     _part(st, 1.0)
-    st.out[0] += 1
+    st.out[EVALUATIONS] += 1
     return v
 
 
@@ -189,14 +190,14 @@ def polish(st: State, rounds: int) -> float:
 
     At most EFFORT / (nodes + items on two nodes) evaluations.
     """
-    until = st.out[0] + EFFORT // (st.nodes + 2 * st.items // st.nodes)
+    until = st.out[EVALUATIONS] + EFFORT // (st.nodes + 2 * st.items // st.nodes)
     best = rebuild(st)
     rest_of_key(st)
     st.result_[3] = st.result_[0]
     for _ in range(rounds):
         improved = False
         for i in range(st.items):
-            if st.out[0] > until:
+            if st.out[EVALUATIONS] > until:
                 break
             for a in range(st.choice_first[i], st.choice_last[i]):
                 to = st.choice[a]
@@ -211,7 +212,7 @@ def polish(st: State, rounds: int) -> float:
                 if v > -INFINITE:
                     best, improved = v, True
                 j, k = rotation_from(st, i, j + 1)
-        if not improved or st.out[0] > until:
+        if not improved or st.out[EVALUATIONS] > until:
             break
     save(st)
     return best
