@@ -1,4 +1,4 @@
-"""Executors of a query, as the controller understands them: in the plan, in the fragments, as an edit."""
+"""Executors of a query: in the plan, in the fragments, as an edit."""
 
 from __future__ import annotations
 

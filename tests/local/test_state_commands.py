@@ -10,7 +10,7 @@ from weir_operator.controller.decision import Decision
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 
-from tests.controller.test_machine import MANIFESTS
+from tests.local.test_machine import MANIFESTS
 
 
 class Told:
