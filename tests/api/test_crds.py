@@ -30,9 +30,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
 def test_the_folder_is_what_the_models_give():
-    wanted = dict(files())
-    found = {file.name: file.read_text() for file in FOLDER.glob("*.yaml")}
-    assert found == wanted, "run `weir crds`"
+    generated = dict(files())
+    on_disk = {file.name: file.read_text() for file in FOLDER.glob("*.yaml")}
+    assert on_disk == generated, "run `weir crds`"
 
 
 @every_kind

@@ -104,8 +104,8 @@ def test_what_would_change_nothing_is_refused(kind, spec, told):
         "InputProfile": {"learn": spec},
     }
     raw = {"apiVersion": "weir.dev/v1alpha1", "kind": kind, "metadata": {"name": "o"}, "spec": around[kind]}
-    (found,) = messages(raw)
-    assert found.startswith(told)
+    (texts,) = messages(raw)
+    assert texts.startswith(told)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_rows_may_come_from_objects_and_go_to_them(s3):
 def test_keys_are_never_part_of_a_policy():
     s3 = {"endpoint": "s3.example.com", "accessKeyId": "AKIA"}
     raw = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "p"}}
-    found = messages({**raw, "spec": {"exchange": {"files": {"uri": "s3://weir/prod", "s3": s3}}}})
+    texts = messages({**raw, "spec": {"exchange": {"files": {"uri": "s3://weir/prod", "s3": s3}}}})
     fields = ("spec.exchange.files.s3.endpoint", "spec.exchange.files.s3.accessKeyId")
-    assert [message.split(":")[0] for message in found] == list(fields)
+    assert [message.split(":")[0] for message in texts] == list(fields)
 
 
 def test_rows_may_go_to_a_path():

@@ -50,9 +50,9 @@ def text() -> Callable[..., str]:
     """The chart as helm renders it with the given settings."""
 
     def render(*settings: str) -> str:
-        given = [f"--set={setting}" for setting in settings]
+        options = [f"--set={setting}" for setting in settings]
         done = run(
-            "helm", "template", "weir", str(CHART), "-n", "weir-system", "--kube-version", "1.34.0", *given
+            "helm", "template", "weir", str(CHART), "-n", "weir-system", "--kube-version", "1.34.0", *options
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -47,16 +47,18 @@ def _definitions() -> dict[str, Any]:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     folder = Path(json.loads(done.stdout)["Dir"])
-    found: dict[str, Any] = json.loads((folder / "api/openapi-spec/swagger.json").read_text())["definitions"]
-    for definition in found.values():
+    definitions: dict[str, Any] = json.loads((folder / "api/openapi-spec/swagger.json").read_text())[
+        "definitions"
+    ]
+    for definition in definitions.values():
         if "properties" in definition:
             definition.setdefault("additionalProperties", False)
-    for name in found:
+    for name in definitions:
         if name.endswith((".Quantity", ".IntOrString")):
-            found[name] = {"type": ["string", "number"]}
+            definitions[name] = {"type": ["string", "number"]}
         elif name.endswith((".JSONSchemaProps", ".FieldsV1", ".RawExtension", ".JSON")):
-            found[name] = {"type": ["object", "string", "number", "boolean", "array", "null"]}
-    return found
+            definitions[name] = {"type": ["object", "string", "number", "boolean", "array", "null"]}
+    return definitions
 
 
 def write_schemas(folder: Path) -> None:

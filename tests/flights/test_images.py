@@ -28,7 +28,7 @@ def test_the_documented_line_points_every_image_at_a_registry(tmp_path: Path, pa
     copy.parent.mkdir(parents=True)
     copy.write_text((FLIGHTS / "kustomization.yaml").read_text())
     subprocess.run(["bash", "-c", line], check=True, cwd=tmp_path)
-    found = yaml.safe_load(copy.read_text())["images"]
-    assert {i["name"] for i in found} == images_of(manifests())
-    assert all(i["newName"] == f"registry.example.org/weir/{i['name']}" for i in found)
-    assert all(i["newTag"] == "v1" for i in found)
+    images = yaml.safe_load(copy.read_text())["images"]
+    assert {i["name"] for i in images} == images_of(manifests())
+    assert all(i["newName"] == f"registry.example.org/weir/{i['name']}" for i in images)
+    assert all(i["newTag"] == "v1" for i in images)

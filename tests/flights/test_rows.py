@@ -4,11 +4,11 @@ from examples.flights.rows import COLUMNS, streams
 
 
 def test_each_stream_has_its_rows_in_order() -> None:
-    found = streams(24)
-    assert set(found) == set(COLUMNS)
-    for name, rows in found.items():
+    rows_by_stream = streams(24)
+    assert set(rows_by_stream) == set(COLUMNS)
+    for name, rows in rows_by_stream.items():
         assert list(rows.columns) == COLUMNS[name]
         assert rows["ts"].is_monotonic_increasing
         assert len(rows) > 500
         assert not rows.isna().any().any()
-    assert len(found["arrivals"]) <= len(found["departures"])
+    assert len(rows_by_stream["arrivals"]) <= len(rows_by_stream["departures"])

@@ -27,9 +27,9 @@ def test_a_mean_may_differ_in_its_last_digits() -> None:
 def test_missing_doubled_and_wrong_rows_are_told_apart() -> None:
     again = Message("weir-row:03", FIRST.value)
     other = Message("weir-row:04", FIRST.value | {"departures": 9})
-    found = compare(WANT, delivered("by-carrier", [FIRST, again, other]))
-    assert (found.rows, found.missing, found.doubled, found.wrong) == (2, 1, 1, 1)
-    assert not found.clean
+    verdict = compare(WANT, delivered("by-carrier", [FIRST, again, other]))
+    assert (verdict.rows, verdict.missing, verdict.doubled, verdict.wrong) == (2, 1, 1, 1)
+    assert not verdict.clean
 
 
 def test_one_id_with_two_rows_is_an_error() -> None:

@@ -32,9 +32,9 @@ class Memory:
         key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
         uid = self.objects[key]["metadata"]["uid"] if key in self.objects else f"uid-{next(self._numbers)}"
         version = str(next(self._numbers))
-        kept = {**manifest, "metadata": {"uid": uid, **meta, "resourceVersion": version}}
-        self.objects[key] = kept
-        return kept
+        stored = {**manifest, "metadata": {"uid": uid, **meta, "resourceVersion": version}}
+        self.objects[key] = stored
+        return stored
 
     def names(self, kind: str) -> set[str]:
         return {name for found, _, name in self.objects if found == kind}
@@ -68,8 +68,8 @@ class Memory:
         self.refuse("create", *key)
         if key in self.objects:
             return False
-        made = {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"}
-        self.put({"status": {"phase": "Pending"}, **manifest, "metadata": made})
+        new_meta = {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        self.put({"status": {"phase": "Pending"}, **manifest, "metadata": new_meta})
         return True
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
@@ -103,10 +103,10 @@ def _selected(selector: str, labels: Mapping[str, str]) -> bool:
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Manifest:
     """A null takes a field away, as in a merge patch."""
-    made = dict(old)
+    new_meta = dict(old)
     for key, value in new.items():
         if value is None:
-            made.pop(key, None)
+            new_meta.pop(key, None)
         else:
-            made[key] = _merged(made.get(key) or {}, value) if isinstance(value, Mapping) else value
-    return made
+            new_meta[key] = _merged(new_meta.get(key) or {}, value) if isinstance(value, Mapping) else value
+    return new_meta

@@ -57,8 +57,8 @@ class Refuses:
 
 
 def test_only_creations_and_updates_are_refused() -> None:
-    made = registry(Woken(), Liveness(), Refuses())  # type: ignore[arg-type]
-    handlers = list(made._webhooks.get_all_handlers())
+    handlers = registry(Woken(), Liveness(), Refuses())  # type: ignore[arg-type]
+    handlers = list(handlers._webhooks.get_all_handlers())
     assert {h.selector.any_name or h.selector.plural for h in handlers if h.selector} == set(CHECKED)
     assert {h.id for h in handlers} == {"check"}  # the path that the chart's configuration names
     check: Any = handlers[0].fn

@@ -56,9 +56,9 @@ def api() -> Iterator[Api]:
 
 
 def test_a_list_goes_on_to_its_last_page_and_leaves_out_what_nobody_needs(api: Api) -> None:
-    found = list(api.list("Pod"))
-    assert [p["metadata"] for p in found] == [{"name": "a"}, {"name": "b"}, {"name": "c"}]
-    assert {(p["kind"], p["apiVersion"]) for p in found} == {("Pod", "v1")}
+    pods = list(api.list("Pod"))
+    assert [p["metadata"] for p in pods] == [{"name": "a"}, {"name": "b"}, {"name": "c"}]
+    assert {(p["kind"], p["apiVersion"]) for p in pods} == {("Pod", "v1")}
 
 
 def test_an_answer_that_is_an_error_is_no_text(api: Api) -> None:

@@ -55,19 +55,21 @@ def cluster(memory: Memory) -> KubernetesCluster:
 def placed(memory: Memory) -> KubernetesCluster:
     """With a query whose Placement is written and whose first fragment is started."""
     memory.put(query("a"))
-    found = cluster(memory)
-    found.observe()
-    found.write_placement(WritePlacement("a/q", {"revision": 1, "fragments": []}, {"ready": "0/1"}))
-    found.apply(start())
-    found.observe()
-    return found
+    adapter = cluster(memory)
+    adapter.observe()
+    adapter.write_placement(WritePlacement("a/q", {"revision": 1, "fragments": []}, {"ready": "0/1"}))
+    adapter.apply(start())
+    adapter.observe()
+    return adapter
 
 
 def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     memory = Memory()
-    found = placed(memory)
-    seen = found.observe()
-    assert [(p.fragment, p.epoch, p.wanted_node, p.build) for p in seen.processes] == [("f1", 1, "n1", "b1")]
+    adapter = placed(memory)
+    observed = adapter.observe()
+    assert [(p.fragment, p.epoch, p.wanted_node, p.build) for p in observed.processes] == [
+        ("f1", 1, "n1", "b1")
+    ]
     (placement,) = [o for o in memory.objects.values() if o["kind"] == "Placement"]
     assert placement["status"] == {"ready": "0/1"}
     for kind in ("Pod", "Lease", "Role", "RoleBinding", "ServiceAccount"):
@@ -75,19 +77,19 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
             "ownerReferences"
         ]
         assert owner["uid"] == placement["metadata"]["uid"]
-    found.apply(start())
+    adapter.apply(start())
     assert len(memory.names("Pod")) == 1, "a start may be applied twice"
-    found.apply(Protect("f1", "a/q", True))
-    assert found.observe().protected == {"f1"}
-    found.apply(CleanUp("f1", ""))
+    adapter.apply(Protect("f1", "a/q", True))
+    assert adapter.observe().protected == {"f1"}
+    adapter.apply(CleanUp("f1", ""))
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
 
 
 def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> None:
     memory = Memory()
-    found = placed(memory)
-    found.apply(Start(replace(spec(), epoch=2, executors=2), "b2", "a/q"))
-    found.apply(Protect("f1", "a/q", True, executors=2))
+    adapter = placed(memory)
+    adapter.apply(Start(replace(spec(), epoch=2, executors=2), "b2", "a/q"))
+    adapter.apply(Protect("f1", "a/q", True, executors=2))
     assert memory.objects["PodDisruptionBudget", "a", "f1"]["spec"]["minAvailable"] == 3
     memory.put(
         labelled(
@@ -97,35 +99,35 @@ def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> No
             spec={"nodeName": "n1", "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
         )
     )
-    seen = cluster(memory).observe()
-    assert {(p.fragment, p.epoch) for p in seen.processes} == {("f1", 1), ("f1", 2)}
-    assert seen.foreign == {}
+    observed = cluster(memory).observe()
+    assert {(p.fragment, p.epoch) for p in observed.processes} == {("f1", 1), ("f1", 2)}
+    assert observed.foreign == {}
 
 
 def test_the_time_of_a_drain_is_told_with_a_budget_and_without_it_alike() -> None:
     """Without it a budget whose time is over would be made again, and again."""
     memory, now = Memory(), [1000.0]
-    found = KubernetesCluster(placed(memory)._api, OperatorSettings(), lambda: now[0])
+    adapter = KubernetesCluster(placed(memory)._api, OperatorSettings(), lambda: now[0])
     pod = memory.objects["Pod", "a", "f1-e1"]
     pod["spec"]["nodeName"] = "n1"
     pod["spec"]["tolerations"] = [{"key": "pool", "operator": "Exists"}]
     taints = [{"key": "pool", "effect": "NoSchedule"}]
     memory.put({"kind": "Node", "metadata": {"name": "n1"}, "spec": {"taints": taints}})
-    assert found.observe().budget_since == {}, "a pool of its own is not drained"
+    assert adapter.observe().budget_since == {}, "a pool of its own is not drained"
     now[0] = 2000.0
     taints.append({"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"})
-    assert found.observe().budget_since == {"f1": 2000.0}
+    assert adapter.observe().budget_since == {"f1": 2000.0}
     for protected in (True, False):
-        found.apply(Protect("f1", "a/q", protected))
+        adapter.apply(Protect("f1", "a/q", protected))
         now[0] += 700.0
-        assert found.observe().budget_since == {"f1": 2000.0}
+        assert adapter.observe().budget_since == {"f1": 2000.0}
     taints.pop()
-    assert found.observe().budget_since == {}
+    assert adapter.observe().budget_since == {}
 
 
 def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:
     memory = Memory()
-    found = placed(memory)
+    adapter = placed(memory)
 
     def killed(verb: str, kind: str, *_: str) -> None:
         if (verb, kind) == ("delete", "ServiceAccount"):
@@ -133,7 +135,7 @@ def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:
 
     memory.refuse = killed
     with pytest.raises(KeyboardInterrupt):
-        found.apply(CleanUp("f1", "a/q"))
+        adapter.apply(CleanUp("f1", "a/q"))
     memory.refuse = lambda *_: None
     assert memory.names("Lease") == {"f1"}, "by the lease the next controller knows what is left"
     successor = cluster(memory)
@@ -155,10 +157,10 @@ def test_a_forgetting_that_is_killed_half_way_comes_up_again() -> None:
 )
 def test_objects_that_only_look_like_ours_are_not_looked_at(stranger: Manifest) -> None:
     memory = Memory()
-    found = placed(memory)
-    before = found.observe()
+    adapter = placed(memory)
+    before = adapter.observe()
     memory.put(stranger)
-    after = found.observe()
+    after = adapter.observe()
     assert (after.processes, after.leases, after.protected) == (before.processes, before.leases, frozenset())
 
 
@@ -166,10 +168,10 @@ def test_objects_that_only_look_like_ours_are_not_looked_at(stranger: Manifest) 
 def test_another_namespace_cannot_speak_for_a_fragment(later: bool) -> None:
     """Whoever may make Leases and Pods in his namespace may give them any label."""
     memory = Memory()
-    found = placed(memory)
+    adapter = placed(memory)
     meta = {"revision": 1, "fragments": [{"name": "f1"}]}
-    found.write_placement(WritePlacement("a/q", meta, {"owned": ["f1"]}))
-    before = found.observe()
+    adapter.write_placement(WritePlacement("a/q", meta, {"owned": ["f1"]}))
+    before = adapter.observe()
     if later:
         claim = {"namespace": "0", "name": "mine", "creationTimestamp": SECOND.format(9)}
         memory.put({"kind": "Placement", "metadata": claim, "spec": {"fragments": [{"name": "f1"}]}})
@@ -179,9 +181,9 @@ def test_another_namespace_cannot_speak_for_a_fragment(later: bool) -> None:
         spoof = labelled(kind, name, labels, spec={"leaseTransitions": 9, "minAvailable": "50%"})
         spoof["metadata"]["namespace"] = "0"
         memory.put(spoof)
-    after = found.observe()
+    after = adapter.observe()
     assert (after.leases, after.processes, after.protected) == (before.leases, before.processes, frozenset())
-    found.apply(HandOver("f1", 2))
+    adapter.apply(HandOver("f1", 2))
     assert names.HANDOVER in memory.objects["Lease", "a", "f1"]["metadata"]["annotations"]
 
 
@@ -198,28 +200,32 @@ def test_another_namespace_cannot_speak_for_a_fragment(later: bool) -> None:
 )
 def test_what_a_driver_should_not_write_into_its_lease_stops_nobody(note: dict[str, str]) -> None:
     memory = Memory()
-    found = placed(memory)
-    taken = {"leaseTransitions": 1, "renewTime": SECOND.format(0), "leaseDurationSeconds": 15}
+    adapter = placed(memory)
+    lease_spec = {"leaseTransitions": 1, "renewTime": SECOND.format(0), "leaseDurationSeconds": 15}
     memory.apply(
-        {"kind": "Lease", "metadata": {"namespace": "a", "name": "f1", "annotations": note}, "spec": taken}
+        {
+            "kind": "Lease",
+            "metadata": {"namespace": "a", "name": "f1", "annotations": note},
+            "spec": lease_spec,
+        }
     )
-    lease = found.observe().leases["f1"]
+    lease = adapter.observe().leases["f1"]
     assert (lease.epoch, lease.handover, lease.change) == (1, None, None)
 
 
 def test_the_question_for_a_cut_never_overwrites_an_answer() -> None:
     memory = Memory()
-    found = placed(memory)
-    found.apply(RequestCut("f1", 20.0))
-    asked = memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
-    found.apply(RequestCut("f1", 99.0))
-    assert memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE] == asked
+    adapter = placed(memory)
+    adapter.apply(RequestCut("f1", 20.0))
+    change = memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
+    adapter.apply(RequestCut("f1", 99.0))
+    assert memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE] == change
     del memory.objects["Lease", "a", "f1"]["metadata"]["annotations"][names.CHANGE]
     stale = memory.objects["Lease", "a", "f1"]
     memory.put(stale)  # the driver renews it between the reading and the writing
     memory.get = lambda *_: stale  # type: ignore[method-assign]
     with pytest.raises(ApiError, match="modified"):
-        found.apply(RequestCut("f1", 99.0))
+        adapter.apply(RequestCut("f1", 99.0))
 
 
 def ending(*_: str) -> None:
@@ -229,13 +235,13 @@ def ending(*_: str) -> None:
 
 def test_in_a_namespace_that_is_going_nothing_is_refused_or_told() -> None:
     memory = Memory()
-    found = placed(memory)
+    adapter = placed(memory)
     memory.refuse = ending
     for write in (
-        lambda: found.write_placement(WritePlacement("a/q", {"fragments": []}, {})),
-        lambda: found.apply(start()),
-        lambda: found.apply(HandOver("f1", 2)),
-        lambda: found.emit(Event("a/q", "Planned", "x")),
+        lambda: adapter.write_placement(WritePlacement("a/q", {"fragments": []}, {})),
+        lambda: adapter.apply(start()),
+        lambda: adapter.apply(HandOver("f1", 2)),
+        lambda: adapter.emit(Event("a/q", "Planned", "x")),
     ):
         with pytest.raises(Gone) as raised:
             write()
@@ -244,7 +250,7 @@ def test_in_a_namespace_that_is_going_nothing_is_refused_or_told() -> None:
 
 def test_a_quota_is_a_refusal() -> None:
     memory = Memory()
-    found = placed(memory)
+    adapter = placed(memory)
     memory.objects.pop(("Pod", "a", "f1-e1"))
 
     def full(verb: str, kind: str, *_: str) -> None:
@@ -253,17 +259,17 @@ def test_a_quota_is_a_refusal() -> None:
 
     memory.refuse = full
     with pytest.raises(Refused, match="exceeded quota"):
-        found.apply(start())
+        adapter.apply(start())
 
 
 def test_what_is_gone_meanwhile_is_gone() -> None:
-    found = cluster(Memory())
-    found.observe()
+    adapter = cluster(Memory())
+    adapter.observe()
     for write in (
-        lambda: found.write_placement(WritePlacement("a/q", {"fragments": []}, {})),
-        lambda: found.write_status(WriteStatus("StreamQuery", "a", "q", {})),
-        lambda: found.apply(HandOver("f1", 2)),
-        lambda: found.apply(Protect("f1", "", False)),
+        lambda: adapter.write_placement(WritePlacement("a/q", {"fragments": []}, {})),
+        lambda: adapter.write_status(WriteStatus("StreamQuery", "a", "q", {})),
+        lambda: adapter.apply(HandOver("f1", 2)),
+        lambda: adapter.apply(Protect("f1", "", False)),
     ):
         with pytest.raises(Gone):
             write()
@@ -281,16 +287,16 @@ def test_a_namespace_where_nothing_can_be_swept_stops_no_round() -> None:
             raise ApiError(500, "failed calling webhook")
 
     memory.refuse = broken
-    found = cluster(memory)
-    found.observe()
+    adapter = cluster(memory)
+    adapter.observe()
     assert {ns for kind, ns, _ in memory.objects if kind == "Pod"} == {"b"}
     memory.put(query("a"))
-    found.observe()
-    found.write_placement(WritePlacement("a/q", {"fragments": []}, {}))
+    adapter.observe()
+    adapter.write_placement(WritePlacement("a/q", {"fragments": []}, {}))
     with pytest.raises(ApiError, match="webhook"):
-        found.apply(start())  # refused by the webhook, and not by us, as if a sweep were under way
+        adapter.apply(start())  # refused by the webhook, and not by us, as if a sweep were under way
     memory.refuse = lambda *_: None
-    found.observe()
+    adapter.observe()
     assert {ns for kind, ns, _ in memory.objects if kind == "Pod"} == {"a", "b"}, "it comes up again"
 
 

@@ -40,10 +40,10 @@ def test_the_budget_selects_the_fragments_drivers_of_every_epoch() -> None:
     budget = build_disruption_budget_spec("flights", "delays-f1", "flights/delays", OWNER)
     assert budget["spec"]["minAvailable"] == 1
     assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
-    wanted = budget["spec"]["selector"]["matchLabels"].items()
+    labels = budget["spec"]["selector"]["matchLabels"].items()
     for epoch in (1, 2):
         driver = Driver("flights", "delays-f1", epoch, "n1", "flights/delays", "{}", "b", 1, 1, OWNER)
-        assert wanted <= build_driver_pod_spec(driver, DriverTemplate("image"))["metadata"]["labels"].items()
+        assert labels <= build_driver_pod_spec(driver, DriverTemplate("image"))["metadata"]["labels"].items()
 
 
 @given(st.text(min_size=1, max_size=200), st.integers(1, 999_999_999))

@@ -22,8 +22,8 @@ def to_lua(runtime: Any, value: Any) -> Any:
 def health(manifest: dict[str, Any]) -> tuple[str, str]:
     runtime = lupa.lua51.LuaRuntime(unpack_returned_tuples=True)
     runtime.globals()["obj"] = to_lua(runtime, manifest)
-    found = runtime.execute(LUA)
-    return found["status"], found["message"]
+    verdict = runtime.execute(LUA)
+    return verdict["status"], verdict["message"]
 
 
 def query(generation: int, observed: int | None, **conditions: str) -> dict[str, Any]:

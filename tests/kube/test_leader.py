@@ -52,8 +52,8 @@ class Clock:
 
 def replicas() -> tuple[OneLease, Clock, Leader, Leader]:
     api, clock = OneLease(), Clock()
-    made = [Leader(cast(Api, api), "weir", name, clock) for name in ("a", "b")]
-    return api, clock, made[0], made[1]
+    leaders = [Leader(cast(Api, api), "weir", name, clock) for name in ("a", "b")]
+    return api, clock, leaders[0], leaders[1]
 
 
 def test_one_leads_and_goes_on_leading() -> None:

@@ -150,13 +150,13 @@ def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:
 
 
 def test_a_campaign_that_fails_in_an_unforeseen_way_is_tried_again() -> None:
-    asked: list[int] = []
+    campaigns: list[int] = []
     again = threading.Event()
 
     class Odd(Always):
         def campaign(self) -> bool:
-            asked.append(1)
-            if len(asked) == 1:
+            campaigns.append(1)
+            if len(campaigns) == 1:
                 raise ValueError("unforeseen")
             again.set()
             return True

@@ -47,9 +47,9 @@ def driver(*parts: bytes, endless: bool = False) -> Iterator[str]:
 
 
 def read(*addresses: str) -> dict[str, float]:
-    found = {(f"f{n}", 1): address for n, address in enumerate(addresses)}
-    processes = tuple(Process(name, epoch, "n", "n", "running", 0.0) for name, epoch in found)
-    return {name: m.batches for name, m in DirectScrape(lambda: found).read(processes).items()}
+    addresses_by_process = {(f"f{n}", 1): address for n, address in enumerate(addresses)}
+    processes = tuple(Process(name, epoch, "n", "n", "running", 0.0) for name, epoch in addresses_by_process)
+    return {name: m.batches for name, m in DirectScrape(lambda: addresses_by_process).read(processes).items()}
 
 
 def test_a_driver_that_answers_nonsense_hides_no_other() -> None:
@@ -59,11 +59,11 @@ def test_a_driver_that_answers_nonsense_hides_no_other() -> None:
 
 def test_drivers_that_cannot_be_reached_hold_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, each up to its time-out, a thousand of them would take longer than a round may."""
-    asked: list[str] = []
+    queries: list[str] = []
     cut_off = threading.Event()
 
     def one(self: DirectScrape, process: Process, address: str) -> FragmentMetrics | None:
-        asked.append(process.fragment)
+        queries.append(process.fragment)
         if address == "cut off":
             assert cut_off.wait(60)
             return None
@@ -74,14 +74,14 @@ def test_drivers_that_cannot_be_reached_hold_nobody_up_for_long(monkeypatch: pyt
     processes = tuple(Process(name, epoch, "n", "n", "running", 0.0) for name, epoch in addresses)
     scrape = DirectScrape(lambda: addresses, threads=4, patience=0.05)
     assert scrape.read(processes) == {}
-    assert len(asked) == 4, "the others were not tried any more"
+    assert len(queries) == 4, "the others were not tried any more"
     cut_off.set()
     patient = DirectScrape(lambda: addresses, threads=4, patience=60.0)
     near = {f"f{n}" for n in range(8, 12)}
     assert set(patient.read(processes)) == near
-    asked.clear()
+    queries.clear()
     assert set(patient.read(processes)) == near
-    assert set(asked[:4]) == near, "who did not answer is asked last"
+    assert set(queries[:4]) == near, "who did not answer is asked last"
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,11 @@ def pod(**changes: Any) -> dict[str, Any]:
 def test_requests_and_limits_with_the_overhead_of_a_runtime_class() -> None:
     sidecar = {"resources": {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}}
     spec = {"containers": [{"resources": ASKED}, sidecar], "overhead": {"cpu": "250m", "memory": "120Mi"}}
-    found = counted(pod(spec=spec), NOW)
-    assert (found["pods"], found["count/pods"]) == (1.0, 1.0)
-    assert found["requests.cpu"] == found["cpu"] == pytest.approx(0.4)
-    assert found["requests.memory"] == found["limits.memory"] == (1024 + 120) * 2.0**20
-    assert found["limits.cpu"] == 1.25
+    amounts = counted(pod(spec=spec), NOW)
+    assert (amounts["pods"], amounts["count/pods"]) == (1.0, 1.0)
+    assert amounts["requests.cpu"] == amounts["cpu"] == pytest.approx(0.4)
+    assert amounts["requests.memory"] == amounts["limits.memory"] == (1024 + 120) * 2.0**20
+    assert amounts["limits.cpu"] == 1.25
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_pods_of_queries_that_are_gone_are_others() -> None:
 
 def test_quotas_and_what_is_held_of_them_are_observed() -> None:
     memory = Memory()
-    found = placed(memory)
+    amounts = placed(memory)
     meta = {"namespace": "a", "name": "small"}
     memory.put(
         {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"pods": "2"}}}
     )
     memory.put({"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": []}})
-    seen = found.observe()
-    assert {o["kind"] for o in seen.objects} >= {"ResourceQuota", "LimitRange"}
-    assert seen.quota_usage["a/q"]["requests.cpu"] == 0.1
+    observed = amounts.observe()
+    assert {o["kind"] for o in observed.objects} >= {"ResourceQuota", "LimitRange"}
+    assert observed.quota_usage["a/q"]["requests.cpu"] == 0.1
     assert cluster(Memory()).observe().quota_usage == {}

@@ -23,12 +23,12 @@ def pod(container: dict[str, Any] | None = None, node: str = "n1", **meta: Any) 
     status: dict[str, Any] = {"phase": "Running", "conditions": [{"type": "Ready", "lastTransitionTime": AT}]}
     if container:
         status["containerStatuses"] = [container]
-    found = {
+    actual = {
         "labels": {names.FRAGMENT: "f", names.EPOCH: "3"},
         "annotations": {names.NODE: "n1", names.BUILD: "b", names.FRAGMENT: "f"},
         "creationTimestamp": AT,
     }
-    return {"metadata": found | meta, "spec": {"nodeName": node} if node else {}, "status": status}
+    return {"metadata": actual | meta, "spec": {"nodeName": node} if node else {}, "status": status}
 
 
 def ended(code: int) -> dict[str, Any]:
@@ -120,19 +120,19 @@ def lease(notes: dict[str, str], **spec: Any) -> dict[str, Any]:
 
 
 def test_a_lease_is_read_with_its_hand_over_and_release() -> None:
-    taken = {"holderIdentity": "h", "leaseTransitions": 3, "renewTime": AT, "leaseDurationSeconds": 10}
-    assert read_lease(lease({}, **taken)) == Lease("f", 3, "h", SECONDS, 10.0)
-    found = read_lease(lease({names.HANDOVER: "4", names.RELEASED: "true"}, **taken))
-    assert found == Lease("f", 3, "h", SECONDS, 10.0, handover=4, released=True)
-    agreed = lease({names.CHANGE: '{"lead": 20.0, "time": 7, "passed": true}'}, **taken)
+    lease_spec = {"holderIdentity": "h", "leaseTransitions": 3, "renewTime": AT, "leaseDurationSeconds": 10}
+    assert read_lease(lease({}, **lease_spec)) == Lease("f", 3, "h", SECONDS, 10.0)
+    actual = read_lease(lease({names.HANDOVER: "4", names.RELEASED: "true"}, **lease_spec))
+    assert actual == Lease("f", 3, "h", SECONDS, 10.0, handover=4, released=True)
+    agreed = lease({names.CHANGE: '{"lead": 20.0, "time": 7, "passed": true}'}, **lease_spec)
     assert read_lease(agreed).change == Change(20.0, 7, passed=True)  # type: ignore[union-attr]
 
 
 def test_a_lease_that_nobody_took_is_none_or_free_for_who_was_told() -> None:
     assert read_lease(lease({})) is None
-    found = read_lease(lease({names.HANDOVER: "4"}))
-    assert found is not None
-    assert (found.epoch, found.released) == (4, True)
+    actual = read_lease(lease({names.HANDOVER: "4"}))
+    assert actual is not None
+    assert (actual.epoch, actual.released) == (4, True)
 
 
 def node(ready: str, taints: list[dict[str, str]] | None = None, **spec: Any) -> dict[str, Any]:

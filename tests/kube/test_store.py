@@ -53,16 +53,16 @@ class Cluster:
         return main([command, *arguments, "--run-folder", str(self.folder / "none")])
 
     def spec(self) -> Manifest:
-        found: Manifest = self.memory.objects["Placement", "a", "q"]["spec"]
-        return found
+        spec_now: Manifest = self.memory.objects["Placement", "a", "q"]["spec"]
+        return spec_now
 
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    found = Cluster(tmp_path)
-    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: found.memory.api)
+    world = Cluster(tmp_path)
+    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: world.memory.api)
     monkeypatch.setenv("COLUMNS", "200")
-    return found
+    return world
 
 
 def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> None:
@@ -92,10 +92,10 @@ def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.C
 def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("status") == 0
     (row,) = [line for line in capsys.readouterr().out.splitlines() if "a/q" in line]
-    for told in ("True", "1.25", "1/1", "Running: 1 fragments run; on n1"):
-        assert told in row
+    for output in ("True", "1.25", "1/1", "Running: 1 fragments run; on n1"):
+        assert output in row
     assert cluster.weir("explain", "a/q") == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for line in ("a/q, revision 2", "limited by cpu of node n1", "proposed: revision 3", "~ f: n1 -> n2"):
-        assert line in told
-    assert told.index("moved") < told.index("first plan")
+        assert line in output
+    assert output.index("moved") < output.index("first plan")

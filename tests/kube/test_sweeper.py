@@ -59,23 +59,23 @@ def pod(namespace: str, phase: str) -> dict[str, Any]:
 
 def test_a_fragment_that_goes_brings_a_sweep_that_keeps_the_others() -> None:
     api = Claims()
-    found = sweeper(api)
-    found.observe({"a": F2}, NOBODY, [])
+    it = sweeper(api)
+    it.observe({"a": F2}, NOBODY, [])
     assert api.made == []
-    found.observe({"a": F1}, NOBODY, [])
+    it.observe({"a": F1}, NOBODY, [])
     assert api.kept() == {"a": ["f1"]}
-    assert found.busy == {"a"}
-    found.observe({"a": F1}, NOBODY, [])
+    assert it.busy == {"a"}
+    it.observe({"a": F1}, NOBODY, [])
     assert len(api.made) == 1
 
 
 def test_it_waits_for_drivers_that_are_ending() -> None:
     api = Claims()
-    found = sweeper(api)
-    found.observe({"a": F1}, NOBODY, [])
-    found.observe({}, frozenset({"a"}), [])
+    it = sweeper(api)
+    it.observe({"a": F1}, NOBODY, [])
+    it.observe({}, frozenset({"a"}), [])
     assert api.made == []
-    found.observe({}, NOBODY, [])
+    it.observe({}, NOBODY, [])
     assert api.kept() == {"a": []}
 
 
@@ -87,12 +87,12 @@ def test_what_a_restart_forgot_is_found_by_the_claims_without_a_query() -> None:
 
 def test_a_sweep_that_ended_is_cleared_away_and_one_that_works_is_left() -> None:
     api = Claims()
-    found = sweeper(api)
-    found.observe({}, NOBODY, [pod("a", "Succeeded"), pod("b", "Running"), pod("c", "Pending")])
+    it = sweeper(api)
+    it.observe({}, NOBODY, [pod("a", "Succeeded"), pod("b", "Running"), pod("c", "Pending")])
     assert api.deleted == ["a"]
-    assert found.busy == {"a", "b", "c"}
-    found.observe({}, NOBODY, [])
-    assert found.busy == NOBODY
+    assert it.busy == {"a", "b", "c"}
+    it.observe({}, NOBODY, [])
+    assert it.busy == NOBODY
 
 
 def test_a_sweep_that_cannot_begin_does_not_block_the_namespace() -> None:
@@ -103,31 +103,31 @@ def test_a_sweep_that_cannot_begin_does_not_block_the_namespace() -> None:
 
 def test_a_namespace_that_ends_needs_no_sweep() -> None:
     api = Claims()
-    found = sweeper(api)
-    found.observe({"a": F1}, NOBODY, [])
+    it = sweeper(api)
+    it.observe({"a": F1}, NOBODY, [])
     api.refuses = ObjectGone(403, "the namespace is being terminated")
-    found.observe({}, NOBODY, [])
+    it.observe({}, NOBODY, [])
     api.refuses = None
-    found.observe({}, NOBODY, [])
+    it.observe({}, NOBODY, [])
     assert api.made == []
 
 
 def test_a_sweep_that_a_quota_refuses_is_asked_for_again_after_a_while() -> None:
     api, now = Claims(), [NOW]
-    found = Sweeper(cast(Api, api), OperatorSettings(), lambda: now[0])
-    found.observe({"a": F1}, NOBODY, [])
+    it = Sweeper(cast(Api, api), OperatorSettings(), lambda: now[0])
+    it.observe({"a": F1}, NOBODY, [])
     api.refuses = ApiError(403, "exceeded quota")
     for _ in range(3):
-        found.observe({}, NOBODY, [])
-    assert (api.asked, found.busy) == (1, NOBODY)
+        it.observe({}, NOBODY, [])
+    assert (api.asked, it.busy) == (1, NOBODY)
     api.refuses, now[0] = None, NOW + AGAIN_SECONDS
-    found.observe({}, NOBODY, [])
+    it.observe({}, NOBODY, [])
     assert api.kept() == {"a": []}
 
 
 def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> None:
     api = Claims()
-    found = sweeper(api)
+    it = sweeper(api)
     policies = [
         {"spec": {"exchange": {"kafka": {"bootstrapServers": "k:1"}}}},
         {
@@ -138,18 +138,18 @@ def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> No
         },
         {"spec": {}},
     ]
-    found.observe({"a": F1, "b": F1}, NOBODY, [], policies)
-    found.observe({}, NOBODY, [])
+    it.observe({"a": F1, "b": F1}, NOBODY, [], policies)
+    it.observe({}, NOBODY, [])
     for manifest in api.made:
         container = manifest["spec"]["containers"][0]
-        told = {entry["name"]: json.loads(entry["value"]) for entry in container["env"]}["WEIR_FLOWS"]
+        variables = {entry["name"]: json.loads(entry["value"]) for entry in container["env"]}["WEIR_FLOWS"]
         one = {"bootstrapServers": "k:1", "replication": 1}
         if manifest["metadata"]["namespace"] == "a":
-            assert told == [{**TOPICS, "options": one}]
+            assert variables == [{**TOPICS, "options": one}]
             assert len(container["volumeMounts"]) == 1
         else:
             two = {"bootstrapServers": "l:1", "replication": 1, "security": SECURITY}
-            assert told == [{**TOPICS, "options": one}, {**TOPICS, "options": two}]
+            assert variables == [{**TOPICS, "options": one}, {**TOPICS, "options": two}]
             assert container["volumeMounts"][1]["mountPath"] == "/etc/weir/secrets/s"
             secret = {"secretName": "s", "defaultMode": 0o440, "optional": True}
             assert manifest["spec"]["volumes"][1]["secret"] == secret
@@ -158,7 +158,7 @@ def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> No
 
 def test_flows_on_a_store_go_with_their_fragments_under_the_account_that_it_knows() -> None:
     api = Claims()
-    found = sweeper(api)
+    it = sweeper(api)
     login = {"uri": "s3://weir/prod", "s3": {"endpoint": "http://s3:9000", "secretRef": "login"}}
     policies = [
         {"spec": {"exchange": {"files": login}, "allowedNamespaces": ["a"]}},
@@ -171,9 +171,9 @@ def test_flows_on_a_store_go_with_their_fragments_under_the_account_that_it_know
         },
         {"spec": {"exchange": {"files": {"claim": "fast"}}, "podTemplate": {"serviceAccountName": "no"}}},
     ]
-    found.observe({"a": F1, "b": F1}, NOBODY, [], policies)
-    found.observe({}, NOBODY, [], [{"spec": {}}])
-    told = {
+    it.observe({"a": F1, "b": F1}, NOBODY, [], policies)
+    it.observe({}, NOBODY, [], [{"spec": {}}])
+    variables = {
         m["metadata"]["namespace"]: {
             e["name"]: json.loads(e["value"]) for e in m["spec"]["containers"][0]["env"]
         }
@@ -182,7 +182,7 @@ def test_flows_on_a_store_go_with_their_fragments_under_the_account_that_it_know
     reached = {"endpoint": "http://s3:9000", "secretRef": "login"}
     one = {"kind": "store", "address": "s3://weir/prod/{namespace}/{fragment}", "options": reached}
     two = {"kind": "store", "address": "s3://other/{namespace}/{fragment}", "options": {}}
-    assert told == {"a": {"WEIR_FLOWS": [one]}, "b": {"WEIR_FLOWS": [two]}}
+    assert variables == {"a": {"WEIR_FLOWS": [one]}, "b": {"WEIR_FLOWS": [two]}}
     accounts = {m["metadata"]["namespace"]: m["spec"].get("serviceAccountName") for m in api.made}
     assert accounts == {"a": None, "b": "known"}
     mounted = {

@@ -51,20 +51,20 @@ HARD = {"requests.cpu": "2", "cpu": "3", "requests.memory": "8Gi", "limits.memor
 def test_a_quota_is_a_budget_for_each_resource_that_pods_ask_for() -> None:
     used = {"requests.cpu": "500m", "pods": "1"}
     two = graph("two", FILTER, resources={"cpu": "500m", "memory": "4Gi", "executors": 1})
-    found = budgets(quota(HARD, used=used), graph("one", FILTER), two)
-    assert set(found) == set(HARD) - {"configmaps", "requests.storage"}
-    cpu = found["requests.cpu"]
+    actual = budgets(quota(HARD, used=used), graph("one", FILTER), two)
+    assert set(actual) == set(HARD) - {"configmaps", "requests.storage"}
+    cpu = actual["requests.cpu"]
     assert (cpu.left, cpu.hard, cpu.unit) == (1.5, 2.0, "cores")
     assert cpu.each == {"default/one": 0.1, "default/two": 0.5}
-    assert found["limits.memory"].each == {"default/one": LEAST, "default/two": 2**32}
-    assert found["pods"].each == {"default/one": 1.0, "default/two": 2.0}
-    assert found["pods"].left == 4.0
+    assert actual["limits.memory"].each == {"default/one": LEAST, "default/two": 2**32}
+    assert actual["pods"].each == {"default/one": 1.0, "default/two": 2.0}
+    assert actual["pods"].left == 4.0
 
 
 def test_what_own_pods_hold_is_given_back_to_queries_that_are_planned() -> None:
     usage = {"default/one": {"pods": 2.0}, "default/gone": {"pods": 1.0}, "other/x": {"pods": 9.0}}
-    found = budgets(quota({"pods": "5"}, used={"pods": "5"}), graph("one", FILTER), quota_usage=usage)
-    assert found["pods"].left == 2.0
+    actual = budgets(quota({"pods": "5"}, used={"pods": "5"}), graph("one", FILTER), quota_usage=usage)
+    assert actual["pods"].left == 2.0
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_only_quotas_whose_scopes_are_about_the_pods_count(spec: dict[str, Any],
 def test_a_policy_s_limits_are_budgets_of_its_queries() -> None:
     limit = [{"namespace": "default", "cpu": "1", "memory": "2Gi"}, {"namespace": "other", "cpu": "1"}]
     policy = obj("PlacementPolicy", "default", {"limits": limit}, "")
-    found = built(*NODES, *STREAMS, policy, graph("one", FILTER)).groups[0].problem.budgets
-    assert [(b.name, b.left, dict(b.each)) for b in found] == [
+    actual = built(*NODES, *STREAMS, policy, graph("one", FILTER)).groups[0].problem.budgets
+    assert [(b.name, b.left, dict(b.each)) for b in actual] == [
         ("cpu that PlacementPolicy default allows default", 1.0, {"default/one": 0.1}),
         ("memory that PlacementPolicy default allows default", 2.0**31, {"default/one": LEAST}),
     ]
@@ -100,14 +100,14 @@ def test_a_policy_s_limits_are_budgets_of_its_queries() -> None:
 
 def test_defaults_of_a_limit_range_are_counted() -> None:
     item = container(default={"cpu": "400m", "ephemeral-storage": "1Gi"}, max={"cpu": "500m"})
-    found = budgets(limits(item), quota({"limits.cpu": "1", "ephemeral-storage": "3Gi"}), graph("q", FILTER))
-    assert found["limits.cpu"].each == {"default/q": 0.4}
-    assert found["ephemeral-storage"].each == {"default/q": 2.0**30}
+    actual = budgets(limits(item), quota({"limits.cpu": "1", "ephemeral-storage": "3Gi"}), graph("q", FILTER))
+    assert actual["limits.cpu"].each == {"default/q": 0.4}
+    assert actual["ephemeral-storage"].each == {"default/q": 2.0**30}
 
 
 def test_a_quota_on_limits_that_pods_do_not_have_keeps_every_one_out() -> None:
-    (found,) = messages(*NODES, *STREAMS, quota({"limits.cpu": "9"}), graph("q", FILTER))
-    assert found == (
+    (actual,) = messages(*NODES, *STREAMS, quota({"limits.cpu": "9"}), graph("q", FILTER))
+    assert actual == (
         "StreamQuery default/q: metadata.namespace: ResourceQuota default/small asks for a limit of cpu, "
         "and pods of fragments have none; give the namespace a LimitRange with a default limit"
     )
@@ -128,9 +128,9 @@ def test_a_quota_on_limits_that_pods_do_not_have_keeps_every_one_out() -> None:
     ],
 )  # fmt: skip
 def test_what_a_limit_range_forbids_is_told(item: dict[str, Any], message: str) -> None:
-    found = messages(*NODES, *STREAMS, limits(item), graph("q", FILTER))
-    assert len(found) == bool(message), found
-    assert all(message in text and "LimitRange default/range" in text for text in found)
+    actual = messages(*NODES, *STREAMS, limits(item), graph("q", FILTER))
+    assert len(actual) == bool(message), actual
+    assert all(message in text and "LimitRange default/range" in text for text in actual)
 
 
 def test_a_later_policy_gets_what_an_earlier_one_leaves_of_a_quota() -> None:

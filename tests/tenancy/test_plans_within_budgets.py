@@ -64,20 +64,20 @@ def possible(p: Problem, names: set[str], objective: str) -> bool:
     the profile."""
     part = replace(p, queries=tuple(q for q in p.queries if q.name in names))
     least = 0.0 if objective == "headroom" else 1.0
-    return any(evaluate(p, found).rank >= least for found in placements(part))
+    return any(evaluate(p, placed).rank >= least for placed in placements(part))
 
 
 @pytest.mark.parametrize("objective", ["headroom", "network-usage"])
 @pytest.mark.parametrize("seed", range(60))
 def test_as_many_are_admitted_as_by_enumeration(seed: int, objective: str) -> None:
     p = two_queries(seed)
-    wanted: set[str] = set()
+    admitted: set[str] = set()
     for name in ("default/q", "default/r"):
-        if possible(p, wanted | {name}, objective):
-            wanted.add(name)
+        if possible(p, admitted | {name}, objective):
+            admitted.add(name)
     result = plan(p, STRATEGY[objective], objective)
-    assert {q.query.name for q in result.plan.queries} == wanted
-    assert {r.query for r in result.plan.rejected} == {"default/q", "default/r"} - wanted
+    assert {q.query.name for q in result.plan.queries} == admitted
+    assert {r.query for r in result.plan.rejected} == {"default/q", "default/r"} - admitted
     evaluation = evaluate(p, result.plan)
     assert evaluation.reasons == ()
     if objective == "headroom":
@@ -90,13 +90,13 @@ def test_nine_of_ten_plans_within_budgets_have_the_most_headroom_there_is() -> N
     reached = []
     for seed in range(100, 160):
         p = two_queries(seed)
-        free, found = plan(replace(p, budgets=())), plan(p)
-        names = {q.query.name for q in found.plan.queries}
+        free, result = plan(replace(p, budgets=())), plan(p)
+        names = {q.query.name for q in result.plan.queries}
         if not names or not exceeded(p, free.plan):
             continue
         part = replace(p, queries=tuple(q for q in p.queries if q.name in names))
         best = max(evaluate(p, one).rank for one in placements(part))
-        reached.append(equal(evaluate(p, found.plan).rank, best))
+        reached.append(equal(evaluate(p, result.plan).rank, best))
     assert len(reached) > 20
     assert sum(reached) >= 0.9 * len(reached)
 
@@ -106,8 +106,8 @@ def chain(*nodes: tuple[str, ...]) -> Problem:
     operators: list[Operator] = []
     for i, allowed in enumerate(nodes):
         below = operators[-1].id if operators else "a"
-        made = filter_(f"f{i}", below, "a.k", 0.5, 100.0, *allowed)
-        operators.append(replace(made, predicate=f"a.k > {i}"))
+        operator = filter_(f"f{i}", below, "a.k", 0.5, 100.0, *allowed)
+        operators.append(replace(operator, predicate=f"a.k > {i}"))
     return problem(cluster([1.0, 1.0, 1.0], 0.01), [stream("a", 10, "n1")], operators)
 
 
@@ -129,11 +129,11 @@ def test_fragments_are_put_together_and_the_plan_stays_as_good_as_it_can() -> No
     free = plan(p)
     assert fragments_of(free.plan) == {"default/q": 3}
     bounded = replace(p, budgets=(pods(2, "default/q"),))
-    found = plan(bounded)
+    result = plan(bounded)
     best = max(evaluate(bounded, one).rank for one in placements(p) if not exceeded(bounded, one))
-    assert fragments_of(found.plan) == {"default/q": 2}
-    assert found.value == pytest.approx(best)
-    assert not found.proven
+    assert fragments_of(result.plan) == {"default/q": 2}
+    assert result.value == pytest.approx(best)
+    assert not result.proven
 
 
 def test_the_refusal_names_quota_resource_need_and_rest() -> None:
