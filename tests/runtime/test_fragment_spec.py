@@ -81,6 +81,35 @@ def test_a_wrong_field_is_named(change: dict[str, object], message: str) -> None
         FragmentSpec.from_json(json.dumps(raw))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "sort"}, "kind: 'sort' is none of filter, project, join, aggregate, union"),
+        ({"colour": 1}, "colour: no such field"),
+        ({"windows": 1}, "windows: 1 is not a list"),
+    ],
+)
+def test_a_wrong_field_of_an_operator_is_named(change: dict[str, object], message: str) -> None:
+    raw = json.loads(SPEC.to_json())
+    raw["operators"][0] |= change
+    with pytest.raises(FragmentError, match=r"fragment.operators\[0\]." + message):
+        FragmentSpec.from_json(json.dumps(raw))
+
+
+def test_an_operator_has_a_kind() -> None:
+    raw = json.loads(SPEC.to_json())
+    del raw["operators"][0]["kind"]
+    with pytest.raises(FragmentError, match=r"fragment.operators\[0\].kind: missing"):
+        FragmentSpec.from_json(json.dumps(raw))
+
+
+def test_fields_that_a_kind_has_not_any_more_are_read_over() -> None:
+    """Earlier versions wrote the fields of all kinds for every operator, also a cost that decides nothing."""
+    raw = json.loads(SPEC.to_json())
+    raw["operators"][0] |= {"groups": 5.0, "slide": 0.0}
+    assert FragmentSpec.from_json(json.dumps(raw)) == SPEC
+
+
 def test_an_operator_reads_only_what_is_known() -> None:
     with pytest.raises(FragmentError, match=r"operators\[0\].inputs: 'x' is no input"):
         replace(SPEC, operators=(replace(SPEC.operators[0], inputs=("d", "x")),)).check()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from weir_placement.bench.generator import random_query
 from weir_placement.cost.evaluation import equal
+from weir_placement.model.operators import Project
 from weir_placement.model.problem import Problem
 from weir_placement.rewrite.rewriter import Rewriter
 from weir_placement.search.forms import ALL, SWAPS
@@ -40,7 +41,7 @@ def test_without_projections_compiled_swaps_reach_the_optimum_of_all_plans() -> 
     compared = 0
     for seed in range(60):
         problem = random_query(seed, 1 + seed % 3, 4, 2)
-        if any(op.kind == "project" for op in problem.queries[0].operators):
+        if any(isinstance(op, Project) for op in problem.queries[0].operators):
             continue
         compared += 1
         result = STRATEGIES["exhaustive"].plan(

@@ -51,14 +51,15 @@ class OperatorBase:
         other.__dict__.update(self.__dict__, inputs=inputs)
         return other
 
-    def renamed(self, name: Text, text: Text) -> Self:
+    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
         """The operator under other names: `name` gives those of aliases and operators, `text` those in
-        columns and expressions."""
+        columns and expressions; `own` are a kind's own fields renamed."""
         return self.changed(
             id=name(self.id),
             inputs=tuple(map(name, self.inputs)),
             columns=tuple(map(text, self.columns)),
             origin=tuple(map(name, self.origin)),
+            **own,
         )
 
     def costing(self, factor: float) -> Self:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Self, TypeAlias, TypeGuard, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeGuard, get_args
 
 from weir_placement.model.operator_base import ESTIMATE, OperatorBase, Text
 
@@ -69,8 +69,8 @@ class Filter(OperatorBase):
 
     kind: ClassVar[Literal["filter"]] = "filter"
 
-    def renamed(self, name: Text, text: Text) -> Self:
-        return super().renamed(name, text).changed(predicate=text(self.predicate))
+    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+        return super().renamed(name, text, **own, predicate=text(self.predicate))
 
     @property
     def movable(self) -> bool:
@@ -85,9 +85,9 @@ class Project(OperatorBase):
 
     kind: ClassVar[Literal["project"]] = "project"
 
-    def renamed(self, name: Text, text: Text) -> Self:
+    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
         items = tuple([Item(text(i.name), text(i.expression)) for i in self.items])
-        return super().renamed(name, text).changed(items=items)
+        return super().renamed(name, text, **own, items=items)
 
     @property
     def made(self) -> tuple[str, ...]:
@@ -120,9 +120,9 @@ class Join(OperatorBase):
     kind: ClassVar[Literal["join"]] = "join"
     stateful: ClassVar[bool] = True
 
-    def renamed(self, name: Text, text: Text) -> Self:
+    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
         windows = tuple([Window(name(w.left), name(w.right), w.lower, w.upper) for w in self.windows])
-        return super().renamed(name, text).changed(on=text(self.on), windows=windows)
+        return super().renamed(name, text, **own, on=text(self.on), windows=windows)
 
     def costing(self, factor: float) -> Self:
         pair, out = self.cost_pair * factor, self.cost_out * factor
@@ -178,21 +178,13 @@ class Aggregate(OperatorBase):
     kind: ClassVar[Literal["aggregate"]] = "aggregate"
     stateful: ClassVar[bool] = True
 
-    def renamed(self, name: Text, text: Text) -> Self:
-        return (
-            super()
-            .renamed(name, text)
-            .changed(
-                items=tuple([Item(text(i.name), text(i.expression)) for i in self.items]),
-                time=text(self.time),
-                aggregations=tuple(
-                    [
-                        Aggregation(a.name, a.function, a.expression and text(a.expression))
-                        for a in self.aggregations
-                    ]
-                ),
-            )
+    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+        keys = tuple([Item(text(i.name), text(i.expression)) for i in self.items])
+        results = tuple(
+            [Aggregation(a.name, a.function, a.expression and text(a.expression)) for a in self.aggregations]
         )
+        time = text(self.time)
+        return super().renamed(name, text, **own, items=keys, time=time, aggregations=results)
 
     @property
     def made(self) -> tuple[str, ...]:
