@@ -131,14 +131,14 @@ def _fewest(
     pairs = sum(map(len, options.values())) ** 2 / 2 <= MAX_PAIRS
     for moves in range(1, min(max_moves, len(keys)) + 1):
         kept = best.moved if best and (moves > 2 or not pairs) else {}  # one more beside the best so far
-        found = max(
+        candidate = max(
             (_moved(problem, plan, boundaries, c) for c in _changes(options, moves - len(kept), kept)),
             key=lambda r: rank(r.evaluation),
             default=None,
         )
-        if found is None or (best and rank(found.evaluation)[:2] <= rank(best.evaluation)[:2]):
+        if candidate is None or (best and rank(candidate.evaluation)[:2] <= rank(best.evaluation)[:2]):
             break
-        best = found
+        best = candidate
         if enough(best.evaluation):
             break
     return best

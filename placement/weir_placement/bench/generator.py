@@ -80,9 +80,9 @@ class Builder:
             )
             self.add(op, columns)
         else:
-            kept = [c for c in columns if c.endswith(".k") or self.random.random() < 0.5]
-            items = tuple(Item(c, c) for c in kept)
-            self.add(Project(name, (top,), tuple(kept), items=items, cost=PROJECT_COST), kept)
+            columns_left = [c for c in columns if c.endswith(".k") or self.random.random() < 0.5]
+            items = tuple(Item(c, c) for c in columns_left)
+            self.add(Project(name, (top,), tuple(columns_left), items=items, cost=PROJECT_COST), columns_left)
 
 
 def random_query(seed: int, emitters: int, operators: int, nodes: int, choices: int | None = None) -> Problem:

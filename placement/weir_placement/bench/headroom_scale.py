@@ -103,7 +103,7 @@ def measure(operators: int, nodes: int, links: bool) -> Measured:
 
 def scale(folder: Path, operators: Sequence[int] = OPERATORS, nodes: Sequence[int] = NODES) -> None:
     """Writes the page."""
-    found: dict[tuple[int, int, bool], Measured] = {}
+    measurements: dict[tuple[int, int, bool], Measured] = {}
     for links in (False, True):
         for size in operators:
             for count in nodes:
@@ -111,7 +111,7 @@ def scale(folder: Path, operators: Sequence[int] = OPERATORS, nodes: Sequence[in
                 module = "weir_placement.bench.headroom_scale"
                 command = [sys.executable, "-m", module, str(size), str(count), str(int(links))]
                 printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                m = found[size, count, links] = Measured(**json.loads(printed))
+                m = measurements[size, count, links] = Measured(**json.loads(printed))
                 print(size, count, "links limited" if links else "", f"{m.cpu:.3f} s", flush=True)
     rows = [
         (
@@ -126,16 +126,16 @@ def scale(folder: Path, operators: Sequence[int] = OPERATORS, nodes: Sequence[in
             m.headroom,
             100.0 * (m.bound / m.headroom - 1.0),
             "yes" if m.proven else "no",
-            _growth(m, found.get((m.operators // 10, m.nodes, m.links))),
-            _growth(m, found.get((m.operators, m.nodes // 10, m.links))),
+            _growth(m, measurements.get((m.operators // 10, m.nodes, m.links))),
+            _growth(m, measurements.get((m.operators, m.nodes // 10, m.links))),
         )
-        for m in found.values()
+        for m in measurements.values()
     ]
 
     def plot(axes: Any) -> None:
         for links, style in ((False, "-"), (True, "--")):
             for count in nodes:
-                some = [found[size, count, links] for size in operators]
+                some = [measurements[size, count, links] for size in operators]
                 label = f"{count:,} nodes" + (", links limited" if links else "")
                 axes.loglog(operators, [m.cpu for m in some], style, marker="o", label=label)
         axes.set_xlabel("operators")

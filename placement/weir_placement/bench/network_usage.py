@@ -104,12 +104,12 @@ def run(problem: Problem, name: str, size: int, optimum: Floats | None, bound: f
     values, examined = [], []
     started = process_time()
     for query in problem.queries:
-        found = plan(
+        result = plan(
             replace(sized, queries=(query,)), objective="network-usage", seed=1, time_limit=60.0, options={}
         )
-        values.append(found.value or 0.0)
+        values.append(result.value or 0.0)
         full = search_space(len(query.sources), len(problem.cluster))
-        examined.append(found.extra.get("plansExamined", 0.0) / full)
+        examined.append(result.extra.get("plansExamined", 0.0) / full)
     seconds = (process_time() - started) / len(problem.queries)
     shared = {"reuse": "on"} if "reuse" in STRATEGIES[name].options else {}
     all_ = plan(sized, objective="network-usage", seed=1, time_limit=300.0, options=shared)
@@ -154,11 +154,11 @@ def compare(problem: Problem, sizes: tuple[int, ...] = SIZES) -> list[Series]:
             for q in problem.queries
         ]
     )
-    found = [exact, run(problem, "plan-then-deploy", 0, optimum, bound)]
-    found.append(run(problem, "relaxation", 0, optimum, bound))
+    series = [exact, run(problem, "plan-then-deploy", 0, optimum, bound)]
+    series.append(run(problem, "relaxation", 0, optimum, bound))
     for name in HIERARCHICAL:
-        found += [run(problem, name, size, optimum, bound) for size in sizes]
-    return found
+        series += [run(problem, name, size, optimum, bound) for size in sizes]
+    return series
 
 
 def _saved(series: list[Series], comparator: str) -> float:

@@ -150,12 +150,12 @@ def compare_large(problems: Sequence[Problem], names: Sequence[str]) -> list[lis
     rows: list[list[str | float | int]] = [["reactive-tabu", 0, count, 0, "", 1.0, 0, 0, 1e3 * time, 1.0]]
     for name in names:
         options = {"algorithm": "2"} if name == "two-phase" else options_of(name)
-        found = [plan(problem, name, seed, **options) for seed, problem in enumerate(problems)]
-        pairs = [(r.value or 0.0, b.value or 0.0) for (r, _), (b, _) in zip(found, reference, strict=True)]
+        results = [plan(problem, name, seed, **options) for seed, problem in enumerate(problems)]
+        pairs = [(r.value or 0.0, b.value or 0.0) for (r, _), (b, _) in zip(results, reference, strict=True)]
         same = sum(equal(a, b) for a, b in pairs)
         better = sum(a > b and not equal(a, b) for a, b in pairs)
-        within = sum(r.bound is not None and r.bound <= 1.01 * (r.value or 0.0) for r, _ in found)
-        used = mean(u for _, u in found)
+        within = sum(r.bound is not None and r.bound <= 1.01 * (r.value or 0.0) for r, _ in results)
+        used = mean(u for _, u in results)
         rows.append(
             [
                 name,
@@ -165,7 +165,7 @@ def compare_large(problems: Sequence[Problem], names: Sequence[str]) -> list[lis
                 PAPER_LARGE.get(name, ""),
                 min(a / b if b else 1.0 for a, b in pairs),
                 within,
-                sum(r.proven for r, _ in found),
+                sum(r.proven for r, _ in results),
                 1e3 * used,
                 used / time,
             ]

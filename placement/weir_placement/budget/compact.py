@@ -39,9 +39,9 @@ def fewest_fragments(problem: Problem, query: Query) -> QueryPlan:
     from weir_placement.rewrite.rewriter import Rewriter  # imports the parser
 
     for order in islice(Rewriter(query, problem.streams).reachable(ORDERS), ORDERS):
-        found = _Program(problem, order).plan()
-        if len(fragment_ends(found)) < len(fragment_ends(best)):
-            best = replace(found, query=replace(found.query, fixed_order=query.fixed_order))
+        candidate = _Program(problem, order).plan()
+        if len(fragment_ends(candidate)) < len(fragment_ends(best)):
+            best = replace(candidate, query=replace(candidate.query, fixed_order=query.fixed_order))
     return best
 
 
@@ -82,8 +82,8 @@ class _Program:
         if query.deliver_to:
             last = query.operators[-1].id if query.operators else next(iter(query.sources))
             begin = self.nodes.get(last) or origins[last]
-            known = [n for n in query.deliver_to if n in index]
-            sink = min(known, key=lambda n: self._latency(index[begin], index[n]))
+            present = [n for n in query.deliver_to if n in index]
+            sink = min(present, key=lambda n: self._latency(index[begin], index[n]))
         return QueryPlan(query, self.nodes, origins, sink)
 
     def _add(self, op: Operator) -> None:
@@ -140,8 +140,8 @@ class _Program:
     def _origin(self, alias: str) -> str:
         index = self.problem.cluster.index
         read = [index[self.nodes[op.id]] for op in self.query.operators if alias in op.inputs]
-        known = [n for n in self.problem.streams[self.query.sources[alias]].origins if n in index]
-        return min(known, key=lambda n: sum(self._latency(index[n], reader) for reader in read))
+        present = [n for n in self.problem.streams[self.query.sources[alias]].origins if n in index]
+        return min(present, key=lambda n: sum(self._latency(index[n], reader) for reader in read))
 
     def _latency(self, begin: int, end: int) -> float:
         return self.problem.cluster.network.link_latency(begin, end)

@@ -110,13 +110,13 @@ class Fitting:
         for _ in range(ROUNDS):
             if perf_counter() > self.deadline:
                 break
-            found = self._best(problem, plan, self._moves(problem, plan))
-            if found is None or exceeded(problem, found):
+            moved = self._best(problem, plan, self._moves(problem, plan))
+            if moved is None or exceeded(problem, moved):
                 break
-            better = self._rank(problem, found)
+            better = self._rank(problem, moved)
             if not (_above(better[0], rank[0]) or (better[0] >= rank[0] and _above(better[1], rank[1]))):
                 break
-            plan, rank = found, better
+            plan, rank = moved, better
         return plan
 
     def _best(self, problem: Problem, plan: Plan, others: Iterable[QueryPlan]) -> Plan | None:

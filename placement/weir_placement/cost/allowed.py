@@ -52,8 +52,8 @@ def no_place(problem: Problem, query: Query, op: Operator) -> str:
 def impossible(problem: Problem, query: Query) -> str:
     """Why a query cannot be placed at all, whatever else runs; "" when it can be."""
     for alias, stream in query.sources.items():
-        known = [n for n in problem.streams[stream].origins if n in problem.cluster.index]
-        if not known:
+        present = [n for n in problem.streams[stream].origins if n in problem.cluster.index]
+        if not present:
             return f"stream {stream} (as {alias}) enters at no node of the cluster"
     for op in query.operators:
         if not allowed_nodes(problem, query, op):

@@ -192,8 +192,8 @@ def _misplaced(problem: Problem, plan: Plan) -> Iterable[Reason]:
                 text = f"stream {stream} does not enter at node {placed.origins[alias]}, only at {origins}"
                 yield Reason("origin", f"stream {stream}", inf, text)
         if query.deliver_to and placed.sink not in query.deliver_to:
-            wanted = ", ".join(query.deliver_to)
-            text = f"query {query.name} is to be delivered to {wanted}, not {placed.sink!r}"
+            delivery = ", ".join(query.deliver_to)
+            text = f"query {query.name} is to be delivered to {delivery}, not {placed.sink!r}"
             yield Reason("delivery", f"query {query.name}", inf, text)
 
 

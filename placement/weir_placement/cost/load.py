@@ -128,10 +128,10 @@ class Load:
             return self
         if reached <= 0.0:
             return Load.of(limit)
-        kept = bisect_right(self.starts, reached)
-        if self.starts[kept - 1] == reached:
-            kept -= 1
-        return Load((*self.starts[:kept], reached), (*self.pieces[:kept], (limit,)))
+        count = bisect_right(self.starts, reached)
+        if self.starts[count - 1] == reached:
+            count -= 1
+        return Load((*self.starts[:count], reached), (*self.pieces[:count], (limit,)))
 
     def root(self, capacity: float) -> float:
         """The largest x >= 0 with load(x) <= capacity; inf if every x, -1 if not even x = 0."""

@@ -52,22 +52,22 @@ class Live:
         ends = set(self.ends[space.query.name])
         for signature in space.signatures[len(space.aliases) :]:
             ends.update(self.ledger.advertised.get(signature, ()))
-        found = {n for end in ends for n in self.hierarchy.path(end)}
+        route = {n for end in ends for n in self.hierarchy.path(end)}
         if wide:
-            found |= {m for n in found for m in self.hierarchy.of[0][n].members}
-        return np.array(sorted(found), np.int64)
+            route |= {m for n in route for m in self.hierarchy.of[0][n].members}
+        return np.array(sorted(route), np.int64)
 
     def plan(self, names: Iterable[str]) -> None:
         """Places queries, by priority and then by name."""
         for name in sorted(names, key=lambda n: (-self.queries[n].priority, n)):
             self.refused.pop(name, None)
-            found = self._place(name)
-            if isinstance(found, Refusal):
-                self.refused[name] = found.reason
+            placement = self._place(name)
+            if isinstance(placement, Refusal):
+                self.refused[name] = placement.reason
                 continue
-            self.ledger.add(found.space, found.root, found.sink)
-            self.placed[name] = found
-            for node in self._nodes(found):
+            self.ledger.add(placement.space, placement.root, placement.sink)
+            self.placed[name] = placement
+            for node in self._nodes(placement):
                 self.users[node].add(name)
 
     def _place(self, name: str) -> Placement | Refusal:
@@ -77,50 +77,50 @@ class Live:
         gone = [n for n in self.ends[name] if n not in self.hierarchy.of[0]]
         if gone:
             return Refusal(f"node {self.problem.cluster.nodes[gone[0]].name} is gone: query {name} names it")
-        found = place_query(self.ledger, space, self.sites(space, wide=False))
-        if isinstance(found, Refusal):
-            found = place_query(self.ledger, space, self.sites(space, wide=True))
-        return found
+        placement = place_query(self.ledger, space, self.sites(space, wide=False))
+        if isinstance(placement, Refusal):
+            placement = place_query(self.ledger, space, self.sites(space, wide=True))
+        return placement
 
     @staticmethod
     def _nodes(placed: Placement) -> set[int]:
         return {step.node for step in steps(placed.root)} | ({placed.sink} - {-1})
 
     def _take_out(self, names: Iterable[str]) -> list[str]:
-        taken = sorted(names)
-        for name in taken:
+        removed = sorted(names)
+        for name in removed:
             placed = self.placed.pop(name, None)
             if placed is not None:
                 self.ledger.remove(placed.space, placed.root, placed.sink)
                 for node in self._nodes(placed):
                     self.users[node].discard(name)
-        return taken
+        return removed
 
     def change_rate(self, stream: str, rate: float) -> list[str]:
         """A stream's rate is `rate` [tuples/s] now; its readers are planned again."""
-        taken = self._take_out(self.readers[stream])
+        removed = self._take_out(self.readers[stream])
         streams = {**self.problem.streams, stream: replace(self.problem.streams[stream], rate=rate)}
         self.problem = replace(self.problem, streams=streams)
         self.ledger.problem = self.problem
-        known = [self.spaces[name] for name in taken if name in self.spaces]
-        self.spaces.update((space.query.name, space) for space in rescaled(self.problem, known))
-        self.plan(taken)
-        return taken
+        spaces = [self.spaces[name] for name in removed if name in self.spaces]
+        self.spaces.update((space.query.name, space) for space in rescaled(self.problem, spaces))
+        self.plan(removed)
+        return removed
 
     def remove_node(self, node: int) -> list[str]:
         """A node is gone; what ran on it, read from it or was delivered to it is planned again."""
-        taken = self._take_out(set(self.users[node]))
+        removed = self._take_out(set(self.users[node]))
         self.hierarchy.leave(node)
         self.ledger.close(node)
-        self.plan(taken)
-        return taken
+        self.plan(removed)
+        return removed
 
     def change_link(self, source: int, target: int, latency: float) -> list[str]:
         """The latency [s] between two nodes' groups has changed; flows over it are planned again."""
         group = self.problem.cluster.network.group
         a, b = group[source], group[target]
         near = [n for n in self.users if self.users[n] and group[n] == a]
-        taken = self._take_out(
+        removed = self._take_out(
             {
                 name
                 for node in near
@@ -134,8 +134,8 @@ class Live:
             }
         )
         self._set_latency(int(a), int(b), latency)
-        self.plan(taken)
-        return taken
+        self.plan(removed)
+        return removed
 
     def _set_latency(self, a: int, b: int, latency: float) -> None:
         """Changes a group pair's latency; the first time on a copy, for the snapshot is not this plan's."""

@@ -53,12 +53,12 @@ class Hierarchy:
 
     def path(self, node: int) -> list[int]:
         """A node and the coordinators over it, from the bottom up, each once."""
-        found = [node]
+        path = [node]
         for level in range(len(self.levels)):
             node = self.of[level][node].coordinator
-            if node != found[-1]:
-                found.append(node)
-        return found
+            if node != path[-1]:
+                path.append(node)
+        return path
 
     def estimate(self, a: int, b: int, level: int) -> float:
         """`c_est` of Theorem 1 [s]: the traversal cost between what stands for two nodes."""
@@ -156,15 +156,15 @@ def partition(network: Network, nodes: Ints, maxcs: int) -> Hierarchy:
     """
     if maxcs < 2:
         raise ValueError(f"maxClusterSize is {maxcs}: a cluster must hold at least 2 nodes")
-    found = Hierarchy(network, maxcs)
+    hierarchy = Hierarchy(network, maxcs)
     members = np.asarray(nodes, np.int64)
     while True:
         parts = split(network, members, maxcs)
         clusters = [Cluster([int(n) for n in p], medoid(network, p)) for p in parts]
-        found.levels.append(clusters)
-        found.of.append({n: c for c in clusters for n in c.members})
+        hierarchy.levels.append(clusters)
+        hierarchy.of.append({n: c for c in clusters for n in c.members})
         if len(clusters) == 1:
-            return found
+            return hierarchy
         members = np.array(sorted(c.coordinator for c in clusters))
 
 

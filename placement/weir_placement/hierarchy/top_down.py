@@ -70,13 +70,13 @@ class Descent:
 
 def _boundary(step: Step) -> list[Step]:
     """The inputs of the part of a tree that is on the root's member."""
-    found: list[Step] = []
+    parts: list[Step] = []
     for below in step.inputs:
         if below.way >= 0 and below.node == step.node:
-            found += _boundary(below)
+            parts += _boundary(below)
         else:
-            found.append(below)
-    return found
+            parts.append(below)
+    return parts
 
 
 def _on_members(step: Step, cluster: Cluster, made: dict[int, Step]) -> Step:

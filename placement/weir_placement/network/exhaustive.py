@@ -39,19 +39,19 @@ def plans(space: PlanSpace, stream: int, nodes: int, at: Mapping[int, list[int]]
 
 def count(space: PlanSpace, nodes: int, at: Mapping[int, list[int]]) -> float:
     """How many plans there are."""
-    found: list[float] = []
+    counts: list[float] = []
     for stream in range(space.ways.streams):
         if stream in space.aliases:
-            found.append(len(at[stream]))
+            counts.append(len(at[stream]))
             continue
         total = 0.0
         for way in range(int(space.ways.start[stream]), int(space.ways.start[stream + 1])):
             each = float(nodes)
             for i in space.ways.inputs_of(way):
-                each *= found[int(i)]
+                each *= counts[int(i)]
             total += each
-        found.append(total)
-    return found[-1]
+        counts.append(total)
+    return counts[-1]
 
 
 def exhaustive(problem: Problem, request: PlanRequest) -> Result:

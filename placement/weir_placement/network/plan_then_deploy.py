@@ -48,12 +48,12 @@ def coordinates(latency: Floats, dimensions: int = 3, rounds: int = 200) -> Floa
     Vivaldi's springs, all of them relaxed at once and from a fixed start (SMACOF), so that the same
     matrix gives the same coordinates. O(rounds x N^2).
     """
-    wanted = (latency + latency.T) / 2.0
-    count = len(wanted)
-    at = np.random.default_rng(0).standard_normal((count, dimensions)) * max(float(wanted.mean()), 1e-9)
+    symmetric = (latency + latency.T) / 2.0
+    count = len(symmetric)
+    at = np.random.default_rng(0).standard_normal((count, dimensions)) * max(float(symmetric.mean()), 1e-9)
     for _ in range(rounds):
         apart = np.linalg.norm(at[:, None, :] - at[None, :, :], axis=2)
-        ratio = np.divide(wanted, apart, out=np.zeros_like(wanted), where=apart > 1e-15)
+        ratio = np.divide(symmetric, apart, out=np.zeros_like(symmetric), where=apart > 1e-15)
         at = (ratio.sum(axis=1)[:, None] * at - ratio @ at) / count + at.mean(axis=0)
     return at
 

@@ -94,12 +94,12 @@ def _place_all(
         reason = reasons[query.name]
         if not reason:
             space = spaces[query.name]
-            found = planner(ledger, space)
-            if isinstance(found, Placement):
-                ledger.add(space, found.root, found.sink)
-                placed[query.name] = found
+            placement = planner(ledger, space)
+            if isinstance(placement, Placement):
+                ledger.add(space, placement.root, placement.sink)
+                placed[query.name] = placement
                 continue
-            reason = found.reason
+            reason = placement.reason
         rejected.append(Rejection(query.name, reason))
     return ledger, placed, rejected
 
@@ -112,8 +112,8 @@ def _improve(ledger: Ledger, placed: dict[str, Placement], planner: Planner, dea
             return False
         before = ledger.usage
         ledger.remove(old.space, old.root, old.sink)
-        found = planner(ledger, old.space)
-        new = found if isinstance(found, Placement) else old
+        placement = planner(ledger, old.space)
+        new = placement if isinstance(placement, Placement) else old
         ledger.add(new.space, new.root, new.sink)
         if ledger.usage < before * (1 - 1e-9):
             placed[name] = new

@@ -108,8 +108,8 @@ class BranchBuilder:
             if type(node).__name__ not in ("Star", "Column") or node.find(exp.Star).args.get("except_"):  # type: ignore[union-attr]
                 items.append(item)
                 continue
-            wanted = "" if is_all else node.args["table"].name.lower()
-            tables = [t for t in self.select.tables if wanted in ("", t.alias.lower())]
+            qualifier = "" if is_all else node.args["table"].name.lower()
+            tables = [t for t in self.select.tables if qualifier in ("", t.alias.lower())]
             if not tables:
                 self.scope.refuse(node, f"there is no stream {node.args['table'].name} in FROM")
             for table in tables:

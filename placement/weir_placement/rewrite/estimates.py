@@ -75,8 +75,8 @@ def _share(node: Node, distinct: Mapping[str, float]) -> float:
 
 def _equal(node: Node, distinct: Mapping[str, float]) -> float:
     sides = [node.this] if type(node).__name__ == "In" else [node.this, node.expression]
-    known = [distinct[c] for c in map(plain_column, sides) if c in distinct]
-    return 1 / max(known) if known else EQUAL
+    counts = [distinct[c] for c in map(plain_column, sides) if c in distinct]
+    return 1 / max(counts) if counts else EQUAL
 
 
 def plain_column(node: Node) -> str:

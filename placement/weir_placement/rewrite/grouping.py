@@ -117,8 +117,8 @@ class _Grouper:
             scope.refuse(node, "write window(event_time, 'length') or window(event_time, 'length', 'slide')")
         written = scope.expression(arguments[0])
         if written.text not in {canonical_name(t) for t in scope.times}:
-            known = " or ".join(sorted(scope.times)) or "none of these streams has one"
-            scope.refuse(node, f"{written.text} is not an event-time column; {known}")
+            times = " or ".join(sorted(scope.times)) or "none of these streams has one"
+            scope.refuse(node, f"{written.text} is not an event-time column; {times}")
         length = self._duration(arguments[1])
         slide = self._duration(arguments[2]) if len(arguments) == 3 else length
         if slide > length:
@@ -150,10 +150,10 @@ class _Grouper:
         self.types[self.keys[written.text]] = written.type
 
     def _free(self, name: str) -> str:
-        taken = {t.lower() for t in self.types}
-        if name.lower() not in taken and not is_hidden(name):
+        names = {t.lower() for t in self.types}
+        if name.lower() not in names and not is_hidden(name):
             return name
-        return next(f"{name}_{n}" for n in range(2, 1000) if f"{name}_{n}".lower() not in taken)
+        return next(f"{name}_{n}" for n in range(2, 1000) if f"{name}_{n}".lower() not in names)
 
     def _item(self, item: SelectItem) -> GroupedItem:
         node = item.node

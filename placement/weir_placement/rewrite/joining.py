@@ -53,11 +53,11 @@ class _Joining:
         limits: list[Limits] = []
         for condition in conditions:
             two = len(condition.aliases) == 2
-            found = time_limits(condition.written.text, self._scope.times) if two else None
+            limit = time_limits(condition.written.text, self._scope.times) if two else None
             if len(condition.aliases) < 2:
                 filters.append(condition)
-            elif found is not None:
-                limits.append(found)
+            elif limit is not None:
+                limits.append(limit)
             else:
                 pairs.append(condition)
         merged = merge(limits)

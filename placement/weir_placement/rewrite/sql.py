@@ -65,9 +65,9 @@ def query_from_sql(
         for table in select.tables:
             full = _full(table, namespace)
             if full not in streams:
-                known = ", ".join(sorted(s.removeprefix(f"{namespace}/") for s in streams)) or "none"
+                names = ", ".join(sorted(s.removeprefix(f"{namespace}/") for s in streams)) or "none"
                 raise ExpressionError(
-                    f"there is no stream {table.stream}; there are {known}", sql, table.offset
+                    f"there is no stream {table.stream}; there are {names}", sql, table.offset
                 )
             unique = _unique(table.alias, sources)
             sources[unique] = full
@@ -98,22 +98,22 @@ def _unique(alias: str, taken: Mapping[str, str]) -> str:
 def _union(branches: list[Branch], ids: Ids, sql: str, costs: CostDefaults) -> list[Operator]:
     """Branches under one UNION ALL; columns get the first branch's names."""
     first = branches[0]
-    wanted = [(item.name, item_type(item, first.types)) for item in first.project.items]
+    expected = [(item.name, item_type(item, first.types)) for item in first.project.items]
     operators: list[Operator] = []
     for number, branch in enumerate(branches, 1):
         last = branch.project
-        if len(last.items) != len(wanted):
+        if len(last.items) != len(expected):
             raise ExpressionError(
-                f"UNION ALL: SELECT {number} has {len(last.items)} columns, the first has {len(wanted)}",
+                f"UNION ALL: SELECT {number} has {len(last.items)} columns, the first has {len(expected)}",
                 sql,
                 branch.offset,
             )
         items = []
-        for item, (name, kind) in zip(last.items, wanted, strict=True):
-            found = item_type(item, branch.types)
-            if found != kind:
+        for item, (name, kind) in zip(last.items, expected, strict=True):
+            other = item_type(item, branch.types)
+            if other != kind:
                 raise ExpressionError(
-                    f"UNION ALL: column {name} is {kind} in the first SELECT and {found} in SELECT {number}; "
+                    f"UNION ALL: column {name} is {kind} in the first SELECT and {other} in SELECT {number}; "
                     f"write CAST({item.expression} AS {kind})",
                     sql,
                     branch.offset,

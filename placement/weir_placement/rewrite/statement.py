@@ -95,8 +95,8 @@ class Statement:
         """Raise the error at a node, or at the keyword when the node has no place."""
         offset = place_of(node) if node is not None else None
         if word:
-            found = _find_word(self.text, word)
-            offset = found if found is not None else offset
+            position = _find_word(self.text, word)
+            offset = position if position is not None else offset
         raise ExpressionError(message, self.text, offset)
 
     def _branches(self, node: Node) -> list[Node]:

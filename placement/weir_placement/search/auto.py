@@ -26,7 +26,7 @@ from weir_placement.search.forms import FormOptions
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.large import LARGE, NEAR, search_large
-from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.search.session import SearchResult, best_of, plan_with
 from weir_placement.strategy import Strategy
 
 WIDE = 64
@@ -48,20 +48,22 @@ class AutoOptions(FormOptions, CloneOptions):
     )
 
 
-def search(encoding: Encoding, options: AutoOptions, deadline: float, floor: float) -> Found:
+def search(encoding: Encoding, options: AutoOptions, deadline: float, floor: float) -> SearchResult:
     """A search by size, and small moves at its end; nothing where no plan exceeds `floor`."""
     large = len(encoding.items) > LARGE
     bound = HUGE
     if floor > 0:
         bound = upper_bound(encoding, floor, PLAIN if large else PACKED)
         if bound <= floor * (1 + EQUAL):
-            return Found(floor, bound)
-    found = search_large(encoding, deadline) if large else _portfolio(encoding, options, deadline, bound)
-    value = best_of(encoding, found.value)
-    return Found(value, max(found.bound, value), found.proven or value >= found.bound * (1 - 2 * EQUAL))
+            return SearchResult(floor, bound)
+    result = search_large(encoding, deadline) if large else _portfolio(encoding, options, deadline, bound)
+    value = best_of(encoding, result.value)
+    return SearchResult(
+        value, max(result.bound, value), result.proven or value >= result.bound * (1 - 2 * EQUAL)
+    )
 
 
-def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound: float) -> Found:
+def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound: float) -> SearchResult:
     """Anneals, bounds, proves or anneals again."""
     best, kept, proven = -HUGE * 2, None, False
     iterations, restarts = options.iterations, options.restarts
@@ -93,7 +95,7 @@ def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound:
             break
     assert kept is not None
     encoding.put(kept)
-    return Found(best, bound, proven)
+    return SearchResult(best, bound, proven)
 
 
 def _prove(encoding: Encoding, best: float, steps: int) -> float | None:
@@ -112,7 +114,7 @@ def _provable(items: int, options: AutoOptions) -> bool:
     return options.items is None or items <= options.items
 
 
-FloorSearch = Callable[[Encoding, AutoOptions, float, float], Found]
+FloorSearch = Callable[[Encoding, AutoOptions, float, float], SearchResult]
 """As `session.Search`, but it need not find a plan where none exceeds the last argument."""
 
 
@@ -126,7 +128,7 @@ def over_forms(
         deadline = perf_counter() + request.time_limit
 
         def form(p: Problem, floor: float) -> Result:
-            def above(encoding: Encoding, options: AutoOptions, deadline: float) -> Found:
+            def above(encoding: Encoding, options: AutoOptions, deadline: float) -> SearchResult:
                 return search(encoding, options, deadline, floor)
 
             rest = replace(request, time_limit=deadline - perf_counter())

@@ -47,7 +47,7 @@ def with_clones(
     base = {placed.query.name: placed.query for placed in best.plan.queries}
     counts: dict[tuple[str, str], int] = {}
     while best.value is not None and perf_counter() < deadline:
-        found = None
+        better = None
         for query, name in _hot(problem, best, base)[:TRIED]:
             more = {**counts, (query, name): counts.get((query, name), 1) + 1}
             if more[query, name] > options.clones:
@@ -58,11 +58,11 @@ def with_clones(
             result = plan(cloned)
             evaluations += result.evaluations
             if result.value is None or result.value > best.value * (1 + WORTH):
-                found = result, more
+                better = result, more
                 break
-        if found is None:
+        if better is None:
             break
-        best, counts = replace(found[0], bound=None, proven=False), found[1]
+        best, counts = replace(better[0], bound=None, proven=False), better[1]
     extra = (
         {**best.extra, "clones": {f"{q}/{o}": n for (q, o), n in counts.items()}} if counts else best.extra
     )
@@ -109,7 +109,7 @@ def _hot(problem: Problem, result: Result, base: Mapping[str, Query]) -> list[tu
     x = evaluation.headroom if evaluation.headroom is not None and evaluation.headroom < inf else 1.0
     sizes: dict[tuple[str, str], float] = {}
     for placed in result.plan.queries:
-        known = {o.id for o in base[placed.query.name].operators}
+        written_ids = {o.id for o in base[placed.query.name].operators}
         for op in placed.query.operators:
             if placed.nodes[op.id] != node:
                 continue
@@ -117,7 +117,7 @@ def _hot(problem: Problem, result: Result, base: Mapping[str, Query]) -> list[tu
             rule = RULES[op.kind]
             output = evaluation.operators[placed.query.name, op.id].rate
             load = rule.cpu(op, inputs, output) if binding.resource == "cpu" else rule.memory(op, inputs)
-            original = op.id if op.id in known else next(iter(op.origin), op.id)
+            original = op.id if op.id in written_ids else next(iter(op.origin), op.id)
             key = (placed.query.name, original)
             sizes[key] = max(sizes.get(key, 0.0), load(x))
     return sorted(sizes, key=lambda key: (-sizes[key], key))

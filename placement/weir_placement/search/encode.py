@@ -50,30 +50,30 @@ class Encoding(Arrays):
         self._fill(seed, len(points), visited)
 
     def _add_query(self, q: int, query: Query, flows: list[dict[str, Flow]]) -> None:
-        known: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for alias, stream in query.sources.items():
-            known[alias] = len(self.items)
+            numbers[alias] = len(self.items)
             origins = self._candidates(tuple(self.problem.streams[stream].origins))
             self.items.append(Item(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows]))
         for op in query.operators:
             candidates = self._candidates(allowed_nodes(self.problem, query, op))
-            known[op.id] = len(self.items)
-            children = [known[name] for name in op.inputs]
+            numbers[op.id] = len(self.items)
+            children = [numbers[name] for name in op.inputs]
             item = Item(q, CODES[op.kind].kind, op.id, children, candidates, op, [f[op.id] for f in flows])
             self.items.append(item)
-        last = known[query.operators[-1].id] if query.operators else known[next(iter(query.sources))]
+        last = numbers[query.operators[-1].id] if query.operators else numbers[next(iter(query.sources))]
         self.sinks.append(len(self.items))
         delivery = self._candidates(tuple(query.deliver_to))
         self.items.append(Item(q, layout.SINK, "", [last], delivery))
-        self.index.append(known)
+        self.index.append(numbers)
 
     def _candidates(self, names: tuple[str, ...]) -> list[int]:
         """Numbers of the nodes that the cluster has; one list for all items with the same names."""
-        known = self.lists.get(names)
-        if known is None:
+        candidates = self.lists.get(names)
+        if candidates is None:
             nodes = self.problem.cluster.index
-            known = self.lists[names] = [nodes[n] for n in names if n in nodes]
-        return known
+            candidates = self.lists[names] = [nodes[n] for n in names if n in nodes]
+        return candidates
 
     def _scenarios(self, points: int) -> list[tuple[int, float]]:
         """(point, upper x) of each piece: an aggregate's input does not depend on the plan, so neither

@@ -13,7 +13,7 @@ from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
 from weir_placement.search import auto
 from weir_placement.search.encode import Encoding
-from weir_placement.search.session import Found
+from weir_placement.search.session import SearchResult
 from weir_placement.strategy import Strategy
 
 
@@ -29,12 +29,12 @@ class ExactOptions(auto.AutoOptions):
     )
 
 
-def search(encoding: Encoding, options: auto.AutoOptions, deadline: float, floor: float) -> Found:
+def search(encoding: Encoding, options: auto.AutoOptions, deadline: float, floor: float) -> SearchResult:
     """`auto` with a growing budget."""
     while True:
-        found = auto.search(encoding, options, deadline, floor)
-        if found.proven or perf_counter() > deadline or options.steps > 1e12:
-            return found
+        result = auto.search(encoding, options, deadline, floor)
+        if result.proven or perf_counter() > deadline or options.steps > 1e12:
+            return result
         options = replace(options, steps=10 * options.steps)
 
 

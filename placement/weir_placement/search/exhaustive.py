@@ -19,7 +19,7 @@ from weir_placement.request import PlanRequest
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, plan_with
+from weir_placement.search.session import SearchResult, best_of, plan_with
 from weir_placement.strategy import Strategy
 
 TABLE = 1 << 20
@@ -33,12 +33,12 @@ class ExhaustiveOptions:
     steps: int = option(10**9, "placement steps at most", objective=HEADROOM.name)
 
 
-def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> Found:
+def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> SearchResult:
     """Proves the optimum, or gives up at the budget or when its table of logical plans is full."""
     value = encoding.run(code.EXHAUST, steps=options.steps, best=-HUGE)
     complete = encoding.counter(code.GAVE_UP) == 0
     extra: dict[str, object] = {"logicalPlans": encoding.counter(code.LOGICAL_PLANS)}
-    return Found(best_of(encoding, value), value if complete else HUGE, complete, extra)
+    return SearchResult(best_of(encoding, value), value if complete else HUGE, complete, extra)
 
 
 def plan(problem: Problem, request: PlanRequest, options: ExhaustiveOptions) -> Result:

@@ -95,22 +95,22 @@ def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> 
     (query,) = problem.queries
     value = best.value
     assert value is not None
-    found: tuple[Encoding, float] | None = None
+    better: tuple[Encoding, float] | None = None
     count = 0
     evaluations = best.evaluations
     for count, logical in enumerate(
         islice(Rewriter(query, problem.streams).reachable(most + 1), most + 1), 1
     ):
         if count > most or perf_counter() > deadline:
-            return best if found is None else _placed(problem, best, found, evaluations, started)
+            return best if better is None else _placed(problem, best, better, evaluations, started)
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
         placed = encoding.run(code.PLACE, steps=100_000, best=value)
         evaluations += encoding.evaluations
         if encoding.counter(code.GAVE_UP):
-            return best if found is None else _placed(problem, best, found, evaluations, started)
+            return best if better is None else _placed(problem, best, better, evaluations, started)
         if placed > value * (1 + EQUAL):
-            found, value = (encoding, placed), placed
-    result = best if found is None else _placed(problem, best, found, evaluations, started)
+            better, value = (encoding, placed), placed
+    result = best if better is None else _placed(problem, best, better, evaluations, started)
     assert result.value is not None
     seconds = best.seconds + perf_counter() - started
     extra: Mapping[str, object] = {**result.extra, "space": ALL, "logicalPlans": count}

@@ -13,7 +13,7 @@ from weir_placement.search.bounds import PLAIN, upper_bound
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found
+from weir_placement.search.session import SearchResult
 
 LARGE = 300
 """Items (operators, sources, sinks) from which on `auto` searches so."""
@@ -28,14 +28,14 @@ EFFORT = 200_000
 then sums all streams of the nodes that it touches."""
 
 
-def search_large(encoding: Encoding, deadline: float) -> Found:
+def search_large(encoding: Encoding, deadline: float) -> SearchResult:
     """The best of all rounds; a bound as for small problems."""
     encoding.reset()
     encoding.run(code.SCATTER)
     best = encoding.run(code.PACK, packings=PACKINGS)
-    kept = encoding.best()
+    configuration = encoding.best()
     bound = HUGE if best >= HUGE else upper_bound(encoding, best, PLAIN)
-    encoding.put(kept)
+    encoding.put(configuration)
     steps, nodes = len(encoding.items), encoding.dims["nodes"]
     if encoding.dims["flags"]:
         steps = min(steps, EFFORT // (nodes + 2 * steps // nodes))
@@ -48,6 +48,6 @@ def search_large(encoding: Encoding, deadline: float) -> Found:
             else:
                 value = encoding.run(code.PACK, packings=PACKINGS)
             if value > best * (1 + EQUAL):
-                best, kept = value, encoding.best()
-    encoding.put(kept)
-    return Found(best, bound)
+                best, configuration = value, encoding.best()
+    encoding.put(configuration)
+    return SearchResult(best, bound)

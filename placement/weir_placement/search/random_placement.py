@@ -5,12 +5,12 @@ from __future__ import annotations
 from weir_placement.options import NoOptions
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, best_of, strategy
+from weir_placement.search.session import SearchResult, best_of, strategy
 
 
-def search(encoding: Encoding, options: NoOptions, deadline: float) -> Found:
+def search(encoding: Encoding, options: NoOptions, deadline: float) -> SearchResult:
     """One random configuration."""
-    return Found(best_of(encoding, encoding.run(code.SCATTER), polished=False))
+    return SearchResult(best_of(encoding, encoding.run(code.SCATTER), polished=False))
 
 
 RANDOM = strategy("random", "WhiteWater, section 6.1", "none", search, NoOptions)

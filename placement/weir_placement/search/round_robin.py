@@ -11,10 +11,10 @@ from __future__ import annotations
 from weir_placement.options import NoOptions
 from weir_placement.search.encode import Encoding
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import Found, strategy
+from weir_placement.search.session import SearchResult, strategy
 
 
-def search(encoding: Encoding, options: NoOptions, deadline: float) -> Found:
+def search(encoding: Encoding, options: NoOptions, deadline: float) -> SearchResult:
     """Workload is the number of operators, as in the paper; of equals the first node. An operator that may
     run on some nodes only is counted there. O(operators x nodes)."""
     nodes, children = encoding.configuration()
@@ -24,7 +24,7 @@ def search(encoding: Encoding, options: NoOptions, deadline: float) -> Found:
             nodes[i] = min(item.candidates, key=operators.__getitem__)
             operators[nodes[i]] += 1
     encoding.put((nodes, children))
-    return Found(encoding.run(code.EVALUATE))
+    return SearchResult(encoding.run(code.EVALUATE))
 
 
 ROUND_ROBIN = strategy("round-robin", "D-CAPE, algorithm 2", "none: a comparator", search, NoOptions)

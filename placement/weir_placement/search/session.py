@@ -24,7 +24,7 @@ BOTH, PHYSICAL, LOGICAL = 3, 1, 2
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What a search leaves in its encoding: the best configuration is the present one."""
 
     value: float
@@ -33,7 +33,7 @@ class Found:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-Search = Callable[[Encoding, O, float], Found]
+Search = Callable[[Encoding, O, float], SearchResult]
 """Searches an encoding with options until a deadline (`perf_counter`)."""
 
 
@@ -59,7 +59,7 @@ class WalkSearch(Protocol[W_contra]):
 
     def __call__(
         self, encoding: Encoding, options: W_contra, deadline: float, moves: int = BOTH
-    ) -> Found: ...
+    ) -> SearchResult: ...
 
 
 def plan_with(
@@ -76,11 +76,11 @@ def plan_with(
 
     def attempt(queries: list[Query]) -> _Outcome:
         if not queries:
-            return _Outcome(Found(HUGE), Plan(()), None, 0)
+            return _Outcome(SearchResult(HUGE), Plan(()), None, 0)
         encoding = Encoding(problem, queries, seed=request.seed, visited=table)
-        found = search(encoding, options, deadline)
+        result = search(encoding, options, deadline)
         value = encoding.run(code.EVALUATE)
-        return _Outcome(found, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
+        return _Outcome(result, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
 
     rejected = [Rejection(q.name, r) for q in problem.queries if (r := impossible(problem, q))]
     refused = {r.query for r in rejected}
@@ -128,7 +128,7 @@ def strategy(
 
 @dataclass
 class _Outcome:
-    found: Found
+    found: SearchResult
     plan: Plan
     value: float | None  # None: unbounded; negative: infeasible
     evaluations: int
@@ -151,10 +151,10 @@ def from_random(walk: Walk[W]) -> WalkSearch[W]:
     """The search that walks from a random placement of the written plan, or without `PHYSICAL` moves from
     the present one; of `BOTH`, it breaks ties at the end if the option `ties` says so."""
 
-    def search(encoding: Encoding, options: W, deadline: float, moves: int = BOTH) -> Found:
+    def search(encoding: Encoding, options: W, deadline: float, moves: int = BOTH) -> SearchResult:
         if moves & PHYSICAL:
             encoding.run(code.SCATTER)
         value = walk(encoding, options, moves)
-        return Found(best_of(encoding, value, moves == BOTH and options.ties))
+        return SearchResult(best_of(encoding, value, moves == BOTH and options.ties))
 
     return search

@@ -20,9 +20,9 @@ from weir_placement.search import annealing, greedy, reactive_tabu, tabu
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import LOGICAL, PHYSICAL, Found, best_of, strategy
+from weir_placement.search.session import LOGICAL, PHYSICAL, SearchResult, best_of, strategy
 
-ALGORITHMS: tuple[tuple[Callable[..., Found], Any], ...] = (
+ALGORITHMS: tuple[tuple[Callable[..., SearchResult], Any], ...] = (
     (greedy.search, greedy.GreedyOptions()),
     (tabu.search, tabu.TabuOptions()),
     (reactive_tabu.search, reactive_tabu.ReactiveTabuOptions()),
@@ -38,7 +38,7 @@ class TwoPhaseOptions:
     steps: int = option(10**9, "placement steps of the exhaustive one at most")
 
 
-def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Found:
+def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> SearchResult:
     """Both phases with the chosen algorithm."""
     which = options.algorithm
     fields = ("cpu_", "memory_of_", "choice_first", "choice_last", "choice")
@@ -57,7 +57,7 @@ def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Fou
     if which < len(ALGORITHMS):
         return run(encoding, parameters, deadline, PHYSICAL)
     value = encoding.run(code.PLACE, steps=options.steps, best=-HUGE)
-    return Found(best_of(encoding, value, polished=False))
+    return SearchResult(best_of(encoding, value, polished=False))
 
 
 def _single_machine(encoding: Encoding) -> None:
