@@ -1,11 +1,20 @@
-"""Reading Spark's own logs in a checkpoint: which batches are planned, which are committed."""
+"""A checkpoint: Spark's own logs of planned and committed batches, and which numbering its batches have."""
 
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pyspark
+from weir_placement.model.fragment import FragmentError
+
+from weir_runtime.names import NUMBERING, read_json, write_whole
+
+FORMAT = 1
+"""Of what a fragment keeps beside Spark's files (docs/runtime.md, "Formats"). 0: no `numbering.json`."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,35 @@ class Checkpoint:
     def committed(self) -> int:
         """The last batch that is committed; -1: none."""
         return _newest(self.folder / "commits")
+
+    def numbering(self) -> str:
+        """Names the numbering of this checkpoint's batches: batch 7 of another one has other rows.
+
+        Made with the checkpoint, by the holder of the lease. "" for a checkpoint of format 0.
+
+        Raises:
+            FragmentError: a newer Weir or a newer Spark has written this checkpoint.
+        """
+        file, spark = self.folder / NUMBERING, pyspark.__version__
+        known = read_json(file)
+        if known is None:
+            if self.planned() >= 0:
+                return ""
+            known = {"format": FORMAT, "numbering": uuid.uuid4().hex[:16], "spark": spark}
+            write_whole(file, json.dumps(known))
+        if known["format"] > FORMAT:
+            raise FragmentError(
+                f"checkpoint {self.folder}: of format {known['format']}, written by a newer Weir; this one "
+                f"reads formats up to {FORMAT}"
+            )
+        if _release(known["spark"]) > _release(spark):
+            raise FragmentError(
+                f"checkpoint {self.folder}: written by Spark {known['spark']}; Spark {spark} may read its "
+                "state wrongly: go on with the newer one"
+            )
+        if known["spark"] != spark:
+            write_whole(file, json.dumps({**known, "spark": spark}))
+        return str(known["numbering"])
 
     def drop_unfinished(self) -> None:
         """Takes away what a process that was killed or frozen has half written. With the holder's lease only:
@@ -49,3 +87,8 @@ def _newest(folder: Path) -> int:
     if not folder.exists():
         return -1
     return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=-1)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """4.2.0 as (4, 2): Spark reads the checkpoints of earlier feature releases."""
+    return tuple(int(part) for part in version.split(".")[:2])

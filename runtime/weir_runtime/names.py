@@ -15,6 +15,9 @@ END = "END"
 PRODUCER = "producer.json"
 """A file of this name in an exchange: where its producer answers."""
 
+NUMBERING = "numbering.json"
+"""A file of this name in a checkpoint or an exchange: which numbering its batches are of."""
+
 PLAUSIBLE = FOREVER - 3650 * 86_400_000_000
 """[us] Event times stay below; a watermark above it means that every input has ended."""
 

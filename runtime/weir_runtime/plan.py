@@ -7,8 +7,8 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, identity_fields
@@ -20,6 +20,9 @@ from weir_runtime.inputs import OpenInput, input_flow, stream_frame
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.source import Control
 from weir_runtime.times import clock_shift
+
+SPARKS_IN_NAMES = ("4.2.0",)
+"""Versions of Spark that are part of the names of checkpoints of format 0."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,20 @@ def _count(frame: DataFrame, name: str) -> DataFrame:
     return frame.observe(name, f.count(f.lit(1)).alias("rows"))
 
 
-def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
+def checkpoint_name(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
+    """The folder of the plan's checkpoint, with which its files in a sink begin too: `plan_hash`, or the name
+    under which an earlier version has begun it."""
+    earlier = (plan_hash(spec, inputs, spark) for spark in SPARKS_IN_NAMES)
+    begun = (name for name in earlier if (Path(spec.checkpoint) / name).is_dir())
+    return next(begun, None) or plan_hash(spec, inputs)
+
+
+def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> str:
     """Twelve hexadecimal digits, another one for every plan whose state or batches could differ.
 
     Over operators with parameters, inputs with their schemas, places and delays (by name), the
-    output, the number of partitions and Spark's version. How brokers are reached is not among it.
+    output and the number of partitions. How brokers are reached is not among it. With `spark`: the name of
+    format 0, which began anew under another Spark.
     """
     operators = [semantics(operator) for operator in spec.operators]
     streams = [
@@ -102,5 +114,5 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
         "columns": dataclasses.asdict(spec.output)["columns"],
         "after": spec.output.after,
     }
-    parts = [operators, streams, identity_fields(output), spec.partitions, pyspark.__version__, 1]
+    parts = [operators, streams, identity_fields(output), spec.partitions, *([spark, 1] if spark else [2])]
     return hashlib.sha256(json.dumps(parts, default=vars, sort_keys=True).encode()).hexdigest()[:12]

@@ -27,12 +27,12 @@ from weir_runtime.lease import FragmentLease, holder_name, owns
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.metrics import Metrics
 from weir_runtime.names import PLAUSIBLE
-from weir_runtime.plan import SparkPlan, build_plan, plan_hash
+from weir_runtime.plan import SparkPlan, build_plan, checkpoint_name
 from weir_runtime.progress import Progress
-from weir_runtime.publish import Fenced
+from weir_runtime.publish import BatchSink, Fenced
 from weir_runtime.reports import Reports
 from weir_runtime.scratch import scratch
-from weir_runtime.sinks import BatchSink, make_sink
+from weir_runtime.sinks import make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
 from weir_runtime.status import ProcessStatus, serve
@@ -110,7 +110,7 @@ class FragmentProcess:
             spark, self._executors = open_session(spec)
         spark.dataSource.register(WeirSource)
         inputs = self._open_inputs()
-        name = plan_hash(spec, inputs)
+        name = checkpoint_name(spec, inputs)
         plan = build_plan(spark, spec, inputs, self.control)
         sink = exchange or make_sink(spec, plan.columns, name)
         if exchange:
@@ -122,11 +122,9 @@ class FragmentProcess:
             query = self._start(plan, sink, checkpoint)
             self._await(lambda: self.control.is_set("at-gate") or not query.isActive)
             self.status.say(phase="standby-ready")
-            self._acquire()
-            checkpoint.drop_unfinished()
+            self._begin(checkpoint, sink)
         else:
-            self._acquire()
-            checkpoint.drop_unfinished()
+            self._begin(checkpoint, sink)
             query = self._start(plan, sink, checkpoint)
         if not exchange:
             share = self._share = Share(spec.output.after, checkpoint.folder)
@@ -181,6 +179,13 @@ class FragmentProcess:
             renew = partial(self.lease.renew, spec.epoch, self.holder)
             self._executors.end_others(wait=not left_in_order, meanwhile=renew)
         reach("after-acquire")
+
+    def _begin(self, checkpoint: Checkpoint, sink: BatchSink) -> None:
+        """From here on this process is the one that publishes."""
+        self._acquire()
+        checkpoint.drop_unfinished()
+        fresh, numbering = checkpoint.planned() < 0, checkpoint.numbering()
+        sink.claim(numbering, fresh)
 
     def _fence(self) -> None:
         record = self.lease.read()

@@ -4,11 +4,13 @@ fails when the name exists."""
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from weir_placement.model.fragment import FragmentError
 
 from weir_runtime.compiler import TIME
 from weir_runtime.faults import reach
@@ -19,6 +21,36 @@ Fence = Callable[[], None]
 
 class Fenced(RuntimeError):
     """The lease belongs to another epoch or holder: nothing may be published."""
+
+
+FLOW_REMEDY = (
+    "Bring the checkpoint back; or delete the query and apply it again, which begins all of its flows anew."
+)
+SINK_REMEDY = "To begin anew, empty the sink or give it another place; to go on, bring the checkpoint back."
+UNNUMBERED = "none, by an earlier version"
+
+
+class OtherNumbering(FragmentError):
+    """What is there was numbered by another checkpoint: its batch 7 is not this one's, and neither may be
+    taken for the other."""
+
+    def __init__(self, place: str, theirs: str, ours: str, remedy: str) -> None:
+        super().__init__(
+            f"{place}: has batches of another checkpoint (numbering {theirs or UNNUMBERED}, this one's is "
+            f"{ours or UNNUMBERED}), which is gone or was another run's. Nothing was written. {remedy}"
+        )
+
+
+class BatchSink(ABC):
+    """Takes batches in order; a batch may come again after a crash, with the same rows."""
+
+    def claim(self, numbering: str, fresh: bool) -> None:  # noqa: B027 - most sinks know nothing of numbers
+        """Called with the lease held, before the first batch: what numbering the batches are of, and whether
+        their checkpoint has none yet. Raises OtherNumbering when there are batches of another one."""
+
+    @abstractmethod
+    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
+        """Publishes the batch after calling `fence`; the bytes written."""
 
 
 def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
@@ -35,13 +67,16 @@ def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
         reach("after-publish")
 
 
-def described(table: pa.Table, epoch: int, clock: int) -> dict[str, str]:
-    """What a published batch says of itself: `epoch`, `rows`, `clock`, and with rows `min`, `max` [us]."""
-    facts = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
+def described(table: pa.Table, epoch: int, clock: int, numbering: str = "") -> dict[str, str]:
+    """What a published batch says of itself: `epoch`, `rows`, `clock`, and with rows `min`, `max` [us]; and
+    `numbering`, but in flows of format 0."""
+    metadata: dict[str, object] = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
+    if numbering:
+        metadata["numbering"] = numbering
     if table.num_rows:
         bounds = pc.min_max(table.column(TIME).cast(pa.int64()))
-        facts |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
-    return {key: str(value) for key, value in facts.items()}
+        metadata |= {"min": bounds["min"].as_py(), "max": bounds["max"].as_py()}
+    return {key: str(value) for key, value in metadata.items()}
 
 
 def newest(description: Mapping[str, str]) -> int:

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,18 +17,12 @@ from weir_placement.model.location import STORE
 
 from weir_runtime.compiler import ID
 from weir_runtime.faults import reach
+from weir_runtime.labels import Label, firsts
 from weir_runtime.names import batch_name
-from weir_runtime.publish import Fence, put_once, user_rows
+from weir_runtime.publish import BatchSink, Fence, put_once, user_rows
 
 
-class BatchSink(Protocol):
-    """Takes batches in order; a batch may come again after a crash, with the same rows."""
-
-    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
-        """Publishes the batch after calling `fence`; the bytes written."""
-
-
-class NoSink:
+class NoSink(BatchSink):
     """Counts, for measurements."""
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
@@ -36,7 +31,7 @@ class NoSink:
         return int(table.nbytes)
 
 
-class ConsoleSink:
+class ConsoleSink(BatchSink):
     """JSON lines on standard output; at least once."""
 
     def __init__(self, columns: Sequence[tuple[str, str]]) -> None:
@@ -52,21 +47,29 @@ class ConsoleSink:
         return len(text)
 
 
-class FolderSink:
+class FolderSink(BatchSink):
     """The user's rows as parquet files, exactly once; batches without rows leave no file.
 
     Args:
         folder: the sink's folder.
-        prefix: the plan's hash, so that a changed plan's batches have other names.
+        spec: of the fragment that writes it.
+        prefix: the checkpoint's name, so that a changed plan's batches have other names.
         columns: (column, name that readers see), in order.
     """
 
-    def __init__(self, folder: str, prefix: str, epoch: int, columns: list[tuple[str, str]]) -> None:
+    def __init__(self, folder: str, spec: FragmentSpec, prefix: str, columns: list[tuple[str, str]]) -> None:
         self._folder = Path(folder)
+        self._label = Label.of(spec)
         self._prefix = prefix
-        self._epoch = epoch
+        self._epoch = spec.epoch
         self._columns = columns
         self._folder.mkdir(parents=True, exist_ok=True)
+
+    def claim(self, numbering: str, fresh: bool) -> None:
+        """Of a fresh checkpoint the first file of each earlier plan is looked at."""
+        self._label = replace(self._label, numbering=numbering)
+        for name in firsts(path.name for path in self._folder.glob("*.parquet")) if fresh else ():
+            self._label.check(self._metadata(name), str(self._folder / name), name.startswith(self._prefix))
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Publishes batch `number`; the bytes written."""
@@ -77,14 +80,19 @@ class FolderSink:
             fence()
             return 0
         reach("before-temporary")
-        pq.write_table(rows, temporary)
+        pq.write_table(rows.replace_schema_metadata(self._label.metadata()), temporary)
         reach("after-temporary")
         size = temporary.stat().st_size
-        put_once(temporary, final, fence)
+        if not put_once(temporary, final, fence):
+            self._label.check(self._metadata(final.name), str(final), same_plan=True)
         return size
 
+    def _metadata(self, name: str) -> dict[str, str]:
+        metadata = pq.read_schema(self._folder / name).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
 
-class KafkaSink:
+
+class KafkaSink(BatchSink):
     """JSON to a topic, the row id as hexadecimal text in the header `weir-row`; at least once for readers,
     who drop an id that they have seen."""
 
@@ -114,9 +122,12 @@ class KafkaSink:
         return size
 
 
-def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> BatchSink:
-    """The sink of a stream with these columns. Raises FragmentError for a column that is not
-    there, or for a store that cannot be written exactly once."""
+def make_sink(spec: FragmentSpec, columns: Sequence[str], prefix: str) -> BatchSink:
+    """The sink of a stream with these columns, whose files begin with `prefix`.
+
+    Raises:
+        FragmentError: a column that is not there, or a store that cannot be written exactly once.
+    """
     output = spec.output
     chosen = [(c.column, c.name) for c in output.columns] or [(name, name) for name in columns]
     for i, (name, _) in enumerate(chosen):
@@ -128,9 +139,9 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], plan_hash: str) -> Bat
         from weir_runtime.store import ObjectStore
         from weir_runtime.store_sink import StoreSink
 
-        return StoreSink(ObjectStore(output.files.address, output.files.options), plan_hash, chosen)
+        return StoreSink(ObjectStore(output.files.address, output.files.options), spec, prefix, chosen)
     if output.kind == "files":
-        return FolderSink(output.uri, plan_hash, spec.epoch, chosen)
+        return FolderSink(output.uri, spec, prefix, chosen)
     if output.kind == "kafka":
         return KafkaSink(dict(output.options), chosen)
     return ConsoleSink(chosen) if output.kind == "console" else NoSink()

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
+from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime.faults import reach
+from weir_runtime.labels import Label, firsts
 from weir_runtime.names import batch_name
-from weir_runtime.publish import Fence, user_rows
+from weir_runtime.publish import BatchSink, Fence, user_rows
 from weir_runtime.store import ObjectStore
 
 
-class StoreSink:
+class StoreSink(BatchSink):
     """The user's rows as parquet objects, exactly once; batches without rows leave none.
 
     Args:
         store: the sink.
-        prefix, columns: as of `FilesSink`.
+        spec, prefix, columns: as of `FolderSink`.
     """
 
-    def __init__(self, store: ObjectStore, prefix: str, columns: list[tuple[str, str]]) -> None:
+    def __init__(
+        self, store: ObjectStore, spec: FragmentSpec, prefix: str, columns: list[tuple[str, str]]
+    ) -> None:
         store.quick().probe("sink.files.uri")
         self._store = store
+        self._label = Label.of(spec)
         self._prefix = prefix
         self._columns = columns
+
+    def claim(self, numbering: str, fresh: bool) -> None:
+        """Of a fresh checkpoint the first object of each earlier plan is looked at."""
+        self._label = replace(self._label, numbering=numbering)
+        for name in firsts(self._store.names()) if fresh else ():
+            self._check(name, name.startswith(self._prefix))
+
+    def _check(self, name: str, same_plan: bool) -> None:
+        about = {key.replace("-", "."): value for key, value in (self._store.about(name) or {}).items()}
+        self._label.check(about, f"{self._store.uri}/{name}", same_plan)
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Publishes batch `number`; the bytes written."""
@@ -33,11 +50,14 @@ class StoreSink:
             return 0
         reach("before-temporary")
         out = pa.BufferOutputStream()
-        pq.write_table(rows, out)
+        pq.write_table(rows.replace_schema_metadata(self._label.metadata()), out)
         body = bytes(out.getvalue())
         reach("after-temporary")
         reach("before-publish")
         fence()
-        self._store.create(f"{self._prefix}-{batch_name(number, 'parquet')}", body)
+        name = f"{self._prefix}-{batch_name(number, 'parquet')}"
+        about = {key.replace(".", "-"): value for key, value in self._label.metadata().items()}
+        if not self._store.create(name, body, about):
+            self._check(name, same_plan=True)
         reach("after-publish")
         return len(body)

@@ -15,7 +15,7 @@ from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import ENDS, ROWS, Topic, admin_of, topic_settings
 from weir_runtime.exchanges.topic.writer import PIECE, TopicWriter, serialised
 from weir_runtime.logs.log import Place
-from weir_runtime.publish import Fenced
+from weir_runtime.publish import Fenced, OtherNumbering
 
 from tests.kafka.broker import Broker
 from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
@@ -57,6 +57,21 @@ def whole(topic: Topic, start: Place = START) -> tuple[list[int], Place]:
     reader = log(topic)
     place = reader.advance(start, 0, 1000).place
     return values(reader, start, place), place
+
+
+def test_a_flow_belongs_to_one_numbering(topic: Topic) -> None:
+    first = writer(topic)
+    first.claim("one", fresh=True)
+    first.write(batch(1), 0, 5, free)
+    writer(topic).claim("one", fresh=False)
+    with pytest.raises(OtherNumbering, match="numbering one, this one's is two"):
+        writer(topic).claim("two", fresh=True)
+    place = log(topic).advance(START, 0, 64).place
+    assert place == {"next": 1, "offset": 1, "epoch": 1, "of": "one"}
+    first.write(batch(2), 1, 6, free)
+    assert values(log(topic), place, log(topic).advance(place, 5, 64).place) == [2]
+    with pytest.raises(OtherNumbering):
+        log(topic).advance({**place, "of": "two"}, 5, 64)
 
 
 def test_batches_are_read_as_they_were_written_and_empty_ones_carry_the_clock(topic: Topic) -> None:

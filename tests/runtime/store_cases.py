@@ -15,7 +15,7 @@ from weir_runtime.exchanges.store import StoreReader
 from weir_runtime.exchanges.store.log import StoreLog
 from weir_runtime.exchanges.store.writer import StoreWriter
 from weir_runtime.logs.log import Place
-from weir_runtime.publish import Fenced
+from weir_runtime.publish import Fenced, OtherNumbering
 from weir_runtime.store import ObjectStore
 from weir_runtime.sweep import FLOWS, main
 
@@ -49,6 +49,29 @@ def whole(store: ObjectStore, start: Place = START) -> list[int]:
 
 class StoreCases:
     """`store` is an empty place for one flow."""
+
+    def test_a_flow_belongs_to_one_numbering(self, store: ObjectStore) -> None:
+        first = writer(store, consumers=("r",))
+        first.claim("one", fresh=True)
+        first.write(batch(1), 0, 5, free)
+        writer(store).claim("one", fresh=False)
+        ahead = log(store).advance(START, 0, 64)
+        assert ahead.place == {"next": 1, "of": "one"}
+        again = writer(store)
+        with pytest.raises(OtherNumbering, match="numbering one, this one's is two"):
+            again.claim("two", fresh=True)
+        again.numbering = "two"
+        with pytest.raises(OtherNumbering):
+            again.write(batch(9), 0, 5, free)
+        with pytest.raises(OtherNumbering):
+            log(store).advance({"next": 1, "of": "two"}, 5, 64)
+
+    def test_a_flow_that_nobody_has_written_to_may_be_claimed_again(self, store: ObjectStore) -> None:
+        writer(store).claim("one", fresh=True)
+        writer(store).claim("two", fresh=True)
+        log(store).committed({"next": 3})
+        with pytest.raises(OtherNumbering):
+            writer(store).claim("three", fresh=True)
 
     def test_batches_are_read_as_they_were_written_and_empty_ones_carry_the_clock(
         self, store: ObjectStore

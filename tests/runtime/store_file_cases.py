@@ -13,14 +13,16 @@ import pytest
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
 from weir_runtime.audit import sink_files
-from weir_runtime.publish import Fenced
+from weir_runtime.publish import Fenced, OtherNumbering
 from weir_runtime.sources.files import FileLog
 from weir_runtime.store import ObjectStore
 from weir_runtime.store_sink import StoreSink
 
 from tests.runtime.flows import batch, fenced, free
+from tests.runtime.support import files_output, fragment
 
 ROWS = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
+SPEC = fragment(Path(), "f", [], [], files_output(Path()))
 ORIGIN = 1_700_000_000_000_000
 
 
@@ -68,15 +70,26 @@ class FileCases:
         assert there.whole() == here.whole()
 
     def test_a_sink_has_each_batch_once_and_an_audit_reads_it(self, store: ObjectStore) -> None:
-        sink = StoreSink(store, "p", [("v", "n")])
+        sink = StoreSink(store, SPEC, "p", [("v", "n")])
         assert sink.write(batch(1, 2), 0, 0, free) > 0
         assert sink.write(batch(), 1, 0, free) == 0
         with pytest.raises(Fenced):
             sink.write(batch(3), 2, 0, fenced)
-        StoreSink(store, "p", [("v", "n")]).write(batch(100), 0, 0, free)
+        StoreSink(store, SPEC, "p", [("v", "n")]).write(batch(100), 0, 0, free)
         sink.write(batch(4), 2, 0, free)
         assert list(store.names()) == ["p-0000000000.parquet", "p-0000000002.parquet"]
         found = [
             pq.ParquetFile(f).read() for f in sink_files(Output("files", store.uri, {"s3": store.options}))
         ]
         assert pa.concat_tables(found).to_pydict() == {"n": [1, 2, 4]}
+
+    def test_a_sink_with_the_rows_of_a_lost_checkpoint_is_refused(self, store: ObjectStore) -> None:
+        first = StoreSink(store, SPEC, "0123456789ab", [("v", "n")])
+        first.claim("one", fresh=True)
+        first.write(batch(1), 0, 0, free)
+        StoreSink(store, SPEC, "0123456789ab", [("v", "n")]).claim("one", fresh=False)
+        again = StoreSink(store, SPEC, "0123456789ab", [("v", "n")])
+        with pytest.raises(OtherNumbering, match="numbering one, this one's is two"):
+            again.claim("two", fresh=True)
+        with pytest.raises(OtherNumbering):
+            again.write(batch(2), 0, 0, free)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.location import Flows, Location
 
-from weir_runtime.logs.log import Log
-from weir_runtime.publish import Fence
+from weir_runtime.logs.log import Log, Place
+from weir_runtime.publish import FLOW_REMEDY, BatchSink, Fence, OtherNumbering
 
 
 class ExchangeReader(Protocol):
@@ -27,8 +27,41 @@ class ExchangeReader(Protocol):
         """The batches from `start` on."""
 
 
-class ExchangeWriter(ABC):
-    """The writing side of an exchange: batches in order, each published once for all readers."""
+class ExchangeWriter(BatchSink):
+    """The writing side of an exchange: batches in order, each published once for all readers.
+
+    Attributes:
+        place: for messages.
+        numbering: of the batches that it writes; "" in format 0.
+    """
+
+    place: str
+    numbering: str = ""
+
+    def claim(self, numbering: str, fresh: bool) -> None:
+        """Has the exchange for batches of this numbering; called with the lease held, before the first one.
+
+        Raises:
+            OtherNumbering: it has batches of another one, or had some that were consumed.
+        """
+        claimed = self.claimed()
+        if numbering != (claimed or ""):
+            if self.used():
+                raise OtherNumbering(self.place, claimed or "", numbering, FLOW_REMEDY)
+            self.put_claim(numbering)
+        self.numbering = numbering
+
+    @abstractmethod
+    def claimed(self) -> str | None:
+        """The numbering that has claimed it; None: none has."""
+
+    @abstractmethod
+    def put_claim(self, numbering: str) -> None:
+        """Makes it this numbering's."""
+
+    @abstractmethod
+    def used(self) -> bool:
+        """Whether a batch was ever published: it is there, or a reader has committed it."""
 
     @abstractmethod
     def ended(self) -> bool:
@@ -53,6 +86,18 @@ class ExchangeWriter(ABC):
     @abstractmethod
     def delete_consumed(self) -> int:
         """Deletes, oldest first, what every consumer has committed and no replay needs; how many batches."""
+
+
+def follow(place: Place, start: int, following: int, numbering: str, where: str) -> Place:
+    """The place before batch `following` of an exchange, where a reader goes on from `place`.
+
+    Raises:
+        OtherNumbering: what follows is not of the numbering of what was read.
+    """
+    read = place.get("of", "")
+    if numbering != read and (read or place["next"] > start):
+        raise OtherNumbering(where, numbering, read, FLOW_REMEDY)
+    return {**place, "next": following, **({"of": numbering} if numbering else {})}
 
 
 class Backend(Protocol):

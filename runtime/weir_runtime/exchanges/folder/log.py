@@ -9,13 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
+from weir_runtime.exchanges.ports import follow
 from weir_runtime.logs.batches import waiting
 from weir_runtime.logs.log import Advance, Log, Place
-from weir_runtime.names import END, batch_name, read_json, write_whole
+from weir_runtime.names import END, NUMBERING, batch_name, read_json, write_whole
 
 
 class FolderLog(Log):
-    """`place` is {"next": number of the next batch}: never a listing, never a modification time.
+    """`place` is {"next": number of the next batch, "of": the numbering of those before}: never a listing,
+    never a modification time.
 
     Args:
         folder: the exchange.
@@ -39,10 +41,14 @@ class FolderLog(Log):
         number = place["next"]
         while number < place["next"] + most and self._path(number).exists():
             number += 1
+        numbering = claimed_by(self._folder) or ""
         if number > place["next"]:
-            clock = int(batch_metadata(self._path(number - 1))["clock"])
+            metadata = batch_metadata(self._path(number - 1))
+            clock, numbering = int(metadata["clock"]), metadata.get("numbering", "")
+        if number > place["next"] or place["next"] > self._start:
+            place = follow(place, self._start, number, numbering, f"exchange {self._folder}")
         end = read_json(self._folder / END)
-        return Advance({"next": number}, clock, end is not None and end["batches"] <= number)
+        return Advance(place, clock, end is not None and end["batches"] <= number)
 
     def backlog(self, place: Place) -> int:
         """Batches that wait."""
@@ -64,8 +70,14 @@ class FolderLog(Log):
         return self._folder / batch_name(number, "arrow")
 
 
+def claimed_by(folder: Path) -> str | None:
+    """The numbering that has claimed an exchange; None: none has, or one of format 0."""
+    claim = read_json(folder / NUMBERING)
+    return None if claim is None else str(claim["numbering"])
+
+
 def batch_metadata(path: Path) -> dict[str, str]:
-    """`epoch`, `rows`, `clock`, `min`, `max` of a published batch."""
+    """`epoch`, `rows`, `clock`, `min`, `max`, `numbering` of a published batch."""
     with pa.memory_map(str(path)) as file:
         metadata = pa.ipc.open_file(file).schema.metadata or {}
     return {key.decode(): value.decode() for key, value in metadata.items()}

@@ -10,11 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
-from weir_runtime.exchanges.folder.log import batch_metadata
+from weir_runtime.checkpoint import FORMAT
+from weir_runtime.exchanges.folder.log import batch_metadata, claimed_by
 from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.faults import reach
-from weir_runtime.names import END, PRODUCER, batch_name, read_json, write_whole
-from weir_runtime.publish import Fence, described, newest, put_once
+from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name, read_json, write_whole
+from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest, put_once
 
 
 class FolderWriter(ExchangeWriter):
@@ -34,6 +35,21 @@ class FolderWriter(ExchangeWriter):
         self._keep = keep
         self._oldest: int | None = None  # the first batch that is still there
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.place = f"exchange {folder}"
+
+    def claimed(self) -> str | None:
+        """By its file `numbering.json`."""
+        return claimed_by(self._folder)
+
+    def put_claim(self, numbering: str) -> None:
+        """Writes `numbering.json`."""
+        write_whole(self._folder / NUMBERING, json.dumps({"format": FORMAT, "numbering": numbering}))
+
+    def used(self) -> bool:
+        """By its batches, its end and its readers' positions."""
+        if self.ended() or any(self._folder.glob("[0-9]*.arrow")):
+            return True
+        return any((read_json(file) or {}).get("next") for file in self._folder.glob("consumers/*.json"))
 
     def ended(self) -> bool:
         """By its file END."""
@@ -49,7 +65,7 @@ class FolderWriter(ExchangeWriter):
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes written."""
-        schema = table.schema.with_metadata(described(table, self._epoch, clock))
+        schema = table.schema.with_metadata(described(table, self._epoch, clock, self.numbering))
         final = self._batch(number)
         temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
         reach("before-temporary")
@@ -57,7 +73,10 @@ class FolderWriter(ExchangeWriter):
             writer.write_table(table.cast(schema))
         reach("after-temporary")
         size = temporary.stat().st_size
-        put_once(temporary, final, fence)
+        if not put_once(temporary, final, fence):
+            theirs = batch_metadata(final).get("numbering", "")
+            if theirs != self.numbering:
+                raise OtherNumbering(str(final), theirs, self.numbering, FLOW_REMEDY)
         return size
 
     def end(self, batches: int, fence: Fence) -> None:

@@ -10,13 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.ipc
 
+from weir_runtime.exchanges.ports import follow
 from weir_runtime.logs.batches import dense
 from weir_runtime.logs.log import Advance, Log, Place
-from weir_runtime.names import END, batch_name
+from weir_runtime.names import END, NUMBERING, batch_name
 from weir_runtime.store import ObjectStore, Patience, StoreError
 
 TELL = 1.0
 """[s] between two puts of a reader's position."""
+
+CLAIM = 10.0
+"""[s] between two looks at who has claimed a flow in which nothing is new."""
 
 AHEAD = 4
 """Batches that are fetched at the same time: a store answers many at once, and each after a while."""
@@ -26,7 +30,7 @@ SOME = 1000
 
 
 class StoreLog(Log):
-    """`place` is {"next": number of the next batch}: never a listing.
+    """`place` is {"next": number of the next batch, "of": the numbering of those before}: never a listing.
 
     Args:
         store: the exchange.
@@ -44,6 +48,7 @@ class StoreLog(Log):
         self._start = start
         self._every = every
         self._tell_at = 0.0  # [s, monotonic]
+        self._claim_at = 0.0  # [s, monotonic]
         self._patience = Patience()
         self.schema = schema
 
@@ -64,10 +69,19 @@ class StoreLog(Log):
         with self._patience.waiting():
             count = dense(there, most)
             if count:
-                return Advance({"next": place["next"] + count}, int(about["clock"]), False)
+                return Advance(
+                    self._follow(place, count, about.get("numbering", "")), int(about["clock"]), False
+                )
             end = store.read_json(END)  # asked for only when nothing is new
+            if place["next"] > self._start and time.monotonic() >= self._claim_at:
+                self._claim_at = time.monotonic() + CLAIM
+                self._follow(place, 0, claimed_by(store) or "")
             return Advance(place, clock, end is not None and end["batches"] <= place["next"])
         return Advance(place, clock, False)
+
+    def _follow(self, place: Place, count: int, numbering: str) -> Place:
+        where = f"exchange {self._store.uri}"
+        return follow(place, self._start, place["next"] + count, numbering, where)
 
     def backlog(self, place: Place) -> int:
         """Batches that wait."""
@@ -101,3 +115,9 @@ class StoreLog(Log):
             self._tell_at = time.monotonic() + self._every
         except StoreError:
             return
+
+
+def claimed_by(store: ObjectStore) -> str | None:
+    """The numbering that has claimed an exchange; None: none has, or one of format 0."""
+    claim = store.read_json(NUMBERING)
+    return None if claim is None else str(claim["numbering"])

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.ipc
 
+from weir_runtime.checkpoint import FORMAT
 from weir_runtime.exchanges.ports import ExchangeWriter
+from weir_runtime.exchanges.store.log import claimed_by
 from weir_runtime.faults import reach
-from weir_runtime.names import END, PRODUCER, batch_name
-from weir_runtime.publish import Fence, described, newest
+from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name
+from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest
 from weir_runtime.store import ObjectStore, StoreError
 
 LOOK = 2.0
@@ -43,6 +45,7 @@ class StoreWriter(ExchangeWriter):
         keep: int = 0,
         every: float = LOOK,
     ) -> None:
+        self.place = f"exchange {store.uri}"
         self._store = store
         self._soon = store.quick()
         self._epoch = epoch
@@ -52,6 +55,22 @@ class StoreWriter(ExchangeWriter):
         self._look_at = 0.0  # [s, monotonic]
         self._oldest: int | None = None  # the first batch that is still there
         self._descriptions: dict[int, dict[str, str]] = {}  # of batches of this life that are still there
+
+    def claimed(self) -> str | None:
+        """By its object `numbering.json`."""
+        return claimed_by(self._store)
+
+    def put_claim(self, numbering: str) -> None:
+        """Puts `numbering.json`."""
+        self._store.put(NUMBERING, json.dumps({"format": FORMAT, "numbering": numbering}))
+
+    def used(self) -> bool:
+        """By its batches, its end and its readers' positions."""
+        first = next(self._store.names(), "")  # numbers sort before all other names
+        if first[:10].isdigit() or self.ended():
+            return True
+        positions = (self._store.read_json(name) for name in self._store.names("consumers"))
+        return any(position and position["next"] for position in positions)
 
     def ended(self) -> bool:
         """By its object END."""
@@ -68,13 +87,17 @@ class StoreWriter(ExchangeWriter):
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes written."""
-        about = described(table, self._epoch, clock)
+        about = described(table, self._epoch, clock, self.numbering)
         reach("before-temporary")
         body = serialised(table, about)
         reach("after-temporary")
         reach("before-publish")
         fence()
-        self._store.create(batch_name(number, "arrow"), body, about)
+        name = batch_name(number, "arrow")
+        if not self._store.create(name, body, about):
+            theirs = (self._store.about(name) or {}).get("numbering", "")
+            if theirs != self.numbering:
+                raise OtherNumbering(f"{self.place}/{name}", theirs, self.numbering, FLOW_REMEDY)
         reach("after-publish")
         if self._consumers:
             self._descriptions[number] = about

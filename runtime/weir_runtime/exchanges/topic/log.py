@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pyarrow.ipc
 from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError
 
+from weir_runtime.exchanges.ports import follow
 from weir_runtime.exchanges.topic.topic import ENDS, ROWS, Topic, admin_of
 from weir_runtime.logs.log import Advance, Log, Place
 
@@ -25,6 +27,7 @@ class BatchEnd:
         first, last: offsets of its pieces among the rows; -1 without rows.
         pieces: how many there are.
         newest: [us] the latest event time that the batch speaks of: of its rows, or its clock.
+        numbering: which one the batch is of; "" in format 0, whose readers do not know the field.
     """
 
     epoch: int
@@ -36,6 +39,12 @@ class BatchEnd:
     rows: int
     clock: int
     newest: int
+    numbering: str = ""
+
+    def to_json(self) -> str:
+        """The record's value."""
+        fields = dataclasses.asdict(self)
+        return json.dumps(fields if self.numbering else {k: v for k, v in fields.items() if k != "numbering"})
 
 
 def accept(
@@ -70,7 +79,7 @@ def accept(
 
 class TopicLog(Log):
     """`place` is {"next": number of the next batch, "offset": of the next record among the ends, "epoch": the
-    highest before it}.
+    highest before it, "of": the numbering of the batches before}.
 
     Args:
         topic: the exchange.
@@ -100,6 +109,12 @@ class TopicLog(Log):
             return Advance(place, clock, False)
         if not ends and not ended:
             return Advance(place, clock, False)
+        if ends:
+            where, number = f"topic {self._topic.name}", following["next"]
+            numbered = follow(place, self._start, number, ends[-1].numbering, where)
+            following = {**numbered, **following}
+        elif "of" in place:
+            following = {**following, "of": place["of"]}
         return Advance(following, ends[-1].clock if ends else clock, ended)
 
     def backlog(self, place: Place) -> int:

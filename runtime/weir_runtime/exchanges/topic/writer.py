@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import time
 import uuid
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +15,7 @@ import pyarrow.ipc
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from weir_runtime.checkpoint import FORMAT
 from weir_runtime.compiler import TIME
 from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.exchanges.topic.log import BatchEnd, accept
@@ -51,6 +50,7 @@ class TopicWriter(ExchangeWriter):
     def __init__(
         self, topic: Topic, epoch: int, zone: str = "", consumers: tuple[str, ...] = (), keep: int = 0
     ) -> None:
+        self.place = f"topic {topic.name}"
         self._topic = topic
         self._epoch = epoch
         self._zone = zone
@@ -61,6 +61,18 @@ class TopicWriter(ExchangeWriter):
         self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
         self._look_at = math.inf  # [s, monotonic] when to see where the topic is led
 
+    def claimed(self) -> str | None:
+        """By the last record that says so."""
+        return self._topic.about().get("numbering")
+
+    def put_claim(self, numbering: str) -> None:
+        """Adds a record that says so."""
+        self._send(ABOUT, json.dumps({"format": FORMAT, "numbering": numbering}))
+
+    def used(self) -> bool:
+        """By the ends that ever were."""
+        return self._topic.beyond(ENDS) > 0
+
     def ended(self) -> bool:
         """Whether the stream has ended, in this life of its producer or one before."""
         return self._topic.exists() and self._published()[2]
@@ -70,11 +82,11 @@ class TopicWriter(ExchangeWriter):
         self._topic.create(self._zone)
         self._producer()
         if self._topic.about().get("stream") != description:
-            self._send(ABOUT, {"stream": description})
+            self._send(ABOUT, json.dumps({"stream": description}))
 
     def announce(self, where: Mapping[str, object]) -> None:
         """Adds where the producer answers; the topic comes after its producer (`delete_consumed`)."""
-        self._send(ABOUT, {"producer": dict(where)})
+        self._send(ABOUT, json.dumps({"producer": dict(where)}))
         self._look_at = 0.0
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
@@ -104,10 +116,11 @@ class TopicWriter(ExchangeWriter):
             table.num_rows,
             clock,
             max(clock, newest or 0),
+            self.numbering,
         )
         reach("before-publish")
         fence()
-        offset = self._send(ENDS, dataclasses.asdict(end))
+        offset = self._send(ENDS, end.to_json())
         reach("after-publish")
         self._present.append((offset, end))
         self._next = number + 1
@@ -116,7 +129,7 @@ class TopicWriter(ExchangeWriter):
     def end(self, batches: int, fence: Fence) -> None:
         """No batch from `batches` on will ever come."""
         fence()
-        self._send(ENDS, {"epoch": self._epoch, "batches": batches})
+        self._send(ENDS, json.dumps({"epoch": self._epoch, "batches": batches}))
 
     def delete_consumed(self) -> int:
         """Deletes, oldest first, what every consumer has committed and no replay needs, but never the last
@@ -172,9 +185,8 @@ class TopicWriter(ExchangeWriter):
         offsets = [future.get(timeout=CONFIRMED).offset for future in sent]
         return min(offsets, default=-1), max(offsets, default=-1)
 
-    def _send(self, partition: int, message: Mapping[str, Any]) -> int:
-        value = json.dumps(message).encode()
-        future = self._producer().send(self._topic.name, value, partition=partition)
+    def _send(self, partition: int, text: str) -> int:
+        future = self._producer().send(self._topic.name, text.encode(), partition=partition)
         return int(future.get(timeout=CONFIRMED).offset)
 
     def _producer(self) -> KafkaProducer:
