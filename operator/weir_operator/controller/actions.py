@@ -11,7 +11,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_operator.controller.change import cut_requests, leaving_specs, specs_in_force
 from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.desired_state import DesiredQuery, Group
-from weir_operator.controller.moves import DesiredFragment, Step, next_step, removal
+from weir_operator.controller.moves import DesiredFragment, FragmentStep, next_step, removal
 from weir_operator.controller.quota_ledger import beside_running, counted_by_quota
 from weir_operator.controller.round_state import RoundState, specs_of
 
@@ -118,7 +118,7 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
         state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not suspended)
 
 
-def _young(step: Step) -> bool:
+def _young(step: FragmentStep) -> bool:
     return step.phase in ("waiting", "starting")
 
 

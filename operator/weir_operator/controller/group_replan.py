@@ -15,7 +15,7 @@ from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState, Group
 from weir_operator.controller.quota_ledger import QuotaLedger
 from weir_operator.controller.record import Record, pack
-from weir_operator.controller.statistics import Measured, with_measured
+from weir_operator.controller.statistics import Measurement, with_measured
 from weir_operator.planning.running import placed, with_current_origins, with_missing_nodes
 
 
@@ -27,7 +27,7 @@ class GroupReplan:
     desired: DesiredState
     now: float
     records: dict[str, Record]
-    measured: Mapping[str, Mapping[str, Measured]]  # query -> last operator of a fragment -> measurement
+    measured: Mapping[str, Mapping[str, Measurement]]  # query -> last operator of a fragment -> measurement
     rates: Mapping[str, float]  # measured, by stream
     unplaced: Mapping[str, str] = field(default_factory=dict)
     """ "query/operator" -> node that has no room for it"""

@@ -30,7 +30,7 @@ class DesiredFragment:
 
 
 @dataclass(frozen=True)
-class Step:
+class FragmentStep:
     """The next actions of one fragment, and how it stands."""
 
     actions: tuple[Action, ...]
@@ -47,7 +47,7 @@ def next_step(
     may_move: bool = True,
     warm: bool = True,
     quota_left: bool = True,
-) -> Step:
+) -> FragmentStep:
     """Brings the fragment to its node, one step at a time.
 
     Args:
@@ -57,7 +57,7 @@ def next_step(
         quota_left: false when the namespace's quota admits no second process: the present one goes first.
     """
     if lease is None and not any(p.epoch for p in processes):
-        return Step((_start(fragment, 1, layout, standby=False),), "starting")
+        return FragmentStep((_start(fragment, 1, layout, standby=False),), "starting")
     by_epoch = sorted(processes, key=lambda p: p.epoch)
     epoch = lease.epoch if lease else by_epoch[0].epoch
     owner = next((p for p in processes if p.epoch == epoch), None)
@@ -67,7 +67,7 @@ def next_step(
     if owner and owner.state == "finished" and owner.build == fragment.build:
         # All is written: there is nothing left to move.
         spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
-        return Step(past + spare, "finished", owner)
+        return FragmentStep(past + spare, "finished", owner)
     if owner and _fits(owner, fragment) and owner.state != "stopped" and not owner.terminating:
         # also on a node that does not answer, while the plan leaves it there: a second one would only wait
         return _settled(fragment, owner, later, handover, past, layout)
@@ -83,17 +83,21 @@ def next_step(
         # A successor to which it is handed over already goes first, even to a node that is no longer desired.
         bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
         if bound is not None:
-            return Step(past + others, "moving", owner, bound)
+            return FragmentStep(past + others, "moving", owner, bound)
         if works and not may_move:
-            return Step(past + others, "running", owner)
+            return FragmentStep(past + others, "running", owner)
         if not quota_left:
-            return Step((*past, *others, *_free_quota(owner, works, epoch, handover)), "moving", owner)
+            return FragmentStep(
+                (*past, *others, *_free_quota(owner, works, epoch, handover)), "moving", owner
+            )
         following = max([epoch, *(p.epoch for p in processes)]) + 1
         if warm or not works:
             following = max(following, (handover or 0) + 1)
-            return Step((*past, *others, _start(fragment, following, layout, standby=True)), "moving", owner)
+            return FragmentStep(
+                (*past, *others, _start(fragment, following, layout, standby=True)), "moving", owner
+            )
         hand_over = HandOver(fragment.spec.name, following)
-        return Step(
+        return FragmentStep(
             (*past, *others, hand_over, _start(fragment, following, layout, standby=False)), "moving", owner
         )
     actions: tuple[Action, ...] = past + others
@@ -101,7 +105,7 @@ def next_step(
         actions += (_start(fragment, candidate.epoch, layout, standby=True),)
     elif handover != candidate.epoch and (candidate.state == "standby" or not works):
         actions += (HandOver(candidate.fragment, candidate.epoch),)
-    return Step(actions, "moving", owner, candidate)
+    return FragmentStep(actions, "moving", owner, candidate)
 
 
 def _free_quota(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:
@@ -120,18 +124,20 @@ def _settled(
     handover: int | None,
     past: tuple[Action, ...],
     layout: Layout,
-) -> Step:
+) -> FragmentStep:
     """The owner is where it should be. A successor to which nothing is handed over is not needed any more."""
     bound = next((p for p in later if p.epoch == handover), None)
     spare = tuple(Stop(p.fragment, p.epoch, "no longer needed") for p in later if p is not bound)
     if bound is not None:
-        return Step(past + spare, "moving", owner, bound)
+        return FragmentStep(past + spare, "moving", owner, bound)
     if owner.state == "failed":
-        return Step((*past, *spare, _start(fragment, owner.epoch, layout, standby=False)), "failed", owner)
+        return FragmentStep(
+            (*past, *spare, _start(fragment, owner.epoch, layout, standby=False)), "failed", owner
+        )
     if owner.state == "standby" and handover != owner.epoch:
         # It holds no lease that would let it begin (its predecessor's lease was lost with the storage).
-        return Step((*past, *spare, HandOver(owner.fragment, owner.epoch)), "starting", owner)
-    return Step(past + spare, "running" if owner.state == "running" else "starting", owner)
+        return FragmentStep((*past, *spare, HandOver(owner.fragment, owner.epoch)), "starting", owner)
+    return FragmentStep(past + spare, "running" if owner.state == "running" else "starting", owner)
 
 
 def under_way(node: str, processes: Sequence[Process], lease: Lease | None) -> bool:
@@ -148,12 +154,14 @@ def under_way(node: str, processes: Sequence[Process], lease: Lease | None) -> b
     return bool(later) or (owner is not None and owner.wanted_node != node)
 
 
-def removal(fragment: str, query: str, processes: Sequence[Process], clean_up: bool) -> Step:
+def removal(fragment: str, query: str, processes: Sequence[Process], clean_up: bool) -> FragmentStep:
     """The fragment is not desired any more: its processes end, then (with `clean_up`) its state goes."""
     if processes:
         by_epoch = sorted(processes, key=lambda p: p.epoch)
-        return Step(tuple(Stop(p.fragment, p.epoch, "no longer desired") for p in by_epoch), "stopping")
-    return Step((CleanUp(fragment, query),) if clean_up else (), "gone")
+        return FragmentStep(
+            tuple(Stop(p.fragment, p.epoch, "no longer desired") for p in by_epoch), "stopping"
+        )
+    return FragmentStep((CleanUp(fragment, query),) if clean_up else (), "gone")
 
 
 def _fits(process: Process, fragment: DesiredFragment) -> bool:

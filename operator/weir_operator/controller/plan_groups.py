@@ -19,7 +19,7 @@ from weir_operator.controller.quota_ledger import beside_plans_in_force
 from weir_operator.controller.record import Record
 from weir_operator.controller.replan import replan
 from weir_operator.controller.round_state import RoundState
-from weir_operator.controller.statistics import Measured, measured_by_fragment, measured_rates
+from weir_operator.controller.statistics import Measurement, measured_by_fragment, measured_rates
 from weir_operator.manifests.cluster import NodeUsage
 from weir_operator.planning.capacity import subtract, total, usage_of
 from weir_operator.planning.running import with_current_origins, with_missing_nodes
@@ -99,9 +99,11 @@ def _in_force(state: RoundState, group: Group) -> Iterator[tuple[str, FragmentSp
                 yield name, spec
 
 
-def _measurements(in_force: InForce, readings: Mapping[str, Measured]) -> dict[str, dict[str, Measured]]:
+def _measurements(
+    in_force: InForce, readings: Mapping[str, Measurement]
+) -> dict[str, dict[str, Measurement]]:
     """Query -> last operator of a fragment -> measurement, for the plans in force."""
-    result: dict[str, dict[str, Measured]] = {}
+    result: dict[str, dict[str, Measurement]] = {}
     for name, spec in in_force:
         if spec.name in readings:
             result.setdefault(name, {})[spec.operators[-1].id] = readings[spec.name]

@@ -9,7 +9,7 @@ from weir_operator.controller.conditions import Health, conditions, worth_writin
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
 from weir_operator.controller.desired_state import DesiredQuery, Fault
-from weir_operator.controller.moves import Step
+from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.snapshot import Process
@@ -117,7 +117,7 @@ def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> H
     return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
 
 
-def _standing(step: Step) -> str:
+def _standing(step: FragmentStep) -> str:
     """How a fragment that does not serve stands, and why if that is known."""
     if step.owner is None:
         return f"is {step.phase}"

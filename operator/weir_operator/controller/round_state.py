@@ -9,7 +9,7 @@ from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState
-from weir_operator.controller.moves import Step
+from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Process, Snapshot
@@ -28,7 +28,7 @@ class RoundState:
     cuts: dict[str, tuple[Record, tuple[FragmentSpec, ...]]] = field(
         default_factory=dict
     )  # by query: of which
-    steps: dict[str, Step] = field(default_factory=dict)  # by fragment
+    steps: dict[str, FragmentStep] = field(default_factory=dict)  # by fragment
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, str] = field(

@@ -24,7 +24,7 @@ COST_SCALE = (0.02, 50.0)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """Between two readings of a fragment: rows/s in and out by operator or input, and CPU-us/s."""
 
     rows_in: Mapping[str, float]
@@ -34,7 +34,7 @@ class Measured:
     seconds: float
 
 
-def between(before: FragmentMetrics, after: FragmentMetrics) -> Measured | None:
+def between(before: FragmentMetrics, after: FragmentMetrics) -> Measurement | None:
     """None when the two do not belong together (another epoch, or no time between them)."""
     seconds = after.at - before.at
     if before.epoch != after.epoch or seconds <= 0 or after.batches <= before.batches:
@@ -47,19 +47,19 @@ def between(before: FragmentMetrics, after: FragmentMetrics) -> Measured | None:
         rows_in[name] = rows / seconds
         rows_out[name] = (total.rows_out - (first.rows_out if first else 0.0)) / seconds
     cpu = 1e6 * (after.cpu_seconds - before.cpu_seconds) / seconds
-    return Measured(rows_in, rows_out, samples, cpu, seconds)
+    return Measurement(rows_in, rows_out, samples, cpu, seconds)
 
 
 def measured_by_fragment(
     before: Mapping[str, FragmentMetrics], after: Mapping[str, FragmentMetrics]
-) -> dict[str, Measured]:
+) -> dict[str, Measurement]:
     """Measurements of all fragments with two readings of the same epoch."""
     pairs = {name: between(before[name], reading) for name, reading in after.items() if name in before}
     return {name: measured for name, measured in pairs.items() if measured}
 
 
 def measured_rates(
-    plans: Mapping[str, QueryPlan], measurements: Mapping[str, Mapping[str, Measured]]
+    plans: Mapping[str, QueryPlan], measurements: Mapping[str, Mapping[str, Measurement]]
 ) -> dict[str, float]:
     """Rows/s of each source stream: the median over the fragments that read it.
 
@@ -75,7 +75,7 @@ def measured_rates(
 
 
 def with_measured(
-    problem: Problem, plan: QueryPlan, boundaries: frozenset[str], measurements: Mapping[str, Measured]
+    problem: Problem, plan: QueryPlan, boundaries: frozenset[str], measurements: Mapping[str, Measurement]
 ) -> QueryPlan:
     """The plan with measured selectivities and costs in place of the declared ones.
 
@@ -108,29 +108,29 @@ def with_measured(
     return replace(plan, query=replace(query, operators=tuple(operators.values())))
 
 
-def _estimated(op: Operator, measured: Measured) -> Operator:
+def _estimated(op: Operator, measured: Measurement) -> Operator:
     out, rows = measured.rows_out.get(op.id), measured.samples.get(op.id, 0.0)
     if out is None or rows < MIN_ROWS or op.kind not in _ESTIMATED:
         return op
     return _ESTIMATED[op.kind](op, measured, out)
 
 
-def _filter(op: Filter, measured: Measured, out: float) -> Filter:
+def _filter(op: Filter, measured: Measurement, out: float) -> Filter:
     return replace(op, selectivity=out / measured.rows_in[op.id])
 
 
-def _join(op: Join, measured: Measured, out: float) -> Join:
+def _join(op: Join, measured: Measurement, out: float) -> Join:
     left, right = (measured.rows_out.get(name) for name in op.inputs)
     if not left or not right or op.half_width <= 0:
         return op
     return replace(op, selectivity=out / (2.0 * op.half_width * left * right))
 
 
-def _aggregate(op: Aggregate, measured: Measured, out: float) -> Aggregate:
+def _aggregate(op: Aggregate, measured: Measurement, out: float) -> Aggregate:
     return replace(op, groups=max(out * op.slide, 1.0)) if out > 0 else op
 
 
-_ESTIMATED: Mapping[str, Callable[[Any, Measured, float], Operator]] = {
+_ESTIMATED: Mapping[str, Callable[[Any, Measurement, float], Operator]] = {
     "filter": _filter,
     "join": _join,
     "aggregate": _aggregate,

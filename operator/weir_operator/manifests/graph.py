@@ -14,7 +14,7 @@ from weir_operator.manifests.graph_operators import BUILD, Output, Written
 
 
 @dataclass
-class Graph:
+class OperatorGraph:
     """Builds the operators of one query; `findings` has all that is wrong.
 
     `streams` maps an alias to the stream behind it.

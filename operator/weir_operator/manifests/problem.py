@@ -21,7 +21,7 @@ from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.options import option_findings
 from weir_operator.manifests.queries import (
-    Scene,
+    QueryScope,
     any_open,
     check_references,
     full_stream_name,
@@ -157,10 +157,10 @@ def _policy_problem(
         findings += errors
         if stream is not None and not errors:
             streams[full_name] = stream
-    scene, queries = Scene(objects, streams, nodes, site), []
+    scope, queries = QueryScope(objects, streams, nodes, site), []
     sound = Key("PlacementPolicy", "", name) not in wrong  # a network that it names may still come
     for item in items:
-        query, errors = model_query(item, scene)
+        query, errors = model_query(item, scope)
         findings += errors
         if (
             query is not None

@@ -20,7 +20,7 @@ from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
 from weir_operator.manifests.finding import Finding, Key, suggestion
-from weir_operator.manifests.graph import Graph
+from weir_operator.manifests.graph import OperatorGraph
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.site import Site
 from weir_operator.manifests.streams import readable_by
@@ -29,7 +29,7 @@ EXECUTOR_VOLUMES = ("emptyDir", "persistentVolumeClaim", "secret")
 
 
 @dataclass(frozen=True)
-class Scene:
+class QueryScope:
     """What a policy's queries are planned on."""
 
     objects: Objects
@@ -95,14 +95,14 @@ def _executors_fit(item: StreamQuery, policy: PlacementPolicy | None) -> Iterato
             yield Finding(key_of(item), path, wrong, right, "NotAllowed")
 
 
-def model_query(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
+def model_query(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[Finding]]:
     """The query, or None and what is wrong with it."""
     key, spec = key_of(item), item.spec
     deliver_to: tuple[str, ...] = ()
     findings: list[Finding] = []
     if spec.deliver_to.model_dump(exclude_none=True):
-        deliver_to, findings = resolve(spec.deliver_to, scene.nodes, key, "spec.deliverTo")
-    query, errors = _from_sql(item, scene) if spec.sql is not None else _from_graph(item, scene)
+        deliver_to, findings = resolve(spec.deliver_to, scope.nodes, key, "spec.deliverTo")
+    query, errors = _from_sql(item, scope) if spec.sql is not None else _from_graph(item, scope)
     findings += errors
     if query is None or findings:
         return None, findings
@@ -115,56 +115,58 @@ def model_query(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Fin
         fixed_order=spec.order == "fixed",
         processes=1 + spec.resources.executors,
     )
-    return _only_open_nodes(query, item, scene), []
+    return _only_open_nodes(query, item, scope), []
 
 
-def _readable(item: StreamQuery, names: Sequence[str], scene: Scene, paths: Sequence[str]) -> list[Finding]:
+def _readable(
+    item: StreamQuery, names: Sequence[str], scope: QueryScope, paths: Sequence[str]
+) -> list[Finding]:
     """Streams that are not there, are broken, or belong to a namespace that does not share them."""
     key, namespace, findings = key_of(item), item.metadata.namespace, []
     for name, path in zip(names, paths, strict=True):
-        stream = scene.objects.streams.get(name)
+        stream = scope.objects.streams.get(name)
         short = name.removeprefix(f"{namespace}/").replace("/", ".")
         if stream is not None and not readable_by(stream, namespace):
             wrong = f"stream {short} is not shared with namespace {namespace}"
             findings.append(Finding(key, path, wrong, "add the namespace to its sharedWith", "NotAllowed"))
-        elif stream is not None and stream.metadata.namespace != namespace and _on_its_claim(stream, scene):
+        elif stream is not None and stream.metadata.namespace != namespace and _on_its_claim(stream, scope):
             wrong = f"stream {short} is files on the claim of namespace {stream.metadata.namespace}"
             right = f"pods of {namespace} do not mount it: run the query there, or read a topic"
             findings.append(Finding(key, path, wrong, right, "NotAllowed"))
         elif stream is None:
             readable = [
                 n.removeprefix(f"{namespace}/").replace("/", ".")
-                for n, s in scene.objects.streams.items()
+                for n, s in scope.objects.streams.items()
                 if readable_by(s, namespace)
             ]
             right = suggestion(short, readable, "streams")
             findings.append(Finding(key, path, f"no stream {short}", right, "ReferenceNotFound"))
-        elif name not in scene.streams:
+        elif name not in scope.streams:
             findings.append(
                 Finding(key, path, f"stream {short} has errors itself", "mend it first", "ReferenceNotFound")
             )
     return findings
 
 
-def _on_its_claim(stream: StreamObject, scene: Scene) -> bool:
+def _on_its_claim(stream: StreamObject, scope: QueryScope) -> bool:
     return (
-        scene.site.files is not None
+        scope.site.files is not None
         and stream.spec.source is not None
         and stream.spec.source.files is not None
         and stream.spec.source.files.location.kind != STORE
     )
 
 
-def _from_sql(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
+def _from_sql(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[Finding]]:
     from weir_placement.rewrite.sql import stream_references
 
     key, sql = key_of(item), item.spec.sql or ""
     try:
         names = stream_references(sql, item.metadata.namespace)
-        findings = _readable(item, names, scene, ["spec.sql"] * len(names))
+        findings = _readable(item, names, scope, ["spec.sql"] * len(names))
         if findings:
             return None, findings
-        return _query(key.full_name, sql, tuple((name, scene.streams[name]) for name in names)), []
+        return _query(key.full_name, sql, tuple((name, scope.streams[name]) for name in names)), []
     except ExpressionError as error:
         return None, [Finding(key, "spec.sql", str(error), "")]
 
@@ -177,7 +179,7 @@ def _query(name: str, sql: str, streams: tuple[tuple[str, Stream], ...]) -> Quer
     return query_from_sql(name, sql, dict(streams))
 
 
-def _from_graph(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Finding]]:
+def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[Finding]]:
     key, namespace, specs = key_of(item), item.metadata.namespace, item.spec.operators or []
     ids = {spec.id for spec in specs}
     written: dict[str, str] = {}  # name in `inputs` -> path of its first use
@@ -187,20 +189,20 @@ def _from_graph(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Fin
                 written.setdefault(name, f"spec.operators[{i}].inputs[{j}]")
     findings: list[Finding] = []
     full = {name: full_stream_name(name, namespace) for name in written}
-    findings += _readable(item, list(full.values()), scene, list(written.values()))
+    findings += _readable(item, list(full.values()), scope, list(written.values()))
     aliases = {name: re.sub("-", "_", name.rsplit(".", 1)[-1]) for name in written}
     for name, alias in aliases.items():
         other = next((n for n in aliases if n != name and aliases[n] == alias), None)
         if other is not None and other < name:
             wrong = f"{name} and {other} are both called {alias}"
             findings.append(Finding(key, written[name], wrong, "read one of them by SQL, under an alias"))
-    streams = {aliases[n]: scene.streams[full[n]] for n in written if full[n] in scene.streams}
-    graph = Graph(key, streams, aliases)
+    streams = {aliases[n]: scope.streams[full[n]] for n in written if full[n] in scope.streams}
+    graph = OperatorGraph(key, streams, aliases)
     operators = graph.build(specs)
     for i, spec in enumerate(specs):
         for j, node in enumerate(spec.nodes):
-            if all(node != known.name for known in scene.nodes):
-                right = suggestion(node, (n.name for n in scene.nodes), "nodes")
+            if all(node != known.name for known in scope.nodes):
+                right = suggestion(node, (n.name for n in scope.nodes), "nodes")
                 path = f"spec.operators[{i}].nodes[{j}]"
                 findings.append(Finding(key, path, f"no node {node}", right, "ReferenceNotFound"))
     findings += graph.findings
@@ -209,15 +211,15 @@ def _from_graph(item: StreamQuery, scene: Scene) -> tuple[Query | None, list[Fin
     return Query(key.full_name, {aliases[n]: full[n] for n in written}, operators), []
 
 
-def _only_open_nodes(query: Query, item: StreamQuery, scene: Scene) -> Query:
+def _only_open_nodes(query: Query, item: StreamQuery, scope: QueryScope) -> Query:
     """Operators kept off the nodes whose taints this query does not tolerate, when another one does."""
-    known, tolerated = scene.objects.nodes, item.spec.tolerations
-    closed = {name for name in scene.tainted if not open_to(known[name], tolerated)}
+    nodes, tolerated = scope.objects.nodes, item.spec.tolerations
+    closed = {name for name in scope.tainted if not open_to(nodes[name], tolerated)}
     if not closed:
         return query
-    if not any(node.schedulable and node.name in closed for node in scene.nodes):
+    if not any(node.schedulable and node.name in closed for node in scope.nodes):
         return query
-    open_nodes = tuple(node.name for node in scene.nodes if node.schedulable and node.name not in closed)
+    open_nodes = tuple(node.name for node in scope.nodes if node.schedulable and node.name not in closed)
     operators = tuple(replace(op, nodes=_open_of(op.nodes, open_nodes, closed)) for op in query.operators)
     return replace(query, operators=operators)
 

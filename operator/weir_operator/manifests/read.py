@@ -88,7 +88,7 @@ def _documents(text: str, file: str, findings: list[Finding]) -> Iterator[Docume
     try:
         while loader.check_node():
             node = loader.get_node()
-            yield from _objects(node, _Builder(loader).build(node), file, findings)
+            yield from _objects(node, _ValueBuilder(loader).build(node), file, findings)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem = getattr(error, "problem", None) or "not YAML"
@@ -99,7 +99,7 @@ def _documents(text: str, file: str, findings: list[Finding]) -> Iterator[Docume
 
 
 @dataclass
-class _Builder:
+class _ValueBuilder:
     """Plain values of a YAML node. Keys stay as they are written (`on` is a name here, not true) and so
     do dates; keys written twice and aliases that blow a small file up are refused."""
 
