@@ -105,6 +105,19 @@ def test_sections_of_the_model_that_code_refers_to_exist() -> None:
     assert not wrong, f"docs/model.md has the sections {sorted(headings)}, not these: {wrong}"
 
 
+def test_papers_are_cited_by_name() -> None:
+    """Not by the numbers that our copies once had."""
+    number = re.compile(r"(?<![\w.,-])00[0-4](?![\d_,]|\.\d)")
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in [*SOURCES, *PAGES]
+        if path != Path(__file__)
+        for found in [number.search(path.read_text())]
+        if found
+    ]
+    assert not wrong, f"cite a paper by its short name (docs/papers.md): {wrong}"
+
+
 @pytest.mark.parametrize("part", ["placement", "runtime", "operator"])
 def test_the_architecture_names_every_room(part: str) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
