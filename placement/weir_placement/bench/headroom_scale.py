@@ -63,7 +63,7 @@ def scale_problem(operators: int, nodes: int, seed: int = SEED, links: bool = Fa
 
 
 @dataclass(frozen=True)
-class Measured:
+class HeadroomTiming:
     """One size: seconds of planning, the memory of the whole process, what came of it."""
 
     operators: int
@@ -79,7 +79,7 @@ class Measured:
     proven: bool
 
 
-def measure(operators: int, nodes: int, links: bool) -> Measured:
+def measure(operators: int, nodes: int, links: bool) -> HeadroomTiming:
     """Plans once by `auto`; run in a process of its own, for the memory."""
     auto = STRATEGIES["auto"].plan
 
@@ -95,7 +95,7 @@ def measure(operators: int, nodes: int, links: bool) -> Measured:
     assert result.value is not None
     assert not result.plan.rejected
     bound = inf if result.bound is None else result.bound
-    return Measured(
+    return HeadroomTiming(
         operators, nodes, links, len(problem.queries), cpu, wall, memory,
         result.evaluations, result.value, bound, result.proven,
     )  # fmt: skip
@@ -103,7 +103,7 @@ def measure(operators: int, nodes: int, links: bool) -> Measured:
 
 def scale(folder: Path, operators: Sequence[int] = OPERATORS, nodes: Sequence[int] = NODES) -> None:
     """Writes the page."""
-    measurements: dict[tuple[int, int, bool], Measured] = {}
+    measurements: dict[tuple[int, int, bool], HeadroomTiming] = {}
     for links in (False, True):
         for size in operators:
             for count in nodes:
@@ -111,7 +111,7 @@ def scale(folder: Path, operators: Sequence[int] = OPERATORS, nodes: Sequence[in
                 module = "weir_placement.bench.headroom_scale"
                 command = [sys.executable, "-m", module, str(size), str(count), str(int(links))]
                 printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                m = measurements[size, count, links] = Measured(**json.loads(printed))
+                m = measurements[size, count, links] = HeadroomTiming(**json.loads(printed))
                 print(size, count, "links limited" if links else "", f"{m.cpu:.3f} s", flush=True)
     rows = [
         (
@@ -145,7 +145,7 @@ def scale(folder: Path, operators: Sequence[int] = OPERATORS, nodes: Sequence[in
     write(folder, "whitewater-scale", "Headroom plans by size", f"{TEXT} {described()}", HEAD, rows, plot)
 
 
-def _growth(m: Measured, smaller: Measured | None) -> float | str:
+def _growth(m: HeadroomTiming, smaller: HeadroomTiming | None) -> float | str:
     return "" if smaller is None else m.cpu / smaller.cpu
 
 

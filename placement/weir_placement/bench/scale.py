@@ -67,7 +67,7 @@ Change = Callable[[], object]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Timing:
     """One size; seconds, CPU and wall; memory [GiB] is the most the whole process held."""
 
     nodes: int
@@ -87,7 +87,7 @@ class Measured:
     bound_cpu: float
 
 
-def measure(nodes: int) -> Measured:
+def measure(nodes: int) -> Timing:
     """Plans and re-plans; run in a process of its own, for the memory."""
     problem = scale_problem(nodes)
     Live(scale_problem(200, queries=200))  # loads and compiles what is compiled
@@ -144,7 +144,7 @@ def measure(nodes: int) -> Measured:
     bound = lower_bound(problem, spaces, usage, perf_counter() + BOUND_SECONDS)
     bound_cpu = process_time() - started
     above = 100.0 * (usage / bound - 1.0)
-    return Measured(
+    return Timing(
         nodes, cpu, wall, hierarchy, spaces_cpu, placed, mixed, rate, node, link, busy_link, memory, busy,
         above, bound_cpu,
     )  # fmt: skip
@@ -168,7 +168,7 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
         # a process of its own: its peak of memory is this size's
         command = [sys.executable, "-m", "weir_placement.bench.scale", str(nodes)]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        found.append(Measured(**json.loads(printed)))
+        found.append(Timing(**json.loads(printed)))
     header = (
         "nodes",
         "full plan CPU [s]",

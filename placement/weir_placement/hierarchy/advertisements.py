@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weir_placement.hierarchy.partition import Cluster, Hierarchy
+from weir_placement.hierarchy.partition import Hierarchy, NodeCluster
 from weir_placement.hierarchy.view import View
 from weir_placement.network.dynamic_program import Floats
 from weir_placement.network.ledger import Ledger
@@ -44,14 +44,14 @@ class Views:
     def __post_init__(self) -> None:
         self._fits: list[dict[int, Floats]] = []
 
-    def member(self, cluster: Cluster, level: int, node: int) -> int:
+    def member(self, cluster: NodeCluster, level: int, node: int) -> int:
         """The member of a cluster that stands for a node; the coordinator for a node outside, through
         which what comes from outside enters and what is wanted outside leaves."""
         stands = self.hierarchy.representative(node, level)
         return stands if self.hierarchy.of[level].get(stands) is cluster else cluster.coordinator
 
     def view(
-        self, cluster: Cluster, level: int, entries: Located, target: int, exits: Iterable[int]
+        self, cluster: NodeCluster, level: int, entries: Located, target: int, exits: Iterable[int]
     ) -> tuple[View, dict[tuple[int, int], int]]:
         """A cluster's view, and which node each (stream, member position) stands for."""
         members = np.array(cluster.members)
@@ -68,7 +68,7 @@ class Views:
         matrix = latencies(self.ledger.problem, members)
         return View(self.space.ways, matrix, present, place, target, np.array(leave, np.int64)), stands
 
-    def _placing(self, cluster: Cluster, level: int) -> Floats:
+    def _placing(self, cluster: NodeCluster, level: int) -> Floats:
         """Shape (W, C): a way fits a member when it fits some node below it, as advertised upwards."""
         if level == 0:
             return placing(self.ledger, self.space, np.array(cluster.members))

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from weir_placement.hierarchy.advertisements import Views, advertised
-from weir_placement.hierarchy.partition import Cluster, Hierarchy
+from weir_placement.hierarchy.partition import Hierarchy, NodeCluster
 from weir_placement.hierarchy.top_down import Descent, stitch
 from weir_placement.network.dynamic_program import Ints, Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.single import latencies, sinks_of
 
-Decide = Callable[[Cluster, int, int, list[int]], bool]
+Decide = Callable[[NodeCluster, int, int, list[int]], bool]
 """(cluster, level, stream to join here, streams it is joined from) -> whether to fix it here."""
 
 
@@ -77,7 +77,7 @@ def bottom_up(
     return None, descent.plans
 
 
-def _inside(hierarchy: Hierarchy, cluster: Cluster, level: int, node: int) -> bool:
+def _inside(hierarchy: Hierarchy, cluster: NodeCluster, level: int, node: int) -> bool:
     return hierarchy.of[level].get(hierarchy.representative(node, level)) is cluster
 
 
@@ -113,7 +113,7 @@ class NetPresentCost:
     random: Random
     said: list[dict[str, Any]]
 
-    def __call__(self, cluster: Cluster, level: int, stream: int, near: list[int]) -> bool:
+    def __call__(self, cluster: NodeCluster, level: int, stream: int, near: list[int]) -> bool:
         """Whether to fix the join order of `stream` here.
 
         Here: what the members pay to join (rates x the mean cost inside this cluster), then the joined
@@ -144,7 +144,7 @@ class NetPresentCost:
         )
         return fixed
 
-    def _mean(self, cluster: Cluster) -> float:
+    def _mean(self, cluster: NodeCluster) -> float:
         members: Ints = np.array(cluster.members)
         count = len(members)
         return float(latencies(self.ledger.problem, members).sum() / max(count * (count - 1), 1))

@@ -18,13 +18,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weir_placement.model.cluster import Cluster as Machines
-from weir_placement.model.cluster import Network
+from weir_placement.model.cluster import Cluster, Network
 from weir_placement.network.splitting import Ints, medoid, split, traversal
 
 
 @dataclass
-class Cluster:
+class NodeCluster:
     """At most `maxcs` members, one of which coordinates; over level 0 they are coordinators."""
 
     members: list[int]
@@ -37,11 +36,11 @@ class Hierarchy:
 
     network: Network
     maxcs: int
-    levels: list[list[Cluster]] = field(default_factory=list)
-    of: list[dict[int, Cluster]] = field(default_factory=list)
+    levels: list[list[NodeCluster]] = field(default_factory=list)
+    of: list[dict[int, NodeCluster]] = field(default_factory=list)
 
     @property
-    def top(self) -> Cluster:
+    def top(self) -> NodeCluster:
         """The single cluster of the highest level."""
         return self.levels[-1][0]
 
@@ -93,11 +92,11 @@ class Hierarchy:
         self.leave(node)
         self.join(node)
 
-    def _coordinated(self, node: int, level: int) -> Cluster:
+    def _coordinated(self, node: int, level: int) -> NodeCluster:
         """The cluster of `level` that a member of the level above coordinates: it is its member too."""
         return self.of[level][node]
 
-    def _insert(self, node: int, cluster: Cluster, level: int) -> None:
+    def _insert(self, node: int, cluster: NodeCluster, level: int) -> None:
         cluster.members = sorted([*cluster.members, node])
         self.of[level][node] = cluster
         if len(cluster.members) <= self.maxcs:
@@ -107,18 +106,18 @@ class Hierarchy:
         keep = next(p for p in parts if cluster.coordinator in p)
         other = np.setdiff1d(np.array(cluster.members), keep)
         cluster.members = [int(n) for n in keep]
-        fresh = Cluster([int(n) for n in other], medoid(self.network, other))
+        fresh = NodeCluster([int(n) for n in other], medoid(self.network, other))
         self.levels[level].append(fresh)
         self.of[level].update(dict.fromkeys(fresh.members, fresh))
         self._elect(cluster, level)
         if level + 1 == len(self.levels):
-            root = Cluster(sorted([cluster.coordinator, fresh.coordinator]), cluster.coordinator)
+            root = NodeCluster(sorted([cluster.coordinator, fresh.coordinator]), cluster.coordinator)
             self.levels.append([root])
             self.of.append(dict.fromkeys(root.members, root))
         else:
             self._insert(fresh.coordinator, self.of[level + 1][cluster.coordinator], level + 1)
 
-    def _drop(self, node: int, cluster: Cluster, level: int) -> None:
+    def _drop(self, node: int, cluster: NodeCluster, level: int) -> None:
         cluster.members.remove(node)
         del self.of[level][node]
         if cluster.members:
@@ -130,12 +129,12 @@ class Hierarchy:
         self.levels[level].remove(cluster)
         self._drop(node, self.of[level + 1][node], level + 1)
 
-    def _elect(self, cluster: Cluster, level: int) -> None:
+    def _elect(self, cluster: NodeCluster, level: int) -> None:
         chosen = medoid(self.network, np.array(cluster.members))
         if chosen != cluster.coordinator:
             self._replace(cluster, level, chosen)
 
-    def _replace(self, cluster: Cluster, level: int, chosen: int) -> None:
+    def _replace(self, cluster: NodeCluster, level: int, chosen: int) -> None:
         """A cluster's new coordinator takes the old one's place at every level over it."""
         old, cluster.coordinator = cluster.coordinator, chosen
         if level + 1 == len(self.levels):
@@ -160,7 +159,7 @@ def partition(network: Network, nodes: Ints, maxcs: int) -> Hierarchy:
     members = np.asarray(nodes, np.int64)
     while True:
         parts = split(network, members, maxcs)
-        clusters = [Cluster([int(n) for n in p], medoid(network, p)) for p in parts]
+        clusters = [NodeCluster([int(n) for n in p], medoid(network, p)) for p in parts]
         hierarchy.levels.append(clusters)
         hierarchy.of.append({n: c for c in clusters for n in c.members})
         if len(clusters) == 1:
@@ -168,7 +167,7 @@ def partition(network: Network, nodes: Ints, maxcs: int) -> Hierarchy:
         members = np.array(sorted(c.coordinator for c in clusters))
 
 
-def tiers(machines: Machines, label: str, maxcs: int) -> Hierarchy:
+def tiers(machines: Cluster, label: str, maxcs: int) -> Hierarchy:
     """A hierarchy whose lowest clusters never cross the values of a node label (D-CAPE's tiers: zones or
     whole Kubernetes clusters); larger groups are split, and the levels above cluster as usual.
 
@@ -182,7 +181,7 @@ def tiers(machines: Machines, label: str, maxcs: int) -> Hierarchy:
         groups.setdefault(node.labels[label], []).append(i)
     network = machines.network
     parts = [p for name in sorted(groups) for p in split(network, np.array(groups[name]), maxcs)]
-    clusters = [Cluster([int(n) for n in p], medoid(network, p)) for p in parts]
+    clusters = [NodeCluster([int(n) for n in p], medoid(network, p)) for p in parts]
     if len(clusters) == 1:
         return partition(network, np.arange(len(machines)), maxcs)
     above = partition(network, np.array(sorted(c.coordinator for c in clusters)), maxcs)
@@ -191,7 +190,7 @@ def tiers(machines: Machines, label: str, maxcs: int) -> Hierarchy:
     return above
 
 
-def hierarchy_of(machines: Machines, label: str, maxcs: int) -> Hierarchy:
+def hierarchy_of(machines: Cluster, label: str, maxcs: int) -> Hierarchy:
     """By label when one is given, else by traversal cost."""
     if label:
         return tiers(machines, label, maxcs)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weir_placement.hierarchy.advertisements import Located, Views, advertised
-from weir_placement.hierarchy.partition import Cluster, Hierarchy
+from weir_placement.hierarchy.partition import Hierarchy, NodeCluster
 from weir_placement.hierarchy.view import plan_view
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
@@ -29,7 +29,7 @@ class Descent:
     trace: list[str] = field(default_factory=list)
 
     def part(
-        self, cluster: Cluster, level: int, entries: Located, target: int, exits: Sequence[int]
+        self, cluster: NodeCluster, level: int, entries: Located, target: int, exits: Sequence[int]
     ) -> Step | None:
         """Plans `target` from streams at `entries` within a cluster, for `exits`: a tree over nodes,
         whose leaves are the entries."""
@@ -42,7 +42,7 @@ class Descent:
 
     def _below(
         self,
-        cluster: Cluster,
+        cluster: NodeCluster,
         level: int,
         step: Step,
         stands: dict[tuple[int, int], int],
@@ -79,7 +79,7 @@ def _boundary(step: Step) -> list[Step]:
     return parts
 
 
-def _on_members(step: Step, cluster: Cluster, made: dict[int, Step]) -> Step:
+def _on_members(step: Step, cluster: NodeCluster, made: dict[int, Step]) -> Step:
     inputs = tuple(
         _on_members(i, cluster, made) if i.way >= 0 and i.node == step.node else made[i.stream]
         for i in step.inputs

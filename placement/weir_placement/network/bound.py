@@ -18,7 +18,7 @@ import numpy as np
 
 from weir_placement.model.problem import Problem
 from weir_placement.network.cells import Cells, cells_of
-from weir_placement.network.dynamic_program import Floats, Ints, Step, Table, delivered, solve, tree
+from weir_placement.network.dynamic_program import CostTable, Floats, Ints, Step, delivered, solve, tree
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.shares import Shares
@@ -215,7 +215,7 @@ class Relaxation:
                 self._note_others(q, query, table, sink)
         return total
 
-    def _note_others(self, q: int, query: _Query, table: Table, sink: int) -> None:
+    def _note_others(self, q: int, query: _Query, table: CostTable, sink: int) -> None:
         """In the first round, the cheapest plans whose last operator is on another node."""
         if not self.cells.nodes or len(self.seen[q]) > 1:
             return

@@ -66,7 +66,7 @@ class Ways:
 
 
 @dataclass(frozen=True)
-class Table:
+class CostTable:
     """What the program found, each of shape (T, N).
 
     `produced` and `available` are costs [bytes in transit]; `way` is the way chosen to produce a
@@ -190,7 +190,7 @@ def solve(
     shared: Ints | None = None,
     weight: Floats | None = None,
     charges: Charges | None = None,
-) -> Table:
+) -> CostTable:
     """Runs the program.
 
     Args:
@@ -214,7 +214,7 @@ def solve(
     6.0
     """
     shape = present.shape
-    table = Table(np.empty(shape), np.empty(shape), np.empty(shape, np.int64), np.empty(shape, np.int64))
+    table = CostTable(np.empty(shape), np.empty(shape), np.empty(shape, np.int64), np.empty(shape, np.int64))
     nodes = shape[1]
     run = _program(len(ways.inputs) * nodes + ways.streams * nodes * nodes)
     run(
@@ -243,7 +243,7 @@ def _no_charges(streams: int) -> Charges:
     return Charges(np.zeros(streams + 1, np.int64), none, none, np.zeros(0))
 
 
-def delivered(table: Table, sinks: Ints) -> tuple[float, int, int]:
+def delivered(table: CostTable, sinks: Ints) -> tuple[float, int, int]:
     """The cheapest delivery of the last stream: (cost, node that produces it, sink).
 
     `sinks` are node indexes, any of which will do; none means that the result stays where it is.
@@ -256,7 +256,7 @@ def delivered(table: Table, sinks: Ints) -> tuple[float, int, int]:
     return float(table.available[-1, sink]), int(table.source[-1, sink]), sink
 
 
-def tree(table: Table, ways: Ways, stream: int, node: int) -> Step:
+def tree(table: CostTable, ways: Ways, stream: int, node: int) -> Step:
     """The plan tree that produces `stream` at `node`."""
     way = int(table.way[stream, node])
     if way < 0:

@@ -10,7 +10,7 @@ import numpy as np
 from weir_placement.cost.latency import longest_path
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Floats, Ints, Step, Table, delivered, solve, tree
+from weir_placement.network.dynamic_program import CostTable, Floats, Ints, Step, delivered, solve, tree
 from weir_placement.network.ledger import TOLERANCE, Derivation, Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace
 
@@ -228,7 +228,7 @@ def _keep_off(
     return True
 
 
-def _blocked(ledger: Ledger, space: PlanSpace, sites: Ints, table: Table) -> str:
+def _blocked(ledger: Ledger, space: PlanSpace, sites: Ints, table: CostTable) -> str:
     """Which stream cannot be made anywhere, and the capacity that is short."""
     for t in range(space.ways.streams):
         if np.isfinite(table.available[t]).any():

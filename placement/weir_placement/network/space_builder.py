@@ -72,7 +72,7 @@ class Draft:
 
 
 @dataclass
-class _Builder:
+class _SpaceBuilder:
     """Collects streams and ways; `flows` are by stream, one for each point of the profile."""
 
     query: Query
@@ -159,7 +159,7 @@ def build(query: Query, streams: Mapping[str, Stream], rates: Sequence[Sequence[
     Operators that several others read, aggregates, unions and computed projections stay as written;
     joins, filters and plain projections between them change places. The first K streams are the sources.
     """
-    builder = _Builder(query, streams)
+    builder = _SpaceBuilder(query, streams)
     for position, ((alias, name), points) in enumerate(zip(query.sources.items(), rates, strict=True)):
         flows = tuple(source_flow(alias, streams[name], Load.of(rate)) for rate in points)
         builder.known[alias] = builder.stream(source_signer(position), flows)
@@ -172,7 +172,7 @@ def build(query: Query, streams: Mapping[str, Stream], rates: Sequence[Sequence[
     return builder.finish()
 
 
-def _derive(build: _Builder, name: str, once: frozenset[str]) -> int:
+def _derive(build: _SpaceBuilder, name: str, once: frozenset[str]) -> int:
     """The stream of an alias or operator id, adding it and all it needs when it is new."""
     if name in build.known:
         return build.known[name]
@@ -186,7 +186,7 @@ def _derive(build: _Builder, name: str, once: frozenset[str]) -> int:
     return build.known[name]
 
 
-def _block(build: _Builder, block: JoinBlock, root: str, once: frozenset[str]) -> int:
+def _block(build: _SpaceBuilder, block: JoinBlock, root: str, once: frozenset[str]) -> int:
     """Adds the streams of a join block: its inputs with what is pushed into them, then the sets."""
     streams: dict[int, int] = {}
     output = _output_columns(build, root, once) if block.projections else None
@@ -220,7 +220,7 @@ def _block(build: _Builder, block: JoinBlock, root: str, once: frozenset[str]) -
     return streams[block.full]
 
 
-def _output_columns(build: _Builder, root: str, once: frozenset[str]) -> frozenset[str] | None:
+def _output_columns(build: _SpaceBuilder, root: str, once: frozenset[str]) -> frozenset[str] | None:
     """The columns that leave the block, or None when it has no projection: then all of them."""
     operators = {op.id: op for op in build.query.operators}
 
@@ -236,7 +236,11 @@ def _output_columns(build: _Builder, root: str, once: frozenset[str]) -> frozens
 
 
 def _pruning(
-    build: _Builder, block: JoinBlock, mask: int, columns: Mapping[str, float], output: frozenset[str] | None
+    build: _SpaceBuilder,
+    block: JoinBlock,
+    mask: int,
+    columns: Mapping[str, float],
+    output: frozenset[str] | None,
 ) -> Project | None:
     """The projection of a set of inputs to what is needed above it, if it drops anything."""
     if not block.projections or output is None:

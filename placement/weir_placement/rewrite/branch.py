@@ -11,7 +11,7 @@ from weir_placement.model.operators import Filter, Item, Operator, Project
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity
 from weir_placement.rewrite.grouping import Grouping, group
-from weir_placement.rewrite.joining import Condition, join
+from weir_placement.rewrite.joining import Conjunct, join
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import SelectItem
 
@@ -77,11 +77,11 @@ class BranchBuilder:
 
     # -- conditions
 
-    def _condition(self, node: Node) -> Condition:
+    def _condition(self, node: Node) -> Conjunct:
         written = self.scope.expression(node)
         if written.type not in ("BOOLEAN", "NULL"):
             self.scope.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
-        return Condition(written, frozenset(c.partition(".")[0] for c in written.columns), node)
+        return Conjunct(written, frozenset(c.partition(".")[0] for c in written.columns), node)
 
     def _filter(self, written: Expression, top: str, distinct: Mapping[str, float]) -> Operator:
         return Filter(

@@ -13,7 +13,7 @@ from weir_placement.model.streams import Stream
 
 
 @dataclass(frozen=True)
-class Graph:
+class OperatorGraph:
     """One logical plan. `streams` by full name tell which columns a source has; a source that is not
     among them has unknown columns, and nothing is projected away from it."""
 
@@ -73,7 +73,9 @@ class Graph:
             number += 1
         return f"{stem}{number}"
 
-    def replaced(self, removed: Iterable[str], added: Iterable[Operator], moved: Mapping[str, str]) -> Graph:
+    def replaced(
+        self, removed: Iterable[str], added: Iterable[Operator], moved: Mapping[str, str]
+    ) -> OperatorGraph:
         """The graph with operators taken out and put in; those that stay and read a key of `moved` read
         what it maps to.
 
@@ -86,7 +88,7 @@ class Graph:
         last = self.query.operators[-1].id
         sink = moved.get(last, last)
         ordered = _topological([*kept, *added], self.query.sources, sink)
-        return Graph(replace(self.query, operators=ordered), self.streams)
+        return OperatorGraph(replace(self.query, operators=ordered), self.streams)
 
 
 def _topological(operators: list[Operator], sources: Iterable[str], sink: str) -> tuple[Operator, ...]:

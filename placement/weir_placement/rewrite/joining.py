@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Condition:
+class Conjunct:
     """A conjunct of ON or WHERE."""
 
     written: Expression
@@ -32,7 +32,7 @@ class Condition:
     node: Node
 
 
-def join(scope: Scope, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
+def join(scope: Scope, conditions: list[Conjunct]) -> tuple[list[Operator], list[Conjunct]]:
     """The joins, and the conditions that are none of theirs.
 
     Raises:
@@ -46,10 +46,10 @@ class _Joining:
         self._scope = scope
         self._order = scope.order
 
-    def all(self, conditions: list[Condition]) -> tuple[list[Operator], list[Condition]]:
+    def all(self, conditions: list[Conjunct]) -> tuple[list[Operator], list[Conjunct]]:
         """The joins that conditions over several streams ask for, and the other conditions."""
-        filters: list[Condition] = []
-        pairs: list[Condition] = []
+        filters: list[Conjunct] = []
+        pairs: list[Conjunct] = []
         limits: list[Limits] = []
         for condition in conditions:
             two = len(condition.aliases) == 2
@@ -80,7 +80,7 @@ class _Joining:
         times = {alias: f"{alias}.{self._scope.streams[alias].event_time or 'ts'}" for alias in (a, b)}
         return f"{times[b]} BETWEEN {times[a]} - INTERVAL 5 MINUTES AND {times[a]} + INTERVAL 5 MINUTES"
 
-    def _join_tree(self, pairs: list[Condition], windows: list[Window]) -> list[Operator]:
+    def _join_tree(self, pairs: list[Conjunct], windows: list[Window]) -> list[Operator]:
         """Left-deep in the order of FROM; a stream that has no condition with those before it waits."""
         operators: list[Operator] = []
         seen, waiting, top = [self._order[0]], self._order[1:], self._order[0]
@@ -99,12 +99,12 @@ class _Joining:
         return operators
 
     @staticmethod
-    def _connected(alias: str, seen: list[str], pairs: list[Condition], windows: list[Window]) -> bool:
+    def _connected(alias: str, seen: list[str], pairs: list[Conjunct], windows: list[Window]) -> bool:
         near = any({w.left, w.right} - {alias} <= set(seen) for w in windows if alias in (w.left, w.right))
         return near and any(_is_equality(c, alias, set(seen)) for c in pairs)
 
     def _refuse_unconnected(
-        self, alias: str, seen: list[str], pairs: list[Condition], windows: list[Window]
+        self, alias: str, seen: list[str], pairs: list[Conjunct], windows: list[Window]
     ) -> NoReturn:
         others = " or ".join(seen)
         if not any(alias in (w.left, w.right) for w in windows):
@@ -146,7 +146,7 @@ class _Joining:
         raise ExpressionError(message, self._scope.statement.text, self._scope.written_alias[alias].offset)
 
 
-def _is_equality(condition: Condition, alias: str, seen: set[str]) -> bool:
+def _is_equality(condition: Conjunct, alias: str, seen: set[str]) -> bool:
     """Whether a condition is an equality between `alias` and streams of `seen`."""
     node = parse_tree(condition.written.text)
     if type(node).__name__ != "EQ" or not condition.aliases <= seen | {alias}:

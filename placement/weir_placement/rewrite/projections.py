@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from weir_placement.model.operators import Filter, Item, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
-from weir_placement.rewrite.graph import Graph
+from weir_placement.rewrite.graph import OperatorGraph
 
 
 @dataclass
@@ -34,7 +34,7 @@ class _Pending:
 
 @dataclass
 class _Push:
-    graph: Graph
+    graph: OperatorGraph
     through_top: bool
     made: list[Operator] = field(default_factory=list)
     done: dict[str, str] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def pushed(query: Query, streams: Mapping[str, Stream], through_top: bool = True
     """
     if query.fixed_order or not any(isinstance(op, Project) for op in query.operators):
         return query
-    push = _Push(Graph(query, streams), through_top)
+    push = _Push(OperatorGraph(query, streams), through_top)
     push.visit(query.operators[-1].id, None, [], below_join=False)
     if {op.id: op for op in push.made} == {op.id: op for op in query.operators}:
         return query

@@ -19,7 +19,7 @@ from weir_placement.model.operators import Filter, Join, Operator, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.constraints import Classes, Constraints, Side, aliases_of
-from weir_placement.rewrite.graph import Graph
+from weir_placement.rewrite.graph import OperatorGraph
 from weir_placement.rewrite.rules import RULES
 from weir_placement.rewrite.shape import shape
 
@@ -48,7 +48,7 @@ class Rewriter:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The written query's join blocks, without those that share a source with another."""
-        graph = Graph(self.written, self.streams)
+        graph = OperatorGraph(self.written, self.streams)
         found = []
         for operator in self.written.operators:
             if isinstance(operator, Join) and not _inner(graph, operator):
@@ -66,7 +66,7 @@ class Rewriter:
         """The plans that one swap of an operator and its child makes of `query`."""
         if self.written.fixed_order:
             return
-        graph = Graph(query, self.streams)
+        graph = OperatorGraph(query, self.streams)
         for top in query.operators:
             for name in dict.fromkeys(top.inputs):
                 bottom = graph.operators.get(name)
@@ -95,7 +95,7 @@ class Rewriter:
                     pending.append(query)
                     yield query
 
-    def _reassociated(self, graph: Graph, top: Join, bottom: Join) -> Iterator[Graph]:
+    def _reassociated(self, graph: OperatorGraph, top: Join, bottom: Join) -> Iterator[OperatorGraph]:
         """`(A B) C` as `(A C) B` and `(B C) A`."""
         aliases = graph.aliases[top.id]
         block = next((b for b in self.blocks if aliases <= b.aliases), None)
@@ -119,7 +119,7 @@ class Rewriter:
 
     def _join(
         self,
-        graph: Graph,
+        graph: OperatorGraph,
         block: Block,
         like: Join,
         inputs: tuple[str, str],
@@ -147,7 +147,7 @@ class Rewriter:
         return replace(made, selectivity=self._selectivity(constraints, left, right, made))
 
     @staticmethod
-    def _side(graph: Graph, name: str, new: Mapping[str, Operator]) -> Side:
+    def _side(graph: OperatorGraph, name: str, new: Mapping[str, Operator]) -> Side:
         parts = new[name].inputs if name in new else (name,)
         aliases = frozenset[str]().union(*(graph.aliases[p] for p in parts))
         columns = [graph.columns[p] for p in parts]
@@ -173,7 +173,7 @@ class Rewriter:
         return share(left.aliases | right.aliases) / parts if parts > 0 else 0.0
 
 
-def _inner(graph: Graph, join: Join) -> bool:
+def _inner(graph: OperatorGraph, join: Join) -> bool:
     """Whether another join of the same block reads this one, through filters and plain projections."""
     name = join.id
     while reader := graph.only_reader(name):
@@ -186,7 +186,7 @@ def _inner(graph: Graph, join: Join) -> bool:
     return False
 
 
-def _joins_below(graph: Graph, join: Join) -> set[str]:
+def _joins_below(graph: OperatorGraph, join: Join) -> set[str]:
     """The joins of the block under (and with) a join."""
     found = {join.id}
     for name in join.inputs:
@@ -207,7 +207,7 @@ def _tellable(joins: list[Join], aliases: frozenset[str]) -> bool:
     )
 
 
-def _all_below(graph: Graph, name: str) -> Iterator[Operator]:
+def _all_below(graph: OperatorGraph, name: str) -> Iterator[Operator]:
     operator = graph.operators.get(name)
     if operator is not None:
         yield operator

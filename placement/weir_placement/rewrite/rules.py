@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operator, Project, is_plain
-from weir_placement.rewrite.graph import Graph
+from weir_placement.rewrite.graph import OperatorGraph
 
-Rule = Callable[[Graph, Any, Any], Iterator[Graph]]
+Rule = Callable[[OperatorGraph, Any, Any], Iterator[OperatorGraph]]
 """(graph, top, bottom) -> the graphs after one swap; nothing when it is not legal."""
 
 RULES: dict[tuple[str, str], Rule] = {}
@@ -30,32 +30,32 @@ def register(top: str, bottom: str, rule: Rule) -> None:
     RULES[top, bottom] = rule
 
 
-def _exchanged(graph: Graph, top: Operator, bottom: Operator) -> Graph:
+def _exchanged(graph: OperatorGraph, top: Operator, bottom: Operator) -> OperatorGraph:
     """`top` below `bottom`, both with one input, otherwise unchanged."""
     lower = replace(top, inputs=bottom.inputs)
     upper = replace(bottom, inputs=(top.id,))
     return graph.replaced([top.id, bottom.id], [lower, upper], {top.id: bottom.id})
 
 
-def filter_over_filter(graph: Graph, top: Filter, bottom: Filter) -> Iterator[Graph]:
+def filter_over_filter(graph: OperatorGraph, top: Filter, bottom: Filter) -> Iterator[OperatorGraph]:
     """Always."""
     yield _exchanged(graph, top, bottom)
 
 
-def filter_over_project(graph: Graph, top: Filter, bottom: Project) -> Iterator[Graph]:
+def filter_over_project(graph: OperatorGraph, top: Filter, bottom: Project) -> Iterator[OperatorGraph]:
     """When the projection keeps the filter's columns as they are."""
     kept = {i.name for i in bottom.items if i.name == i.expression}
     if set(top.columns) <= kept:
         yield _exchanged(graph, top, bottom)
 
 
-def project_over_filter(graph: Graph, top: Project, bottom: Filter) -> Iterator[Graph]:
+def project_over_filter(graph: OperatorGraph, top: Project, bottom: Filter) -> Iterator[OperatorGraph]:
     """When the projection keeps the columns that the filter reads."""
     if is_plain(top) and set(bottom.columns) <= set(top.made):
         yield _exchanged(graph, top, bottom)
 
 
-def project_over_project(graph: Graph, top: Project, bottom: Project) -> Iterator[Graph]:
+def project_over_project(graph: OperatorGraph, top: Project, bottom: Project) -> Iterator[OperatorGraph]:
     """The lower one becomes the intersection; the upper one, which it makes superfluous, goes. When
     the upper one computes, only the lower one is narrowed to what is read."""
     if not is_plain(bottom):
@@ -65,7 +65,7 @@ def project_over_project(graph: Graph, top: Project, bottom: Project) -> Iterato
         yield graph.replaced([top.id, bottom.id], [merged], {})
 
 
-def filter_over_join(graph: Graph, top: Filter, bottom: Join) -> Iterator[Graph]:
+def filter_over_join(graph: OperatorGraph, top: Filter, bottom: Join) -> Iterator[OperatorGraph]:
     """Only when one side has all its columns."""
     for side, name in enumerate(bottom.inputs):
         if _has(graph, name, top.columns):
@@ -76,19 +76,21 @@ def filter_over_join(graph: Graph, top: Filter, bottom: Join) -> Iterator[Graph]
             yield graph.replaced([top.id, bottom.id], [lower, join], {top.id: bottom.id})
 
 
-def project_over_join(graph: Graph, top: Project, bottom: Join) -> Iterator[Graph]:
+def project_over_join(graph: OperatorGraph, top: Project, bottom: Join) -> Iterator[OperatorGraph]:
     """One projection a side, keeping what the join reads and event times; the upper one stays when
     such columns must go afterwards, or when it computes."""
     read = set(top.made) if is_plain(top) else set(top.columns)
     yield from _narrow_join(graph, top, bottom, read)
 
 
-def aggregate_over_join(graph: Graph, top: Aggregate, bottom: Join) -> Iterator[Graph]:
+def aggregate_over_join(graph: OperatorGraph, top: Aggregate, bottom: Join) -> Iterator[OperatorGraph]:
     """Columns that the aggregate does not read are dropped before the join."""
     yield from _narrow_join(graph, top, bottom, set(top.columns))
 
 
-def _narrow_join(graph: Graph, top: Project | Aggregate, bottom: Join, read: set[str]) -> Iterator[Graph]:
+def _narrow_join(
+    graph: OperatorGraph, top: Project | Aggregate, bottom: Join, read: set[str]
+) -> Iterator[OperatorGraph]:
     times = {graph.event_time(alias) for alias in graph.aliases[bottom.id]}
     needed = read | set(bottom.columns) | times
     added: list[Project] = []
@@ -114,13 +116,13 @@ def _narrow_join(graph: Graph, top: Project | Aggregate, bottom: Join, read: set
         yield graph.replaced([bottom.id], [*added, join], {})
 
 
-def _columns_after(graph: Graph, added: list[Project], name: str) -> tuple[str, ...]:
+def _columns_after(graph: OperatorGraph, added: list[Project], name: str) -> tuple[str, ...]:
     made = {o.id: o.made for o in added}
     return made[name] if name in made else graph.columns[name] or ()
 
 
 def _projection(
-    graph: Graph, top: Project | Aggregate, name: str, columns: list[str], taken: list[str]
+    graph: OperatorGraph, top: Project | Aggregate, name: str, columns: list[str], taken: list[str]
 ) -> Project:
     """A new plain projection over `name`, with the costs of the one it comes from."""
     like = top if isinstance(top, Project) else None
@@ -136,7 +138,7 @@ def _projection(
     )
 
 
-def _has(graph: Graph, name: str, columns: tuple[str, ...]) -> bool:
+def _has(graph: OperatorGraph, name: str, columns: tuple[str, ...]) -> bool:
     known = graph.columns[name]
     if known is not None:
         return set(columns) <= set(known)

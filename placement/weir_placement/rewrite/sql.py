@@ -18,7 +18,7 @@ from weir_placement.model.streams import Stream
 from weir_placement.rewrite.branch import Branch, BranchBuilder
 from weir_placement.rewrite.estimates import CostDefaults
 from weir_placement.rewrite.scope import Ids, Scope
-from weir_placement.rewrite.statement import Statement, Table
+from weir_placement.rewrite.statement import Statement, TableReference
 
 MAX_OPERATORS = 100
 
@@ -83,7 +83,7 @@ def query_from_sql(
     return Query(name, sources, tuple(operators), deliver_to, max_latency, priority, fixed_order)
 
 
-def _full(table: Table, namespace: str) -> str:
+def _full(table: TableReference, namespace: str) -> str:
     return table.stream if "/" in table.stream else f"{namespace}/{table.stream}"
 
 

@@ -51,7 +51,7 @@ _TABLE_CLAUSES = {
 
 
 @dataclass
-class Table:
+class TableReference:
     """A stream in FROM under its alias; `stream` is `namespace/name` or a name alone."""
 
     alias: str
@@ -71,7 +71,7 @@ class SelectItem:
 class Select:
     """One SELECT: everything between its keyword and the next UNION ALL."""
 
-    tables: list[Table]
+    tables: list[TableReference]
     conditions: list[Node]  # conjuncts of ON, in order, then of WHERE
     items: list[SelectItem]
     keys: list[Node] = field(default_factory=list)
@@ -174,7 +174,7 @@ class Statement:
             self.refuse(join.this, "this join is not supported; write JOIN stream ON ...")
         self._only(join, {"this", "on", "method", "side", "kind"}, {})
 
-    def _table(self, node: Node) -> Table:
+    def _table(self, node: Node) -> TableReference:
         name = type(node).__name__
         if name == "Subquery":
             self.refuse(node, "a subquery in FROM is not supported; join its streams in one SELECT")
@@ -190,7 +190,7 @@ class Statement:
                 node, f"{short!r} cannot qualify columns; give the stream an alias of letters and digits"
             )
         namespace = node.text("db")
-        return Table(short, f"{namespace}/{node.name}" if namespace else node.name, place_of(node))
+        return TableReference(short, f"{namespace}/{node.name}" if namespace else node.name, place_of(node))
 
     def _item(self, node: Node) -> SelectItem:
         if type(node).__name__ == "Alias":

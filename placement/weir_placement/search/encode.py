@@ -22,7 +22,7 @@ from weir_placement.search.fields import (
     fill_masks,
     is_free,
 )
-from weir_placement.search.item import CODES, HUGE, Item, numbers_of
+from weir_placement.search.item import CODES, HUGE, SearchItem, numbers_of
 from weir_placement.search.kernel import layout
 
 VISITED_SIZE = 1 << 14
@@ -39,7 +39,7 @@ class Encoding(Arrays):
 
     def __init__(self, problem: Problem, queries: Sequence[Query], *, seed: int, visited: int = VISITED_SIZE):
         self.problem, self.queries = problem, list(queries)
-        self.items: list[Item] = []
+        self.items: list[SearchItem] = []
         self.sinks: list[int] = []
         self.index: list[dict[str, int]] = []
         self.lists: dict[tuple[str, ...], list[int]] = {}
@@ -54,17 +54,21 @@ class Encoding(Arrays):
         for alias, stream in query.sources.items():
             numbers[alias] = len(self.items)
             origins = self._candidates(tuple(self.problem.streams[stream].origins))
-            self.items.append(Item(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows]))
+            self.items.append(
+                SearchItem(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows])
+            )
         for op in query.operators:
             candidates = self._candidates(allowed_nodes(self.problem, query, op))
             numbers[op.id] = len(self.items)
             children = [numbers[name] for name in op.inputs]
-            item = Item(q, CODES[op.kind].kind, op.id, children, candidates, op, [f[op.id] for f in flows])
+            item = SearchItem(
+                q, CODES[op.kind].kind, op.id, children, candidates, op, [f[op.id] for f in flows]
+            )
             self.items.append(item)
         last = numbers[query.operators[-1].id] if query.operators else numbers[next(iter(query.sources))]
         self.sinks.append(len(self.items))
         delivery = self._candidates(tuple(query.deliver_to))
-        self.items.append(Item(q, layout.SINK, "", [last], delivery))
+        self.items.append(SearchItem(q, layout.SINK, "", [last], delivery))
         self.index.append(numbers)
 
     def _candidates(self, names: tuple[str, ...]) -> list[int]:
@@ -84,7 +88,7 @@ class Encoding(Arrays):
             scenarios += [(k, until) for until in (*sorted(starts), HUGE)]
         return scenarios
 
-    def _capped(self, item: Item, k: int, until: float) -> bool:
+    def _capped(self, item: SearchItem, k: int, until: float) -> bool:
         """Whether an aggregate is at its limit on the piece that ends at `until`."""
         if item.kind != layout.AGGREGATE:
             return False

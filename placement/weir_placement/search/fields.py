@@ -11,7 +11,7 @@ from weir_placement.model.operators import Filter, Project
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.arrays import Arrays
 from weir_placement.search.families import Family
-from weir_placement.search.item import HUGE, Item, Numbers, limited, numbers_of
+from weir_placement.search.item import HUGE, Numbers, SearchItem, limited, numbers_of
 from weir_placement.search.kernel import layout
 
 MASK_BITS = 62
@@ -29,7 +29,7 @@ def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
     return names
 
 
-def fill_masks(arrays: Arrays, items: Sequence[Item], queries: Sequence[Query]) -> None:
+def fill_masks(arrays: Arrays, items: Sequence[SearchItem], queries: Sequence[Query]) -> None:
     """Sources below and named by each item, its joins, its columns."""
     words = arrays.dims["words"]
     own, sets, joins, above = ([0] * len(items) for _ in range(4))
@@ -94,7 +94,7 @@ def fill_cluster(arrays: Arrays, cluster: Cluster, candidates: Sequence[Sequence
 def fill_families(
     arrays: Arrays,
     cluster: Cluster,
-    items: Sequence[Item],
+    items: Sequence[SearchItem],
     candidates: Sequence[Sequence[int]],
     families: Sequence[Family],
 ) -> None:
@@ -115,7 +115,7 @@ def fill_families(
     arrays.write("family_capacity_", [limited(f.capacity) for f in families])
 
 
-def is_free(query: Query, item: Item, reads: int) -> int:
+def is_free(query: Query, item: SearchItem, reads: int) -> int:
     """Whether an operator may change places: it must have one reader."""
     return int(item.op is not None and not query.fixed_order and reads == 1 and item.op.movable)
 
@@ -123,7 +123,7 @@ def is_free(query: Query, item: Item, reads: int) -> int:
 def fill_costs(
     arrays: Arrays,
     problem: Problem,
-    items: Sequence[Item],
+    items: Sequence[SearchItem],
     queries: Sequence[Query],
     scenarios: Sequence[tuple[int, float]],
 ) -> None:

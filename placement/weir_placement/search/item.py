@@ -17,7 +17,7 @@ EQUAL = 1e-9
 
 
 @dataclass
-class Item:
+class SearchItem:
     """A source alias, an operator or a sink of query number `query`."""
 
     query: int
@@ -107,7 +107,7 @@ CODES: Mapping[str, Code] = {
 are like, and moves only if it says so (`movable`); one that moves is swapped as that kind is."""
 
 
-def numbers_of(item: Item) -> Numbers:
+def numbers_of(item: SearchItem) -> Numbers:
     """What is written of an item into the arrays."""
     if item.op is None:
         return Numbers(fixed_width=item.flows[0].width) if item.kind == layout.SOURCE else Numbers()
