@@ -1,10 +1,16 @@
 """Files, folders and standard input to objects; every error has its file and line."""
 
 import io
+import json
 import textwrap
+from pathlib import Path
 
 import pytest
+from weir_operator.manifests.finding import ManifestError
+from weir_operator.manifests.load import load
 from weir_operator.manifests.read import read
+
+from tests.manifests.scene import FILTER, NODES, graph, stream
 
 TWO = textwrap.dedent(
     """\
@@ -102,3 +108,16 @@ def test_names_and_dates_stay_as_they_are_written():
 
 def test_a_path_that_is_not_there():
     assert str(read(["nowhere.yaml"])[1][0]) == "nowhere.yaml: no such file or folder"
+
+
+def test_a_stream_of_another_namespace_with_errors_is_told_once(tmp_path: Path) -> None:
+    """Its name in the query, `shop.clicks`, is not the name of the object."""
+    raw = [
+        *NODES,
+        stream("clicks", "shop", sharedWith=["default"], schema=7),
+        graph("q", {**FILTER, "inputs": ["shop.clicks"], "predicate": "clicks.x = 0"}),
+    ]
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": raw}))
+    with pytest.raises(ManifestError) as error:
+        load([str(tmp_path)])
+    assert [finding.path for finding in error.value.findings] == ["spec.schema"]

@@ -133,7 +133,11 @@ def resolve(
         if any(node.name == place.node for node in everything):
             return (place.node,), []
         right = suggestion(place.node, (node.name for node in everything), "nodes")
-        return (), [Finding(key, f"{path}.node", f"no node {place.node}", right, "ReferenceNotFound")]
+        return (), [
+            Finding.not_found(
+                key, f"{path}.node", f"no node {place.node}", right, Key("Node", "", place.node)
+            )
+        ]
     if place.zone is not None:
         names = tuple(node.name for node in everything if node.zone == place.zone)
         right = suggestion(place.zone, (node.zone for node in everything if node.zone), "zones")

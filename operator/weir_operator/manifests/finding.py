@@ -41,6 +41,7 @@ class Finding:
     reason: Reason = "Invalid"
     file: str = ""
     line: int = 0
+    missing: Key | None = None  # the object that it misses, of a reference
 
     @property
     def message(self) -> str:
@@ -53,6 +54,11 @@ class Finding:
         place = f"{self.file}:{self.line}" if self.line else self.file
         parts = (place, str(self.object) if self.object else "", self.message)
         return ": ".join(part for part in parts if part).replace("\n", " ")
+
+    @classmethod
+    def not_found(cls, key: Key, path: str, wrong: str, right: str, missing: Key) -> Finding:
+        """A reference to an object that is not there, or has errors of its own."""
+        return cls(key, path, wrong, right, "ReferenceNotFound", missing=missing)
 
     def at(self, file: str, line: int) -> Finding:
         """The same with its place."""

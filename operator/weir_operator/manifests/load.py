@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weir_operator.manifests.finding import Finding, Key, ManifestError
+from weir_operator.manifests.finding import Finding, ManifestError
 from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects, from_documents
 from weir_operator.manifests.problem import Built, build
@@ -30,12 +30,12 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
     documents, unreadable = read(paths)
     objects, findings = from_documents(documents, namespace)
     findings = [*unreadable, *findings]
-    broken = {finding.object for finding in findings}
+    broken = {finding.object for finding in findings if finding.object}
     built = build(objects, read=matrix_readers(objects), site=site)
     findings += [
         objects.place(finding)
         for finding in built.findings
-        if not (finding.reason == "ReferenceNotFound" and _is_broken(finding, broken))
+        if finding.missing not in broken  # it is there, and its own errors are told already
     ]
     if not documents and not findings:
         findings.append(
@@ -46,12 +46,6 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
     if findings:
         raise ManifestError(_in_order(findings))
     return Loaded(objects, built)
-
-
-def _is_broken(finding: Finding, broken: set[Key | None]) -> bool:
-    """Whether what is missed is there but has errors of its own, which are told already."""
-    words = finding.wrong.split()
-    return any(getattr(key, "name", None) in words for key in broken)
 
 
 def _in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -51,7 +51,9 @@ def network(topology: NetworkTopology, nodes: Sequence[Node], read: Read) -> tup
             if end not in ends_known:
                 right = suggestion(end, ends_known, "zones and nodes")
                 path = f"spec.links[{i}].{field}"
-                findings.append(Finding(key, path, f"no zone or node {end}", right, "ReferenceNotFound"))
+                findings.append(
+                    Finding.not_found(key, path, f"no zone or node {end}", right, Key("Node", "", end))
+                )
     for link in sorted(spec.links, key=lambda k: (k.source in node_names) + (k.target in node_names)):
         ends = [(link.source, link.target)] + [(link.target, link.source)] * link.both
         for source, target in ends:

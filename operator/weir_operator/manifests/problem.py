@@ -116,7 +116,8 @@ def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Find
         yield from option_findings(key, strategy, spec.objective, spec.strategy.parameters)
     if objects.topology(spec.topology) is None:
         right = suggestion(spec.topology, {"default", *objects.topologies}, "topologies")
-        yield Finding(key, "spec.topology", f"no NetworkTopology {spec.topology}", right, "ReferenceNotFound")
+        missing = Key("NetworkTopology", "", spec.topology)
+        yield Finding.not_found(key, "spec.topology", f"no NetworkTopology {spec.topology}", right, missing)
 
 
 def _profile_findings(objects: Objects) -> Iterator[Finding]:
@@ -128,7 +129,8 @@ def _profile_findings(objects: Objects) -> Iterator[Finding]:
                 if full_stream_name(name, namespace) not in objects.streams:
                     streams = (n.removeprefix(f"{namespace}/").replace("/", ".") for n in objects.streams)
                     right, path = suggestion(name, streams, "streams"), f"spec.points[{i}].rates.{name}"
-                    yield Finding(key, path, f"no stream {name}", right, "ReferenceNotFound")
+                    missing = Key("Stream", *full_stream_name(name, namespace).split("/", 1))
+                    yield Finding.not_found(key, path, f"no stream {name}", right, missing)
 
 
 def _policy_problem(

@@ -53,6 +53,10 @@ def full_stream_name(name: str, namespace: str) -> str:
     return name.replace(".", "/", 1) if "." in name else f"{namespace}/{name}"
 
 
+def _stream_key(full_name: str) -> Key:
+    return Key("Stream", *full_name.split("/", 1))
+
+
 def check_references(
     item: StreamQuery, objects: Objects, policy: PlacementPolicy | None, site: Site
 ) -> list[Finding]:
@@ -62,7 +66,9 @@ def check_references(
     if policy is None:
         right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")
         wrong = f"no PlacementPolicy {item.spec.policy}"
-        findings.append(Finding(key, "spec.policy", wrong, right, "ReferenceNotFound"))
+        findings.append(
+            Finding.not_found(key, "spec.policy", wrong, right, Key("PlacementPolicy", "", item.spec.policy))
+        )
     elif policy.spec.allowed_namespaces is not None and namespace not in policy.spec.allowed_namespaces:
         wrong = f"policy {policy.metadata.name} does not admit namespace {namespace}"
         right = "add the namespace to its allowedNamespaces, or use another policy"
@@ -75,7 +81,9 @@ def check_references(
             f"no InputProfile {profile} in namespace {namespace}",
             suggestion(profile, profiles, "profiles"),
         )
-        findings.append(Finding(key, "spec.profile", wrong, right, "ReferenceNotFound"))
+        findings.append(
+            Finding.not_found(key, "spec.profile", wrong, right, Key("InputProfile", namespace, profile))
+        )
     return findings
 
 
@@ -140,10 +148,12 @@ def _readable(
                 if readable_by(s, namespace)
             ]
             right = suggestion(short, readable, "streams")
-            findings.append(Finding(key, path, f"no stream {short}", right, "ReferenceNotFound"))
+            findings.append(Finding.not_found(key, path, f"no stream {short}", right, _stream_key(name)))
         elif name not in scope.streams:
             findings.append(
-                Finding(key, path, f"stream {short} has errors itself", "mend it first", "ReferenceNotFound")
+                Finding.not_found(
+                    key, path, f"stream {short} has errors itself", "mend it first", _stream_key(name)
+                )
             )
     return findings
 
@@ -204,7 +214,7 @@ def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
             if all(node != known.name for known in scope.nodes):
                 right = suggestion(node, (n.name for n in scope.nodes), "nodes")
                 path = f"spec.operators[{i}].nodes[{j}]"
-                findings.append(Finding(key, path, f"no node {node}", right, "ReferenceNotFound"))
+                findings.append(Finding.not_found(key, path, f"no node {node}", right, Key("Node", "", node)))
     findings += graph.findings
     if findings:
         return None, findings
