@@ -32,7 +32,7 @@ AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-pre
 
 
 @dataclass(frozen=True)
-class Rule:
+class CelRule:
     """What a schema cannot say: one CEL rule of the CRD and the same check here.
 
     `holds` looks at the raw mapping, so that it is told together with the errors of single fields.
@@ -45,39 +45,39 @@ class Rule:
     field: str = ""
 
 
-def exactly_one(*fields: str) -> Rule:
+def exactly_one(*fields: str) -> CelRule:
     """Exactly one of `fields` is given."""
     given_fields = ", ".join(f"has(self.{field})" for field in fields)
-    return Rule(
+    return CelRule(
         cel=f"[{given_fields}].exists_one(x, x)",
         message=f"exactly one of {', '.join(fields)} must be given",
         holds=lambda raw: sum(raw.get(field) is not None for field in fields) == 1,
     )
 
 
-def at_most_one(*fields: str) -> Rule:
+def at_most_one(*fields: str) -> CelRule:
     """At most one of `fields` is given."""
     given_fields = ", ".join(f"has(self.{field})" for field in fields)
-    return Rule(
+    return CelRule(
         cel=f"[{given_fields}].filter(x, x).size() <= 1",
         message=f"at most one of {', '.join(fields)} may be given",
         holds=lambda raw: sum(raw.get(field) is not None for field in fields) <= 1,
     )
 
 
-def needed_with(condition: str, fields: tuple[str, ...], value: str) -> Rule:
+def needed_with(condition: str, fields: tuple[str, ...], value: str) -> CelRule:
     """When field `condition` has `value`, all of `fields` are given."""
     given_fields = " && ".join(f"has(self.{field})" for field in fields)
-    return Rule(
+    return CelRule(
         cel=f"self.{condition} != '{value}' || ({given_fields})",
         message=f"{' and '.join(fields)} must be given when {condition} is {value}",
         holds=lambda raw: raw.get(condition) != value or all(raw.get(f) is not None for f in fields),
     )
 
 
-def not_yet(field: str, right: str) -> Rule:
+def not_yet(field: str, right: str) -> CelRule:
     """`field` is kept for what is to come and refused till then: accepted, it would change nothing."""
-    return Rule(
+    return CelRule(
         cel=f"!has(self.{field})",
         message=f"{field} does nothing yet, so it is refused: {right}",
         holds=lambda raw: raw.get(field) is None,
@@ -91,7 +91,7 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel, defer_build=True
     )
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    rules: ClassVar[tuple[CelRule, ...]] = ()
 
 
 class Lenient(Model):
@@ -125,7 +125,7 @@ class Condition(Lenient):
     last_transition_time: Annotated[str, Field(max_length=64)] = ""
 
 
-class Status(Lenient):
+class ObjectStatus(Lenient):
     """What every status has. `-1` means not seen yet: a new object is not healthy before it was."""
 
     observed_generation: int = Field(

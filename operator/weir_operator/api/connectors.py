@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from weir_placement.model.location import Location, files_location
 
-from weir_operator.api.base import Model, Name, Rule, exactly_one
+from weir_operator.api.base import CelRule, Model, Name, exactly_one
 from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
@@ -21,7 +21,7 @@ class KafkaSecurity(Model):
     """How to log in to Kafka. Secrets are of the namespace of the object that names them."""
 
     rules = (
-        Rule(
+        CelRule(
             cel="!self.protocol.startsWith('SASL_') || (has(self.mechanism) && has(self.secretRef))",
             message="mechanism and secretRef must be given with a SASL protocol",
             holds=lambda raw: (
@@ -85,13 +85,13 @@ class Files(Model):
     """A folder of files, or objects below a path."""
 
     rules = (
-        Rule(
+        CelRule(
             cel="!self.uri.split('/').exists(part, part == '..')",
             message="uri must stay under the namespace's root: no '..' in it",
             holds=lambda raw: ".." not in str(raw.get("uri", "")).split("/"),
             field="uri",
         ),
-        Rule(
+        CelRule(
             cel=f"!self.uri.matches('{_SCHEME.pattern}') || self.uri.matches('{_OBJECTS.pattern}')",
             message="uri must be a path, as in/clicks, or s3://BUCKET/PATH: other schemes are not reached",
             holds=lambda raw: (
@@ -99,7 +99,7 @@ class Files(Model):
             ),
             field="uri",
         ),
-        Rule(
+        CelRule(
             cel="!has(self.s3) || self.uri.startsWith('s3://')",
             message="s3 says how to reach the store that uri names: give uri as s3://BUCKET/PATH, or no s3",
             holds=lambda raw: raw.get("s3") is None or str(raw.get("uri", "")).startswith("s3://"),

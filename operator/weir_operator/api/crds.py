@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from weir_operator.api.base import GROUP, VERSION, Rule
+from weir_operator.api.base import GROUP, VERSION, CelRule
 from weir_operator.api.kinds import KINDS, NAME_RULE, Kind
 from weir_operator.api.placement import Placement
 
@@ -36,7 +36,7 @@ class _Schema(GenerateJsonSchema):
         return result
 
 
-def _cel(rule: Rule) -> dict[str, str]:
+def _cel(rule: CelRule) -> dict[str, str]:
     return {"rule": rule.cel, "message": rule.message}
 
 

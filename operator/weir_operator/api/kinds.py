@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from weir_operator.api.base import API_VERSION, Model, Rule
+from weir_operator.api.base import API_VERSION, CelRule, Model
 from weir_operator.api.node import Node
 from weir_operator.api.placement import Placement
 from weir_operator.api.policy import PlacementPolicy
@@ -31,7 +31,7 @@ Object = (
 MAX_NAME = 50
 """Longest name of an object: pods are named `<query>-<operator>-e<epoch>` within 63 letters."""
 
-NAME_RULE = Rule(
+NAME_RULE = CelRule(
     cel=f"size(self.metadata.name) <= {MAX_NAME}",
     message=f"the name must have at most {MAX_NAME} letters: names of pods are made from it",
     holds=lambda raw: (

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import API_VERSION, AnyObject, Lenient, Metadata, Model, Status, Text
+from weir_operator.api.base import API_VERSION, AnyObject, Lenient, Metadata, Model, ObjectStatus, Text
 from weir_operator.api.values import Quantity
 
 
@@ -101,7 +101,7 @@ class Summary(Lenient):
     plan: AnyObject | None = Field(None, description="The plan itself, so that it can be rolled back to.")
 
 
-class PlacementStatus(Status):
+class PlacementStatus(ObjectStatus):
     """What runs, what is proposed, what was."""
 
     ready: Annotated[str, Field(max_length=32)] | None = Field(

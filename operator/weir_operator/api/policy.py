@@ -13,13 +13,13 @@ from weir_placement.objectives import NAMES
 from weir_operator.api.base import (
     API_VERSION,
     AnyObject,
+    CelRule,
     LabelKey,
     Labels,
     Metadata,
     Model,
     Name,
-    Rule,
-    Status,
+    ObjectStatus,
     Text,
     at_most_one,
     not_yet,
@@ -36,7 +36,7 @@ else:
     ObjectiveName = Literal[NAMES]
 
 
-class Strategy(Model):
+class StrategySpec(Model):
     """The planner and its parameters; `weir strategies` lists them."""
 
     name: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9-]+$")] = Field(
@@ -69,7 +69,7 @@ class MoveBudget(Model):
     period: Duration = Field(3600.0, description="The period.")
 
 
-class Hierarchy(Model):
+class HierarchySpec(Model):
     """Hierarchical planning."""
 
     max_cluster_size: Annotated[int, Field(ge=2, le=10000)] = Field(
@@ -101,13 +101,13 @@ class FilesExchange(Model):
     """Flows as files on a claim, or on an object store."""
 
     rules = (
-        Rule(
+        CelRule(
             cel=f"!has(self.uri) || self.uri.matches('{_OBJECTS.pattern}')",
             message="uri must be s3://BUCKET or s3://BUCKET/PREFIX, as s3://weir/prod",
             holds=lambda raw: raw.get("uri") is None or bool(_OBJECTS.match(str(raw["uri"]))),
             field="uri",
         ),
-        Rule(
+        CelRule(
             cel="!has(self.s3) || has(self.uri)",
             message="s3 says how to reach the store that uri names: give uri, as s3://weir/prod",
             holds=lambda raw: raw.get("s3") is None or raw.get("uri") is not None,
@@ -168,7 +168,7 @@ class Reserve(Model):
     memory: Quantity = Field(0.0, description="Bytes.")
 
 
-class Overheads(Model):
+class OverheadsSpec(Model):
     """What running costs beside the operators: `weir calibrate` measures it."""
 
     fragment_cpu: Quantity = Field(0.0, description="Cores of each process of a fragment.")
@@ -231,7 +231,7 @@ class PlacementPolicySpec(Model):
     """Everything has a default: an empty spec is the built-in policy."""
 
     objective: ObjectiveName = Field("headroom", description="What is best.")
-    strategy: Strategy = Field(default_factory=Strategy, description="How plans are found.")
+    strategy: StrategySpec = Field(default_factory=StrategySpec, description="How plans are found.")
     mode: Literal["Auto", "Shadow", "Manual"] = Field(
         "Auto", description="Auto: carried out; Shadow: only shown; Manual: waits for `weir approve`."
     )
@@ -243,9 +243,11 @@ class PlacementPolicySpec(Model):
     move_budget: MoveBudget = Field(default_factory=MoveBudget, description="How much may move by drift.")
     node_selector: Labels = Field(default_factory=dict, description="Only nodes with these labels.")
     topology: Name = Field("default", description="NetworkTopology; 'default' is built in.")
-    hierarchy: Hierarchy = Field(default_factory=Hierarchy, description="Hierarchical planning.")
+    hierarchy: HierarchySpec = Field(default_factory=HierarchySpec, description="Hierarchical planning.")
     reserve: Reserve = Field(default_factory=Reserve, description="Kept free on every node.")
-    overheads: Overheads = Field(default_factory=Overheads, description="What fragments and flows cost.")
+    overheads: OverheadsSpec = Field(
+        default_factory=OverheadsSpec, description="What fragments and flows cost."
+    )
     exchange: Exchange = Field(default_factory=Exchange, description="How fragments are connected.")
     on_cordon: Literal["Move", "Stay"] = Field(
         "Move", description="What a cordon or an untolerated taint starts."
@@ -275,7 +277,7 @@ def flows_of(policy: Mapping[str, Any]) -> Flows:
         return Flows()
 
 
-class PlacementPolicyStatus(Status):
+class PlacementPolicyStatus(ObjectStatus):
     """How the policy's round went."""
 
     queries: int | None = Field(None, description="Queries that use it.")

@@ -12,7 +12,7 @@ from weir_operator.api.base import (
     Metadata,
     Model,
     Name,
-    Status,
+    ObjectStatus,
     exactly_one,
     not_yet,
 )
@@ -51,4 +51,4 @@ class InputProfile(Model):
     kind: Literal["InputProfile"] = "InputProfile"
     metadata: Metadata
     spec: InputProfileSpec
-    status: Status | None = None
+    status: ObjectStatus | None = None

@@ -11,6 +11,7 @@ from pydantic import Field
 from weir_operator.api.base import (
     API_VERSION,
     OPERATOR_ID_PATTERN,
+    CelRule,
     Expression,
     Identifier,
     LabelKey,
@@ -20,9 +21,8 @@ from weir_operator.api.base import (
     Model,
     Name,
     NodeName,
+    ObjectStatus,
     Place,
-    Rule,
-    Status,
     exactly_one,
     needed_with,
 )
@@ -67,7 +67,7 @@ class OperatorSpec(Model):
     """One operator of an explicit graph. Columns are qualified by their stream (a.y)."""
 
     rules = (
-        Rule(
+        CelRule(
             cel="self.kind == 'union' ? size(self.inputs) >= 2 "
             ": size(self.inputs) == (self.kind == 'join' ? 2 : 1)",
             message="a join has 2 inputs, a union 2 or more, any other kind 1",
@@ -176,12 +176,12 @@ class EnvVar(Model):
     """An environment variable of the query's fragments."""
 
     rules = (
-        Rule(
+        CelRule(
             cel="!(has(self.value) && has(self.secretRef))",
             message="at most one of value, secretRef may be given",
             holds=lambda raw: raw.get("value") is None or raw.get("secretRef") is None,
         ),
-        Rule(
+        CelRule(
             cel=f"!self.name.matches('{_RESERVED_ENV.pattern}')",
             message="names that steer Python, Spark, Java or Weir are reserved: choose another",
             holds=lambda raw: not _RESERVED_ENV.match(str(raw.get("name", ""))),
@@ -207,7 +207,7 @@ class StreamQuerySpec(Model):
 
     rules = (
         exactly_one("sql", "operators"),
-        Rule(
+        CelRule(
             cel="!has(self.env) || !has(self.resources) || !has(self.resources.executors) || "
             "self.resources.executors == 0 || !self.env.exists(entry, has(entry.secretRef))",
             message="executors get no variable from a secret: write value, not secretRef, or no executors",
@@ -254,7 +254,7 @@ class StreamQuerySpec(Model):
     )
 
 
-class StreamQueryStatus(Status):
+class StreamQueryStatus(ObjectStatus):
     """How the query is."""
 
     headroom: float | None = Field(None, description="How many times the profile the plan carries.")

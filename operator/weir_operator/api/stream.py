@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import API_VERSION, Identifier, Metadata, Model, Place, Rule, Status
+from weir_operator.api.base import API_VERSION, CelRule, Identifier, Metadata, Model, ObjectStatus, Place
 from weir_operator.api.connectors import Source
 from weir_operator.api.values import Duration, Quantity
 
@@ -33,7 +33,7 @@ class StreamSpec(Model):
     """A stream of rows that enters the cluster."""
 
     rules = (
-        Rule(
+        CelRule(
             cel="!has(self.source) || has(self.eventTime)",
             message="eventTime must be given with source: results are defined by the rows' own time",
             holds=lambda raw: raw.get("source") is None or raw.get("eventTime") is not None,
@@ -64,7 +64,7 @@ class StreamSpec(Model):
     )
 
 
-class StreamStatus(Status):
+class StreamStatus(ObjectStatus):
     """What Weir knows about a stream."""
 
     readers: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=100)] = Field(

@@ -13,7 +13,7 @@ from weir_operator.api.base import (
     Model,
     Name,
     NodeName,
-    Status,
+    ObjectStatus,
     exactly_one,
 )
 from weir_operator.api.values import Bits, Duration
@@ -80,7 +80,7 @@ class NetworkTopologySpec(Model):
     )
 
 
-class NetworkTopologyStatus(Status):
+class NetworkTopologyStatus(ObjectStatus):
     """What was understood."""
 
     nodes: int | None = Field(None, description="Nodes of the matrix.")
