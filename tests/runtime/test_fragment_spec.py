@@ -1,9 +1,13 @@
 """The JSON contract between controller and runtime."""
 
 import json
-from dataclasses import replace
+import string
+from dataclasses import fields, replace
+from typing import get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from weir_placement.model.fragment import (
     FragmentError,
     FragmentSpec,
@@ -13,7 +17,7 @@ from weir_placement.model.fragment import (
     TypedColumn,
 )
 from weir_placement.model.location import Location
-from weir_placement.model.operators import Aggregate, Aggregation, Item, Join, Window
+from weir_placement.model.operators import KINDS, Aggregate, Aggregation, Item, Join, Operator, Window
 
 SOURCE = Input(
     "d",
@@ -52,6 +56,45 @@ SPEC = FragmentSpec(
 
 def test_json_round_trip_is_exact() -> None:
     assert FragmentSpec.from_json(SPEC.to_json()) == SPEC
+
+
+NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=3)
+NUMBERS = {
+    float: st.integers(0, 10**6) | st.floats(0, 1e12),  # who makes an operator may well say 1 for 1.0
+    int: st.integers(0, 10**18),
+}
+
+
+def operators(kind: type[Operator]) -> st.SearchStrategy[Operator]:
+    """Of one kind, all of its fields drawn, reading the source."""
+    hints = get_type_hints(kind)
+    drawn = {
+        f.name: NUMBERS[hints[f.name]] if hints[f.name] in NUMBERS else st.from_type(hints[f.name])
+        for f in fields(kind)
+    }
+    return st.builds(kind, **drawn | {"id": NAMES, "inputs": st.just(("d",))})
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> FragmentSpec:
+    drawn = draw(st.lists(st.one_of(*map(operators, KINDS.values())), max_size=4, unique_by=lambda op: op.id))
+    return replace(
+        SPEC,
+        inputs=(SOURCE,),
+        operators=tuple(op for op in drawn if op.id != "d"),
+        lease_seconds=draw(NUMBERS[float]),
+        executors=draw(st.integers(0, 3)),
+        cores=draw(st.integers(1, 8)),
+        output=replace(SPEC.output, after=draw(NUMBERS[int]), keep=draw(NUMBERS[int])),
+    )
+
+
+@given(specs())
+def test_what_is_read_again_is_written_the_same(spec: FragmentSpec) -> None:
+    """A build is a hash of the text: written from a plan and from the record of it, it must be one."""
+    again = FragmentSpec.from_json(spec.to_json())
+    assert again == spec
+    assert again.to_json() == spec.to_json()
 
 
 def test_a_flow_on_an_object_store_has_a_bucket_and_a_path() -> None:

@@ -71,11 +71,11 @@ def fields_of(raw: Mapping[str, Any], kind: type[Operator]) -> dict[str, Any]:
 
 
 def _written(op: Operator, first: Mapping[str, Any], estimates: bool) -> dict[str, Any]:
-    values = {name: _bare(getattr(op, name, default)) for name, default in first.items()}
+    values = {name: _bare(getattr(op, name, default), default) for name, default in first.items()}
     for name, default, is_estimate in _later(op.kind):
         value = getattr(op, name)
         if is_estimate == estimates and value != default:
-            values[name] = _bare(value)
+            values[name] = _bare(value, default)
     return values
 
 
@@ -89,7 +89,11 @@ def _later(kind: str) -> tuple[tuple[str, Any, bool], ...]:
     )
 
 
-def _bare(value: Any) -> Any:
+def _bare(value: Any, default: Any = None) -> Any:
+    """As plain values. A whole number where the default is a float is written as it is read again, 1 as 1.0:
+    names and hashes are made of the text."""
     if isinstance(value, tuple):
         return tuple([_bare(item) for item in value])
+    if isinstance(default, float):
+        return float(value)
     return dict(vars(value)) if dataclasses.is_dataclass(value) else value
