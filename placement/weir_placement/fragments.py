@@ -23,6 +23,7 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
+from weir_placement.model.waits import waits
 
 _NAME_LENGTH = 52  # a pod is `<fragment>-e<epoch>`, and at most 63 letters long
 
@@ -226,11 +227,12 @@ def _name(
         else:
             inputs.append([outside, names[outside]])
     delivered = identity_fields(ends.sink.stored()) if last == plan.query.operators[-1].id else None
-    canonical = json.dumps(
-        [ends.incarnation, [semantics(op) for op in members], inputs, delivered],
-        default=vars,
-        sort_keys=True,
-    )
+    parts: list[Any] = [ends.incarnation, [semantics(op) for op in members], inputs, delivered]
+    if any(
+        waiting := waits(members).values()
+    ):  # before they waited, rows were lost: nothing of it is taken up
+        parts.append(list(waiting))
+    canonical = json.dumps(parts, default=vars, sort_keys=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()[:8]
     readable = re.sub(r"[^a-z0-9]+", "-", f"{plan.query.name.split('/', 1)[1]}-{last}".lower())
     return f"{readable[: _NAME_LENGTH - 9].strip('-')}-{digest}"

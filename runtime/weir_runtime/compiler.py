@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 from weir_placement.model.expressions import spark_text
 from weir_placement.model.fragment import FragmentError
 from weir_placement.model.operators import Aggregate, Aggregation, Filter, Join, Operator, Project, Union
+from weir_placement.model.waits import waits
 
 from weir_runtime import times
 from weir_runtime.times import Clocking
@@ -92,6 +93,8 @@ def compile_operators(
 
     Raises FragmentError for operators that do not fit together.
     """
+    operators = tuple(operators)
+    waiting = {name: {"wait": wait} for name, wait in waits(operators).items()}
     flows = dict(inputs)
     grouped: dict[str, Clocking] = {}
     name = next(iter(inputs))
@@ -99,7 +102,7 @@ def compile_operators(
         below = [flows[source] for source in operator.inputs]
         if operator.grouped_time:
             grouped[operator.id] = below[0].clocking
-        flow = COMPILE[operator.kind](operator, *below)
+        flow = COMPILE[operator.kind](operator, *below, **waiting.get(operator.id, {}))
         name = operator.id
         flows[name] = FrameFlow(observe(flow.frame, name), flow.columns, flow.clocking)
     return Compiled(flows[name], grouped)
@@ -154,29 +157,36 @@ def _side(flow: FrameFlow, mark: str, needs_key: bool) -> DataFrame:
     return flow.frame.select(*map(column, flow.columns), *hidden)
 
 
-def _aggregate(operator: Aggregate, flow: FrameFlow) -> FrameFlow:
-    clocking = times.aggregate_clocking(operator, flow.clocking)
+def _aggregate(operator: Aggregate, flow: FrameFlow, wait: int) -> FrameFlow:
+    clocking = times.aggregate_clocking(operator, flow.clocking, wait)
     groups = [f.expr(spark_text(item.expression)).alias(item.name) for item in operator.items]
     values = {
         a.name: f.expr(spark_text(a.expression)).alias(f"_v_{a.name}")
         for a in operator.aggregations
         if a.expression is not None
     }
-    frame = flow.frame.select(*groups, *values.values(), event_time(column(operator.time)))
-    window = f.window(column(TIME), _seconds(operator.window), _seconds(operator.slide))
+    # To wait, rows are grouped by windows that lie so much later; what leaves has the true times.
+    frame = flow.frame.select(*groups, *values.values(), event_time(_later(column(operator.time), wait)))
+    length, slide = round(operator.window * 1e6), round(operator.slide * 1e6)
+    window = f.window(column(TIME), *(_micros(n) for n in (length, slide, wait % slide)))
     names = [item.name for item in operator.items]
     grouped = frame.groupBy(window.alias("_window"), *map(column, names))
-    frame = grouped.agg(*(_aggregation(a) for a in operator.aggregations))
-    end = f.col("_window.end")
+    results = [_aggregation(a) for a in operator.aggregations]
+    frame = grouped.agg(*(results or [f.count(f.lit(1)).alias("_v_rows")]))  # Spark wants one at least
+    start, end = (_later(f.col(f"_window.{side}"), -wait) for side in ("start", "end"))
     names += [a.name for a in operator.aggregations]
     frame = frame.select(
-        f.col("_window.start").alias("window.start"),
+        start.alias("window.start"),
         end.alias("window.end"),
         *map(column, names),
         event_time(end),
         _group_id([f.unix_micros(end), *(column(item.name) for item in operator.items)]).alias(ID),
     )
     return FrameFlow(frame, ("window.start", "window.end", *names), clocking)
+
+
+def _later(time: Column, micros: int) -> Column:
+    return time + _interval(micros) if micros else time
 
 
 def _aggregation(item: Aggregation) -> Column:
@@ -233,8 +243,8 @@ def _interval(micros: int) -> Column:
     return f.expr(f"INTERVAL '{sign}{seconds}.{rest:06d}' SECOND")
 
 
-def _seconds(value: float) -> str:
-    return f"{round(value * 1e6)} microseconds"
+def _micros(value: int) -> str:
+    return f"{value} microseconds"
 
 
 COMPILE: Mapping[str, Callable[..., FrameFlow]] = {

@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, identity_fields
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
+from weir_placement.model.waits import waits
 
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
 from weir_runtime.inputs import OpenInput, input_flow, stream_frame
@@ -115,4 +116,6 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> s
         "after": spec.output.after,
     }
     parts = [operators, streams, identity_fields(output), spec.partitions, *([spark, 1] if spark else [2])]
+    if any(waiting := waits(spec.operators).values()):
+        parts.append(list(waiting))
     return hashlib.sha256(json.dumps(parts, default=vars, sort_keys=True).encode()).hexdigest()[:12]

@@ -18,6 +18,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_runtime import secrets
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.dropped import DroppedRows
 from weir_runtime.exchanges import writer_of
 from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.executors import Executors, open_session
@@ -25,7 +26,7 @@ from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.lease import FragmentLease, holder_name, owns
 from weir_runtime.links import watch, whereabouts
-from weir_runtime.metrics import Metrics
+from weir_runtime.metrics import Metrics, stateful
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import SparkPlan, build_plan, checkpoint_name
 from weir_runtime.progress import Progress
@@ -72,6 +73,7 @@ class FragmentProcess:
         self._final_batch: int | None = None
         self._port = 0
         self._fenced = threading.Event()
+        self._dropped = DroppedRows(stateful(spec))
         self._share: Share | None = None  # of a fragment that delivers
         self._executors: Executors | None = None
 
@@ -199,6 +201,7 @@ class FragmentProcess:
             reach("before-plan")
             table = frame.toArrow()
             reach("after-plan")
+            self._dropped.check(batch)
             clock = plan.clock(checkpoint.watermark_ms(batch))
             if self._share:
                 table = self._share.restrict(table)
@@ -211,13 +214,15 @@ class FragmentProcess:
                 self._final_batch = batch
             reach("before-commit")
 
-        return (
+        query = (
             plan.frame.writeStream.outputMode("append")
             .option("checkpointLocation", str(checkpoint.folder))
             .trigger(processingTime=f"{self.spec.trigger_ms} milliseconds")
             .foreachBatch(publish)
             .start()
         )
+        self._dropped.watch(query)
+        return query
 
     def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
@@ -290,7 +295,7 @@ class FragmentProcess:
         error = query.exception()
         if self._fenced.is_set():
             raise Fenced(f"the lease says {self.lease.read()}")
-        raise RuntimeError(f"the query ended: {error}")
+        raise self._dropped.error or RuntimeError(f"the query ended: {error}")
 
     def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:
         """Says what was committed since the last call; what nobody needs any more is deleted."""

@@ -133,8 +133,8 @@ def union_clocking(inners: list[Clocking]) -> Clocking:
     )
 
 
-def aggregate_clocking(operator: Aggregate, inner: Clocking) -> Clocking:
-    """Of windows, stamped with their end: a window is published when Spark's watermark passes it."""
+def aggregate_clocking(operator: Aggregate, inner: Clocking, wait: int) -> Clocking:
+    """Of windows, stamped with their end: one is published when Spark's watermark is `wait` [us] past it."""
     if operator.time not in inner.times:
         raise FragmentError(
             f"operator {operator.id}: groups by windows of {operator.time!r}, which is no event time "
@@ -142,7 +142,9 @@ def aggregate_clocking(operator: Aggregate, inner: Clocking) -> Clocking:
         )
     length = round(operator.window * 1e6)
     return Clocking(
-        times={"window.end": 0, "window.start": length}, lag=inner.lag, back=max(inner.back, inner.lag)
+        times={"window.end": 0, "window.start": length},
+        lag=inner.lag,
+        back=max(inner.back, inner.lag + wait),
     )
 
 

@@ -92,6 +92,14 @@ QUERIES: dict[str, Nexmark] = {
         ),
         judge=f"""SELECT category, s, s + INTERVAL '10 seconds', avg(final) FROM ({CLOSED}) GROUP BY ALL""",
     ),
+    "q5-bids-of-hot-items": Nexmark(
+        operators=(
+            BIDS_A_WINDOW,
+            {"id": "m", "kind": "aggregate", "inputs": ["n"], "time": "window.start", "window": "2s",
+             "groups": 1, "aggregates": [{"name": "maxn", "function": "max", "expression": "num"}]},
+        ),
+        judge=f"""SELECT wstart, wstart + INTERVAL '2 seconds', max(num) FROM ({HOT_COUNTS}) GROUP BY ALL""",
+    ),
     "q5-by-the-end-of-windows": Nexmark(
         operators=(
             BIDS_A_WINDOW,
@@ -121,6 +129,17 @@ QUERIES: dict[str, Nexmark] = {
             GROUP BY window(dateTime, '10 seconds')""",
         judge="""SELECT time_bucket(INTERVAL '10 seconds', dateTime) + INTERVAL '10 seconds', max(price),
             count(*) FROM bid GROUP BY time_bucket(INTERVAL '10 seconds', dateTime)""",
+    ),
+    "q8-new-people-who-sell": Nexmark(
+        sql="""SELECT p.id, p.name, window.start AS starttime FROM person p JOIN auction a
+            ON p.id = a.seller AND a.dateTime BETWEEN p.dateTime - INTERVAL 10 SECONDS
+            AND p.dateTime + INTERVAL 10 SECONDS
+            AND unix_seconds(p.dateTime) div 10 = unix_seconds(a.dateTime) div 10
+            GROUP BY p.id, p.name, window(p.dateTime, '10 seconds')""",
+        judge="""SELECT DISTINCT p.id, p.name, time_bucket(INTERVAL '10 seconds', p.dateTime)
+            FROM person p JOIN auction a ON p.id = a.seller
+            AND time_bucket(INTERVAL '10 seconds', p.dateTime) = time_bucket(INTERVAL '10 seconds',
+            a.dateTime)""",
     ),
     "q10-parts-of-a-time": Nexmark(
         sql="""SELECT auction, bidder, price, dateTime, CAST(to_date(dateTime) AS STRING) AS dt,
@@ -201,5 +220,21 @@ QUERIES: dict[str, Nexmark] = {
             SELECT 'bid' AS what, auction, dateTime FROM bid WHERE price > 1000000""",
         judge="""SELECT 'person', id, dateTime FROM person UNION ALL SELECT 'auction', id, dateTime FROM
             auction UNION ALL SELECT 'bid', auction, dateTime FROM bid WHERE price > 1000000""",
+    ),
+    "busiest-seconds-of-a-union": Nexmark(
+        operators=(
+            {"id": "a", "kind": "project", "inputs": ["auction"], "columns": ["auction.dateTime"]},
+            {"id": "b", "kind": "project", "inputs": ["bid"], "columns": ["bid.dateTime"]},
+            {"id": "u", "kind": "union", "inputs": ["a", "b"]},
+            {"id": "second", "kind": "aggregate", "inputs": ["u"], "time": "dateTime", "window": "1s",
+             "aggregates": [_count("n")]},
+            {"id": "busiest", "kind": "aggregate", "inputs": ["second"], "time": "window.start",
+             "window": "10s",
+             "aggregates": [{"name": "n", "function": "max", "expression": "n"}]},
+        ),
+        judge="""WITH second AS (SELECT date_trunc('second', dateTime) AS s, count(*) AS n FROM
+              (SELECT dateTime FROM auction UNION ALL SELECT dateTime FROM bid) GROUP BY ALL)
+            SELECT time_bucket(INTERVAL '10 seconds', s), time_bucket(INTERVAL '10 seconds', s)
+              + INTERVAL '10 seconds', max(n) FROM second GROUP BY time_bucket(INTERVAL '10 seconds', s)""",
     ),
 }  # fmt: skip

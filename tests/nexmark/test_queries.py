@@ -17,7 +17,13 @@ EVENTS = int(os.environ.get("WEIR_NEXMARK_EVENTS", "0"))
 """`make nexmark` asks for 200,000 and every query; without it a few queries see FEW events."""
 
 FEW = 10_000
-QUICK = ("q4-average-price-of-a-category", "q16-statistics-of-a-channel")
+QUICK = (
+    "q4-average-price-of-a-category",
+    "q5-bids-of-hot-items",
+    "q8-new-people-who-sell",
+    "busiest-seconds-of-a-union",
+    "q16-statistics-of-a-channel",
+)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,8 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """One to three sources, filters, window joins or a union, perhaps an aggregate, cut anywhere."""
+    """One to three sources, filters, window joins or a union, up to three aggregates in a row, or a union of
+    aggregates; cut anywhere."""
     aliases = "abc"[: draw(st.integers(1, 3))]
     logs = {alias: draw(log()) for alias in aliases}
     operators: list[Operator] = []
@@ -45,12 +46,15 @@ def cases(draw: st.DrawFn) -> Case:
             bound = draw(st.integers(0, 8))
             operators.append(Filter(f"f{alias}", (alias,), predicate=f"{alias}.v >= {bound}"))
             tops[alias] = f"f{alias}"
+    aggregates = draw(st.integers(0 if operators else 1, 3))
     if len(aliases) == 2 and draw(st.booleans()):
         top, columns = union(operators, tops)
+    elif len(aliases) == 2 and draw(st.booleans()):
+        top, columns = union_of_aggregates(draw, operators, tops)
     else:
         top, columns = joins(draw, operators, tops)
-    if draw(st.booleans()) or not operators:
-        top, columns = aggregate(draw, operators, top, columns)
+    for i in range(aggregates):
+        top, columns = aggregate(draw, operators, top, columns, f"g{i}")
     ends = {operator.id for operator in operators[:-1] if draw(st.booleans())}
     delay = draw(st.sampled_from([0, TICK, 4 * TICK]))
     return Case(logs, operators, columns, ends, delay, draw(st.sampled_from([1, 2, 64])))
@@ -86,26 +90,42 @@ def union(operators: list[Operator], tops: dict[str, str]) -> tuple[str, list[st
     return "u", ["a.k", "a.v", "a.ts"]
 
 
-def aggregate(
-    draw: st.DrawFn, operators: list[Operator], top: str, columns: list[str]
+def union_of_aggregates(
+    draw: st.DrawFn, operators: list[Operator], tops: dict[str, str]
 ) -> tuple[str, list[str]]:
-    """Tumbling or sliding windows of one of the event times."""
-    time = draw(st.sampled_from([name for name in columns if name.endswith(".ts")]))
+    """Windows of two sources, which close at different times."""
+    columns = ["first.ts", "last.ts", "u.v"]
+    for alias, below in tops.items():
+        top, _ = aggregate(draw, operators, below, [f"{alias}.v", f"{alias}.ts"], f"w{alias}")
+        values = ("window.start", "window.`end`", "sum")
+        items = tuple(Item(name, value) for name, value in zip(columns, values, strict=True))
+        operators.append(Project(f"p{alias}", (top,), items=items))
+    operators.append(Union("u", tuple(f"p{alias}" for alias in tops)))
+    return "u", columns
+
+
+def aggregate(
+    draw: st.DrawFn, operators: list[Operator], top: str, columns: list[str], name: str
+) -> tuple[str, list[str]]:
+    """Tumbling or sliding windows of one of the event times, which may be another window's start or end."""
+    times = [column for column in columns if column.endswith(".ts") or column.startswith("window.")]
+    value = next(column for column in columns if column.endswith(".v") or column == "sum")
+    keys = [column for column in ("a.k", "k") if column in columns]
     slide = draw(st.sampled_from([1.0, 2.0]))
     functions = ("count", "sum", "avg", "min", "max")
     operators.append(
         Aggregate(
-            "g",
+            name,
             (top,),
-            items=(Item("k", "a.k"),) if draw(st.booleans()) else (),
-            time=time,
+            items=tuple(Item("k", key) for key in keys) if draw(st.booleans()) else (),
+            time=draw(st.sampled_from(times)),
             window=slide * draw(st.integers(1, 2)),
             slide=slide,
             aggregations=tuple(
-                Aggregation(name, name, None if name == "count" else "a.v")  # type: ignore[arg-type]
-                for name in functions
+                Aggregation(function, function, None if function == "count" else value)  # type: ignore[arg-type]
+                for function in functions
             ),
         )
     )
     names = ["k"] if operators[-1].items else []
-    return "g", ["window.start", "window.end", *names, *functions]
+    return name, ["window.start", "window.end", *names, *functions]

@@ -25,8 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(
     max_examples=RUNS,
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(case=cases())
