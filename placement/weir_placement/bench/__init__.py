@@ -12,6 +12,7 @@ BENCHES: dict[str, str] = {
     "planetlab": "weir_placement.bench.network_usage:planetlab",
     "cluster-size": "weir_placement.bench.network_usage:cluster_size",
     "nos-adaptive": "weir_placement.bench.nos_adaptive:nos_adaptive",
+    "nos-optimal": "weir_placement.bench.nos_optimal:nos_optimal_page",
     "scale": "weir_placement.bench.scale:scale",
 }
 """Name -> "module:function"; a function takes the folder that the page is written to."""

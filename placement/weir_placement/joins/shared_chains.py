@@ -1,0 +1,158 @@
+"""The cheapest chain when updates and ships at nodes have prices of their own (NOS, Definition 2).
+
+A resource is the update of stream s at node n, or the ship of s to n. Chains that use the same one share it,
+so what a chain has to pay for it depends on the others: a price. With prices given, one dynamic program over
+(set of joined streams, node that holds the flow) finds a chain's optimum, placement bits included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weir_placement.joins.plan import Sep, flows
+from weir_placement.joins.streams import MultiwayJoin, Partial, source
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+UPDATE, SHIP = 0, 1
+
+
+class Chain(NamedTuple):
+    """A chain with what it uses.
+
+    Attributes:
+        sep: its order and bits.
+        uses: shape (2, m, m), 1 where it uses [UPDATE or SHIP, stream, node].
+        own: [s/s], its probes and the ships of what it carries, which no other chain can share.
+    """
+
+    sep: Sep
+    uses: Floats
+    own: float
+
+
+class Chains:
+    """All that chains of a join are priced by.
+
+    Attributes:
+        width: m.
+        paid: shape (2, m, m) [s/s], what a resource costs once: r_s c_u for an update, T(r_s t_s) for a ship.
+    """
+
+    def __init__(self, join: MultiwayJoin) -> None:
+        self.join, self.width = join, join.width
+        costs, streams = join.costs, join.streams
+        updates = np.array([stream.rate * costs.update for stream in streams])
+        ships = np.array([costs.shipping(stream.rate, stream.size) for stream in streams])
+        self.paid = np.repeat(np.stack([updates, ships])[:, :, None], self.width, axis=2)
+        np.fill_diagonal(self.paid[SHIP], 0.0)
+        self._windows = np.array([stream.window for stream in streams])
+        self._rates = np.zeros((self.width, 1 << self.width))
+        self._moves = np.zeros((self.width, 1 << self.width))
+        for head in range(self.width):
+            for streams_in, flow in _carried(join, head).items():
+                self._rates[head, streams_in] = flow.rate
+                self._moves[head, streams_in] = costs.shipping(flow.rate, flow.size)
+        self._best = np.zeros((1 << self.width, self.width))
+        self._last = np.zeros((1 << self.width, self.width), dtype=np.int64)
+
+    def cheapest(self, head: int, prices: Floats) -> tuple[float, Chain] | None:
+        """[s/s] at these prices, shape (2, m, m), and the chain; None when infinite ones leave no way.
+
+        O(2^(m-1) m^2).
+        """
+        probe = self.join.costs.probe
+        rates, moves = self._rates[head], self._moves[head]
+        _program()(head, rates, moves, self._windows, probe, prices, self._best, self._last)
+        holder = int(self._best[-1].argmin())
+        value = float(self._best[-1, holder])
+        return (value, self.chain(self._sep(head, holder))) if np.isfinite(value) else None
+
+    def chain(self, sep: Sep) -> Chain:
+        """What a chain uses and pays for alone. O(m)."""
+        join, holder, own = self.join, sep.head, 0.0
+        uses = np.zeros_like(self.paid)
+        for flow, stream, bit in zip(flows(join, sep), sep.order, sep.bits, strict=False):
+            own += flow.rate * join.costs.probe * join.streams[stream].window
+            if not bit:
+                uses[SHIP, stream, holder] = 1.0
+            elif stream == sep.order[0]:
+                uses[SHIP, sep.head, stream] = 1.0
+            else:
+                own += join.costs.shipping(flow.rate, flow.size)
+            holder = stream if bit else holder
+            uses[UPDATE, stream, holder] = 1.0
+        return Chain(sep, uses, own)
+
+    def cost(self, chains: list[Chain]) -> float:
+        """[s/s], each resource paid once."""
+        used = np.max([chain.uses for chain in chains], axis=0)
+        return float(sum(chain.own for chain in chains) + (used * self.paid).sum())
+
+    def _sep(self, head: int, holder: int) -> Sep:
+        order, bits, joined = [], [], (1 << self.width) - 1
+        while joined != 1 << head:
+            step = int(self._last[joined, holder])
+            stream, before = divmod(step // 2, self.width)
+            order.append(stream)
+            bits.append(step % 2)
+            joined, holder = joined ^ (1 << stream), before
+        return Sep(head, tuple(reversed(order)), tuple(reversed(bits)))
+
+
+def _carried(join: MultiwayJoin, head: int) -> dict[int, Partial]:
+    """What is carried after each set of streams, as bits, the head's among them."""
+    carried = {1 << head: source(join.streams[head])}
+    for stream in range(join.width):
+        if stream != head:
+            more = {key | 1 << stream: flow.joined(join.streams[stream]) for key, flow in carried.items()}
+            carried |= more
+    return carried
+
+
+@cache
+def _program() -> Callable[..., None]:
+    from numba import njit
+
+    compiled: Any = njit(cache=True)(_run)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _run(
+    head: int,
+    rates: Floats,
+    moves: Floats,
+    windows: Floats,
+    probe: float,
+    prices: Floats,
+    best: Floats,
+    last: Ints,
+) -> None:
+    """best[set, holder], and last[set, holder] = 2 (stream * m + holder before) + bit."""
+    width = len(windows)
+    best[:] = np.inf
+    best[1 << head, head] = 0.0
+    for joined in range(1 << width):
+        for holder in range(width):
+            cost = best[joined, holder]
+            if cost == np.inf:
+                continue
+            for stream in range(width):
+                if (joined >> stream) & 1:
+                    continue
+                after = joined | (1 << stream)
+                probed = cost + rates[joined] * probe * windows[stream]
+                here = probed + prices[0, stream, holder] + prices[1, stream, holder]
+                if here < best[after, holder]:
+                    best[after, holder] = here
+                    last[after, holder] = 2 * (stream * width + holder)
+                move = prices[1, head, stream] if joined == 1 << head else moves[joined]
+                there = probed + prices[0, stream, stream] + move
+                if there < best[after, stream]:
+                    best[after, stream] = there
+                    last[after, stream] = 2 * (stream * width + holder) + 1
