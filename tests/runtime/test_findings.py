@@ -199,7 +199,7 @@ def test_another_plan_never_opens_a_checkpoint(tmp_path: Path) -> None:
     assert inputs is not None
     hashes = [plan_hash(spec, [inputs]) for spec in specs]
     assert hashes[0] != hashes[1]
-    measured = replace(specs[0], operators=(replace(total, cost=7.0, selectivity=0.1),), epoch=4, node="n2")
+    measured = replace(specs[0], operators=(replace(total, cost=7.0, groups=9.0),), epoch=4, node="n2")
     assert plan_hash(measured, [inputs]) == hashes[0], "a measured cost or a move changes no plan"
 
 
