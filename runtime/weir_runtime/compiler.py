@@ -7,13 +7,13 @@ time), `_id` (binary, unique in the stream and the same at every replay), and `_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from weir_placement.model.expressions import spark_text
+from weir_placement.model.expressions import conjuncts, equality_sides, spark_text
 from weir_placement.model.fragment import FragmentError
 from weir_placement.model.operators import Aggregate, Aggregation, Filter, Join, Operator, Project, Union
 from weir_placement.model.waits import waits
@@ -129,13 +129,15 @@ def _join(operator: Join, left: FrameFlow, right: FrameFlow) -> FrameFlow:
     lower, upper = times.join_range(left.clocking, right.clocking, operator.windows, operator.id)
     l, r = column("_time_l"), column("_time_r")  # noqa: E741 - the sides of a join
     matches = [l >= r + _interval(lower), l <= r + _interval(upper)]
-    matches.append(f.expr(spark_text(operator.on)) if operator.on else column("_any_l") == column("_any_r"))
+    matches += [f.expr(spark_text(operator.on))] if operator.on else []
+    keyless = not _has_equality(operator.on, left.columns, right.columns)
+    matches += [column("_any_l") == column("_any_r")] if keyless else []
     if len(clocking.aliases) > 2:
         matches += [
             (column(source_time(w.left)) - column(source_time(w.right))).between(w.lower, w.upper)
             for w in operator.windows
         ]
-    sides = [_side(flow, mark, needs_key=not operator.on) for flow, mark in ((left, "_l"), (right, "_r"))]
+    sides = [_side(flow, mark, keyless) for flow, mark in ((left, "_l"), (right, "_r"))]
     joined = sides[0].join(sides[1], reduce(Column.__and__, matches), "inner")
     names = (*left.columns, *right.columns)
     frame = joined.select(
@@ -147,12 +149,22 @@ def _join(operator: Join, left: FrameFlow, right: FrameFlow) -> FrameFlow:
     return FrameFlow(frame, names, clocking)
 
 
-def _side(flow: FrameFlow, mark: str, needs_key: bool) -> DataFrame:
+def _has_equality(on: str, left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether some conjunct is an equality of one side with the other, as Spark looks for it."""
+    pairs = [equality_sides(part.text, ("EQ", "NullSafeEQ")) for part in conjuncts(on)]
+    return any(
+        (a <= set(left) and b <= set(right)) or (a <= set(right) and b <= set(left))
+        for a, b in filter(None, pairs)
+        if a and b
+    )
+
+
+def _side(flow: FrameFlow, mark: str, keyless: bool) -> DataFrame:
     """One side of a join, its hidden columns renamed. Spark insists on an equality: without one, both
     sides get the same key, by an expression that it does not fold."""
     hidden = [column(TIME).alias(TIME + mark), column(ID).alias(ID + mark)]
     hidden += [column(source_time(alias)) for alias in flow.clocking.aliases]
-    if needs_key:
+    if keyless:
         hidden.append(f.pmod(f.unix_micros(column(TIME)), f.lit(1)).alias("_any" + mark))
     return flow.frame.select(*map(column, flow.columns), *hidden)
 

@@ -6,6 +6,17 @@ from weir_placement.model.operators import Window
 from tests.manifests.scene import FILTER, JOIN, NODES, STREAMS, built, graph, messages, stream
 
 COUNT = {"name": "n", "function": "count"}
+WINDOWS = {
+    "id": "g", "kind": "aggregate", "inputs": ["a"], "window": "2s", "groupBy": ["a.x"], "aggregates": [COUNT]
+}  # fmt: skip
+OVER = {
+    "id": "h",
+    "kind": "aggregate",
+    "inputs": ["g"],
+    "time": "window.end",
+    "window": "4s",
+    "aggregates": [COUNT],
+}
 
 
 def operators(*specs, extra=()):
@@ -72,6 +83,19 @@ def test_a_union_gives_its_branches_the_same_names():
     assert made[2].inputs == ("u-1", "u-2")
 
 
+def test_windows_of_windows_of_a_union():
+    union = {"id": "u", "kind": "union", "inputs": ["g", "h"]}
+    other = WINDOWS | {"id": "h", "inputs": ["b"], "groupBy": ["b.x"]}
+    above = OVER | {"id": "o", "inputs": ["u"], "time": "end", "groupBy": ["x"]}
+    made = operators(WINDOWS, other, union, above)
+    assert (made[-1].time, made[-1].groups) == ("end", 100.0)
+
+
+def test_groups_are_a_float_also_when_there_is_one():
+    (aggregate,) = operators({name: value for name, value in WINDOWS.items() if name != "groupBy"})
+    assert type(aggregate.groups) is float
+
+
 @pytest.mark.parametrize(
     ("specs", "message"),
     [
@@ -85,8 +109,22 @@ def test_a_union_gives_its_branches_the_same_names():
         ([FILTER | {"predicate": "reflect('java.lang.Runtime', 'getRuntime') = 1"}], "predicate: "),
         ([JOIN | {"on": "java_method('a', 'b') = a.x"}], "spec.operators[0].on: "),
         ([FILTER | {"predicate": "a.x"}], "a condition is needed"),
+        ([WINDOWS, JOIN | {"inputs": ["g", "b"], "on": "a.x = b.x"}],
+         "operators[1].inputs[0]: g comes from an aggregate or a union: it has no stream's time; join the"),
+        ([{"id": "u", "kind": "union", "inputs": ["a", "b"]}, JOIN | {"inputs": ["d", "u"], "on": "d.x = x"}],
+         "operators[1].inputs[1]: u comes from an aggregate or a union"),
+        ([WINDOWS | {"time": "a.x"}], "operators[0].time: a.x is no event time here; name one: a.ts"),
+        ([WINDOWS, OVER | {"time": "a.x"}], "a.x is no event time here; name one: window.end, window.start"),
+        ([WINDOWS, OVER | {"groupBy": ["window.start"]}],
+         "operators[1].groupBy[0]: window.start is already the name of another column"),
+        ([WINDOWS | {"aggregates": [COUNT, COUNT | {"name": "N"}]}],
+         "operators[0].aggregates[1].name: N is already the name of another column of the result"),
+        ([WINDOWS | {"aggregates": [COUNT | {"name": "_id"}]}], "_id is a name of the runtime's own"),
+        ([{"id": "u", "kind": "union", "inputs": ["d", "d2"]}], "_time is a name of the runtime's own"),
     ],
 )  # fmt: skip
 def test_refusals(specs, message):
-    found = messages(*NODES, *STREAMS, stream("c", schema="z STRING", eventTime=None), graph("q", *specs))
+    others = [stream("c", schema="z STRING", eventTime=None)]
+    others += [stream(name, schema="x INT, _time INT, ts TIMESTAMP") for name in ("d", "d2")]
+    found = messages(*NODES, *STREAMS, *others, graph("q", *specs))
     assert any(message in text for text in found), found

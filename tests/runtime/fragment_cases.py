@@ -75,7 +75,8 @@ def joins(draw: st.DrawFn, operators: list[Operator], tops: dict[str, str]) -> t
         partners = aliases[:i] if draw(st.booleans()) else [aliases[i - 1]]
         reach = [(draw(st.integers(-6, 0)) * TICK, draw(st.integers(0, 6)) * TICK) for _ in partners]
         windows = tuple(Window(p, alias, low, high) for p, (low, high) in zip(partners, reach, strict=True))
-        on = f"{aliases[i - 1]}.k = {alias}.k" if draw(st.booleans()) else ""
+        before = aliases[i - 1]
+        on = draw(st.sampled_from([f"{before}.k = {alias}.k", f"{before}.k <= {alias}.v", ""]))
         operators.append(Join(f"j{i}", (top, tops[alias]), on=on, windows=windows))
         top = f"j{i}"
     return top, [f"{alias}.{column}" for alias in aliases for column in ("k", "v", "ts")]

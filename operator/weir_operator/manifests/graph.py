@@ -10,7 +10,7 @@ from weir_placement.model.streams import Stream
 
 from weir_operator.api.query import OperatorSpec
 from weir_operator.manifests.finding import Finding, Key, suggestion
-from weir_operator.manifests.graph_operators import BUILD, Output, Written
+from weir_operator.manifests.graph_operators import BUILD, Output, Written, of_stream
 
 
 @dataclass
@@ -80,4 +80,4 @@ class OperatorGraph:
         stream = self.streams.get(name)
         if stream is None:
             return None
-        return Output({f"{name}.{c.name}": c.type for c in stream.columns}, (name,))
+        return of_stream(name, stream)

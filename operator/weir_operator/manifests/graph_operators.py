@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypedDict
 
@@ -27,6 +27,7 @@ from weir_placement.model.operators import (
     Window,
 )
 from weir_placement.model.streams import Stream
+from weir_placement.model.types import is_hidden
 from weir_placement.rewrite import estimates
 
 from weir_operator.api.query import OperatorSpec
@@ -35,11 +36,30 @@ from weir_operator.manifests.finding import suggestion
 
 @dataclass(frozen=True)
 class Output:
-    """What an operator gives: its columns with their types, and the aliases of the streams behind it."""
+    """What an operator gives.
+
+    Attributes:
+        columns: with their types.
+        aliases: of the streams behind it.
+        times: columns that are event times.
+        joinable: whether its rows have the times of their streams, to which windows of joins belong. Those of
+            an aggregate or a union do not.
+    """
 
     columns: Mapping[str, str]
     aliases: tuple[str, ...]
+    times: frozenset[str]
+    joinable: bool = True
 
+
+def of_stream(alias: str, stream: Stream) -> Output:
+    """What a stream gives. One without an event time can be planned, not run: any of its times may serve."""
+    columns = {f"{alias}.{c.name}": c.type for c in stream.columns}
+    times = {f"{alias}.{stream.event_time}"} if stream.event_time else columns
+    return Output(columns, (alias,), frozenset(n for n in times if columns.get(n) == "TIMESTAMP"))
+
+
+WINDOW = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
 
 Built = tuple[tuple[Operator, ...], Output]
 """The operator, after those that it needs before it, and what it gives."""
@@ -121,7 +141,8 @@ def _project(written: Written) -> Built | None:
         return None
     items = tuple(Item(name, name) for name in columns)
     operator = Project(spec.id, written.names, columns, items, **written.common())
-    return (operator,), Output({name: source.columns[name] for name in columns}, source.aliases)
+    kept = {name: source.columns[name] for name in columns}
+    return (operator,), replace(source, columns=kept, times=source.times & kept.keys())
 
 
 def _join(written: Written) -> Built | None:
@@ -130,6 +151,13 @@ def _join(written: Written) -> Built | None:
     if twice:
         written.refuse("inputs", f"stream {twice[0]} is on both sides", "a self join is written as SQL")
         return None
+    for i, output in enumerate(written.inputs):
+        if not output.joinable:
+            wrong = f"{written.spec.inputs[i]} comes from an aggregate or a union: it has no stream's time"
+            written.refuse(
+                f"inputs[{i}]", wrong, "join the streams first, and aggregate or unite what leaves"
+            )
+            return None
     both = {**left.columns, **right.columns}
     on = written.condition(spec.on, both, "on") if spec.on else ""
     if on is None or spec.window is None:
@@ -149,7 +177,7 @@ def _join(written: Written) -> Built | None:
         cost_out=spec.cost_out,
         **written.common(),
     )
-    return (operator,), Output(both, (*left.aliases, *right.aliases))
+    return (operator,), Output(both, (*left.aliases, *right.aliases), left.times | right.times)
 
 
 def _join_selectivity(on: str, distinct: Mapping[str, float]) -> float:
@@ -182,16 +210,18 @@ def _aggregate(written: Written) -> Built | None:
     if time not in source.columns:
         written.refuse("time", f"no column {time}", suggestion(time, source.columns, "columns"))
         return None
-    columns = {name: source.columns[name] for name in keys}
-    columns |= {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
-    aggregations = _aggregations(written)
-    if aggregations is None:
+    if time not in source.times:
+        choice = ", ".join(sorted(source.times)) or "project a stream's event time"
+        written.refuse("time", f"{time} is no event time here", f"name one: {choice}")
         return None
-    columns |= {a.name: kind for a, kind in aggregations}
+    aggregations = _aggregations(written)
+    if aggregations is None or not _distinct_names(written, keys):
+        return None
+    columns = {name: source.columns[name] for name in keys} | WINDOW | {a.name: k for a, k in aggregations}
     read = {time, *keys, *(c for a, _ in aggregations for c in columns_of(a.expression or ""))}
     groups = spec.groups
     if groups is None:
-        groups = prod(estimates.distinct_values(name, written.distinct()) for name in keys)
+        groups = prod((estimates.distinct_values(name, written.distinct()) for name in keys), start=1.0)
     operator = Aggregate(
         spec.id,
         written.names,
@@ -204,7 +234,24 @@ def _aggregate(written: Written) -> Built | None:
         groups=groups,
         **written.common(),
     )
-    return (operator,), Output(columns, source.aliases)
+    return (operator,), Output(columns, source.aliases, frozenset(WINDOW), joinable=False)
+
+
+def _distinct_names(written: Written, keys: Sequence[str]) -> bool:
+    """Whether each column that an aggregate gives has a name of its own, in any case; refuses the others."""
+    names = {name.lower() for name in WINDOW}
+    fields = [(f"groupBy[{i}]", key) for i, key in enumerate(keys)]
+    fields += [(f"aggregates[{i}].name", a.name) for i, a in enumerate(written.spec.aggregates or ())]
+    for field, name in fields:
+        if name.lower() in names or is_hidden(name):
+            wrong = f"{name} is already the name of another column of the result"
+            wrong = f"{name} is a name of the runtime's own" if is_hidden(name) else wrong
+            written.refuse(
+                field, wrong, "give each column its own name" if "name" in field else "leave it out"
+            )
+            return False
+        names.add(name.lower())
+    return True
 
 
 def _aggregations(written: Written) -> list[tuple[Aggregation, str]] | None:
@@ -226,10 +273,14 @@ def _aggregations(written: Written) -> list[tuple[Aggregation, str]] | None:
     return aggregations
 
 
+def _short(column: str) -> str:
+    return column.rsplit(".", 1)[-1]
+
+
 def _union(written: Written) -> Built | None:
     """Branches get the same names first: columns lose their streams' names."""
     spec, inputs = written.spec, written.inputs
-    plain = [{name.rsplit(".", 1)[-1]: kind for name, kind in output.columns.items()} for output in inputs]
+    plain = [{_short(name): kind for name, kind in output.columns.items()} for output in inputs]
     branches = []
     for i, (name, output) in enumerate(zip(written.names, inputs, strict=True)):
         if len(plain[i]) < len(output.columns) or list(plain[i].items()) != list(plain[0].items()):
@@ -237,13 +288,18 @@ def _union(written: Written) -> Built | None:
             right = "every branch needs " + ", ".join(f"{n} {k}" for n, k in plain[0].items())
             written.refuse(f"inputs[{i}]", wrong, right)
             return None
-        items = tuple(Item(column.rsplit(".", 1)[-1], column) for column in output.columns)
+        items = tuple(Item(_short(column), column) for column in output.columns)
         columns = tuple(output.columns)
         branches.append(Project(f"{spec.id}-{i + 1}", (name,), columns, items, nodes=tuple(spec.nodes)))
+    hidden = [name for name in plain[0] if is_hidden(name)]
+    if hidden:
+        written.refuse("inputs", f"{hidden[0]} is a name of the runtime's own", "project the other columns")
+        return None
     aliases = tuple(dict.fromkeys(alias for output in inputs for alias in output.aliases))
+    times = frozenset.intersection(*(frozenset(map(_short, output.times)) for output in inputs))
     names = tuple(branch.id for branch in branches)
     operator = Union(spec.id, names, tuple(plain[0]), **written.common())
-    return (*branches, operator), Output(plain[0], aliases)
+    return (*branches, operator), Output(plain[0], aliases, times, joinable=False)
 
 
 BUILD: Mapping[str, Callable[[Written], Built | None]] = {

@@ -10,7 +10,7 @@ sqlglot is imported when the first expression is parsed, not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -108,6 +108,22 @@ def _is_or(text: str) -> bool:
 def columns_of(text: str) -> tuple[str, ...]:
     """The columns that a canonical expression reads, sorted."""
     return write(parse_tree(text), text, None).columns if text else ()
+
+
+def equality_sides(
+    text: str, kinds: Container[str] = ("EQ",)
+) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The columns that each side of a canonical equality reads; None when the condition is anything else.
+    With "NullSafeEQ" among `kinds`, `<=>` is an equality too.
+
+    >>> equality_sides("a.x = floor(b.y)")
+    (frozenset({'a.x'}), frozenset({'b.y'}))
+    """
+    node = parse_tree(text)
+    if type(node).__name__ not in kinds:
+        return None
+    left, right = (frozenset(write(side, text, None).columns) for side in (node.this, node.expression))
+    return left, right
 
 
 @lru_cache(maxsize=4096)

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 from weir_placement.model.expressions import (
     Expression,
     ExpressionError,
-    columns_of,
     conjunction,
-    parse_tree,
-    write,
+    equality_sides,
 )
 from weir_placement.model.operators import Join, Operator, Window
 from weir_placement.model.windows import contradicts, tighten
@@ -148,11 +146,8 @@ class _Joining:
 
 def _is_equality(condition: Conjunct, alias: str, seen: set[str]) -> bool:
     """Whether a condition is an equality between `alias` and streams of `seen`."""
-    node = parse_tree(condition.written.text)
-    if type(node).__name__ != "EQ" or not condition.aliases <= seen | {alias}:
+    columns = equality_sides(condition.written.text)
+    if columns is None or not condition.aliases <= seen | {alias}:
         return False
-    sides = []
-    for side in (node.this, node.expression):
-        columns = columns_of(write(side, condition.written.text, None).text)
-        sides.append({c.partition(".")[0] for c in columns})
+    sides = [{column.partition(".")[0] for column in side} for side in columns]
     return {alias} in sides and all(sides) and any(side <= seen for side in sides)
