@@ -33,7 +33,10 @@ class Objective:
         """The value as a number of which more is better; -inf for a plan that cannot be carried out."""
         if not evaluation.feasible:
             return -inf
-        value = self.value(evaluation)
+        return self.merit(self.value(evaluation))
+
+    def merit(self, value: float | None) -> float:
+        """A value as a number of which more is better; inf for None, where nothing limits it."""
         if value is None:
             return inf
         return value if self.better == "more" else -value

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weir_placement.objectives import OBJECTIVES
+
 from weir_operator.planning.policies import PlannedPolicy
 
 _LOADS = ("cpu", "memoryBytes", "egressBytesPerSecond", "ingressBytesPerSecond")
@@ -13,6 +15,7 @@ _LOADS = ("cpu", "memoryBytes", "egressBytesPerSecond", "ingressBytesPerSecond")
 def merged(planned: Sequence[PlannedPolicy]) -> dict[str, Any]:
     """The worst policy's figures, the queries and flows of all, their loads added.
 
+    The worst is among those that have the first one's objective: values of two objectives do not compare.
     With several policies `policies` has each one's own figures.
     """
     if len(planned) == 1:
@@ -22,9 +25,9 @@ def merged(planned: Sequence[PlannedPolicy]) -> dict[str, Any]:
         {"policy": one.policy} | {k: v for k, v in one.report.items() if not isinstance(v, list | dict)}
         for one in planned
     ]
-    worst = min(
-        reports, key=lambda r: r["objectiveValue"] if r["objectiveValue"] is not None else float("inf")
-    )
+    objective = OBJECTIVES[reports[0]["objective"]]
+    comparable = [r for r in reports if r["objective"] == objective.name]
+    worst = min(comparable, key=lambda r: objective.merit(r["objectiveValue"]))
     return {
         **worst,
         "seconds": sum(r["seconds"] for r in reports),
