@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from math import inf
 
 from weir_placement.cost.allowed import allowed_nodes
 from weir_placement.cost.evaluation import Evaluation, evaluate
@@ -44,13 +43,6 @@ class Replacement:
     moved: Mapping[Key, str]
 
 
-def headroom_of(evaluation: Evaluation) -> float:
-    """-1 when infeasible; infinite when nothing depends on the input."""
-    if not evaluation.feasible:
-        return -1.0
-    return inf if evaluation.headroom is None else evaluation.headroom
-
-
 def replace_fragments(
     problem: Problem, plan: Plan, boundaries: Boundaries, target: float, min_gain: float, max_moves: int
 ) -> Replacement | None:
@@ -70,15 +62,15 @@ def replace_fragments(
     """
     now = evaluate(problem, plan)
 
-    def rank(found: Evaluation) -> tuple[float, ...]:
-        return (*_standing(found, target), -found.network_usage, headroom_of(found))
+    def rank(then: Evaluation) -> tuple[float, ...]:
+        return (*_standing(then, target), -then.network_usage, then.rank)
 
-    best = _fewest(problem, plan, boundaries, rank, lambda e: headroom_of(e) >= target, max_moves)
+    best = _fewest(problem, plan, boundaries, rank, lambda e: e.rank >= target, max_moves)
     if best is None or _standing(best.evaluation, target) <= _standing(now, target):
         return None
-    if headroom_of(best.evaluation) >= target or len(best.evaluation.reasons) < len(now.reasons):
+    if best.evaluation.rank >= target or len(best.evaluation.reasons) < len(now.reasons):
         return best
-    return best if headroom_of(best.evaluation) >= headroom_of(now) * (1 + min_gain) else None
+    return best if best.evaluation.rank >= now.rank * (1 + min_gain) else None
 
 
 def better_placement(
@@ -100,15 +92,15 @@ def better_placement(
     (that is `replace_fragments`' work). Complexity: as there.
     """
     now = evaluate(problem, plan)
-    floor = min(floor, headroom_of(now))
+    floor = min(floor, now.rank)
     if not now.feasible:
         return None
 
     def rank(then: Evaluation) -> tuple[float, ...]:
-        return (float(headroom_of(then) >= floor), *objective.rank(then))
+        return (float(then.rank >= floor), *objective.rank(then))
 
     def enough(then: Evaluation) -> bool:
-        return headroom_of(then) >= floor and objective.gains(now, then, min_gain)
+        return then.rank >= floor and objective.gains(now, then, min_gain)
 
     best = _fewest(problem, plan, boundaries, rank, enough, max_moves)
     return best if best is not None and enough(best.evaluation) else None
@@ -146,7 +138,7 @@ def _fewest(
 
 def _standing(evaluation: Evaluation, target: float) -> tuple[float, float]:
     """What a plan is worth before its price: few violations, then headroom up to the target."""
-    return -float(len(evaluation.reasons)), min(headroom_of(evaluation), target)
+    return -float(len(evaluation.reasons)), min(evaluation.rank, target)
 
 
 def _options(

@@ -10,7 +10,7 @@ from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Overheads, Problem
-from weir_placement.replacement import headroom_of, replace_fragments
+from weir_placement.replacement import replace_fragments
 
 from tests.controller.scenario import query, stream
 
@@ -36,7 +36,7 @@ def test_one_overloaded_node_is_relieved_by_one_move() -> None:
     found = replace_fragments(now, plan, boundaries(plan), target=1.5, min_gain=0.2, max_moves=5)
     assert found is not None
     assert len(found.moved) == 1
-    assert headroom_of(found.evaluation) > 1.5 > headroom_of(evaluate(now, plan))
+    assert found.evaluation.rank > 1.5 > evaluate(now, plan).rank
 
 
 def test_nothing_moves_when_nothing_is_gained() -> None:
@@ -62,13 +62,13 @@ def test_with_two_moves_it_finds_what_exhaustive_search_finds(
     plan = Plan(tuple(placed(names[i], f"n{w % len(cpus)}") for i, w in enumerate(where)))
     now = problem(cpus)
     found = replace_fragments(now, plan, boundaries(plan), target, min_gain=0.0, max_moves=2)
-    reached = headroom_of(found.evaluation if found else evaluate(now, plan))
-    best = {0: headroom_of(evaluate(now, plan)), 1: -1.0, 2: -1.0}
+    reached = (found.evaluation if found else evaluate(now, plan)).rank
+    best = {0: evaluate(now, plan).rank, 1: -1.0, 2: -1.0}
     for nodes in product(range(len(cpus)), repeat=len(where)):
         moves = sum(n != w % len(cpus) for n, w in zip(nodes, where, strict=True))
         if moves in (1, 2):
             other = Plan(tuple(placed(names[i], f"n{n}") for i, n in enumerate(nodes)))
-            best[moves] = max(best[moves], headroom_of(evaluate(now, other)))
+            best[moves] = max(best[moves], evaluate(now, other).rank)
     if max(best.values()) >= target > best[0]:
         fewest = 1 if best[1] >= target else 2
         assert found is not None

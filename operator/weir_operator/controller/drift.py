@@ -16,7 +16,7 @@ from weir_placement.model.cluster import Cluster
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM, OBJECTIVES, Objective
-from weir_placement.replacement import Replacement, better_placement, headroom_of, replace_fragments
+from weir_placement.replacement import Replacement, better_placement, replace_fragments
 
 from weir_operator.controller.current_plan import excluded_nodes
 from weir_operator.controller.group_replan import GroupReplan
@@ -41,7 +41,7 @@ def drift(planning: GroupReplan) -> None:
         return
     still = [n for n in running if not _may_move(planning, n)]
     problem = replace(problem, pinned={**problem.pinned, **_pins(planning, still)})
-    present = headroom_of(planning.evaluation)
+    present = planning.evaluation.rank
     low = present < planning.group.policy.drift.min_headroom and bool(planning.rates)
     if _has_lasted(planning, running, "lowSince", low):
         _relieve(planning, problem, plan, boundaries, running, present)
@@ -136,7 +136,7 @@ def _relieve(
         return
     why = f"headroom {present:.2f} below {drift.min_headroom:g} ({binding}); "
     _adopt(
-        planning, replacement, why + f"{headroom_of(replacement.evaluation):.2f} after the move", drift=True
+        planning, replacement, why + f"{replacement.evaluation.rank:.2f} after the move", drift=True
     )
 
 
@@ -238,7 +238,7 @@ def _adopt(planning: GroupReplan, replacement: Replacement, why: str, drift: boo
         nodes = next(q.nodes for q in replacement.plan.queries if q.query.name == query)
         moved = ", ".join(f"{last} to {node}" for (q, last), node in replacement.moved.items() if q == query)
         changed = replace(record.plan, nodes=nodes)
-        gain = headroom_of(replacement.evaluation)
+        gain = replacement.evaluation.rank
         text = f"move {moved}: {why}"
         if planning.adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
             record = planning.records[query]

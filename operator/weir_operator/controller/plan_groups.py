@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import Plan
-from weir_placement.replacement import headroom_of
 
 from weir_operator.controller.change import specs_in_force
 from weir_operator.controller.current_plan import as_specified
@@ -75,7 +74,7 @@ def _collect(state: RoundState, planning: GroupReplan) -> None:
         return
     for name in planning.records:
         state.numbers.setdefault(name, {}).update(
-            headroom=headroom_of(evaluation),
+            headroom=evaluation.rank,
             binding=getattr(evaluation.binding, "name", ""),
             latency=evaluation.latency.get(name),
             rates=dict(planning.rates),
