@@ -136,7 +136,7 @@ class Demo:
         self.cold = record.query
         loop = self.machine.loop
         loop.settings = dataclasses.replace(loop.settings, standby=False)
-        self.machine.cluster.store.ask(record.query, pinned=record.revision - 1)
+        self.machine.cluster.store.set_revision(record.query, pinned=record.revision - 1)
         self.console.print(f"[{self._clock()}] for comparison: {record.query} goes back cold (weir rollback)")
 
     def _records(self) -> list[Record]:

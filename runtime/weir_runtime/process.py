@@ -51,7 +51,7 @@ PATIENCE = 45.0
 """[s] for the batch under way when the process shall go; less than the grace time of a pod."""
 
 EXIT_FENCED = 75
-EXIT_TOLD = 128 + signal.SIGTERM
+EXIT_TERMINATED = 128 + signal.SIGTERM
 """Stopped before it was finished or had handed over: whoever keeps processes alive starts it again."""
 
 
@@ -87,7 +87,7 @@ class FragmentProcess:
             return self.execute()
         except Stopped:
             self.status.say(phase="stopped")
-            return EXIT_TOLD
+            return EXIT_TERMINATED
         except Fenced as error:
             self.status.say(phase="fenced", error=str(error))
             return EXIT_FENCED
@@ -270,7 +270,7 @@ class FragmentProcess:
         while query.isActive and not all(self.control.is_set(flag) for flag in flags):
             if time.monotonic() > deadline:
                 self.status.say(phase="stopped", error="a batch did not end")
-                return EXIT_TOLD
+                return EXIT_TERMINATED
             time.sleep(LOOK / 2)
         if not query.isActive:
             return self._failed(query)
@@ -278,7 +278,7 @@ class FragmentProcess:
         self.lease.release(self.spec.epoch, self.holder)
         if self.terminate.is_set():
             self.status.say(phase="stopped")
-            return EXIT_TOLD
+            return EXIT_TERMINATED
         self.status.say(phase="released")
         return 0
 

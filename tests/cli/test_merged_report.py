@@ -1,4 +1,4 @@
-"""One report of several policies' plans: the figures are those of the worst plan, by the policies' objective."""
+"""One report of several policies' plans: the figures are those of the worst plan by their objective."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def test_the_worst_is_so_in_the_direction_of_the_objective(
 
 
 def test_only_plans_of_the_first_policy_s_objective_compare_with_its_own() -> None:
-    report = merged(
-        [planned("a", "network-usage", 5.0), planned("b", "headroom", 0.5), planned("c", "network-usage", 4.0)]
-    )
+    usages = [planned("a", "network-usage", 5.0), planned("b", "network-usage", 4.0)]
+    report = merged([*usages, planned("c", "headroom", 0.5)])
     assert (report["objective"], report["objectiveValue"]) == ("network-usage", 5.0)

@@ -15,7 +15,7 @@ import pytest
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.operators import Filter
 from weir_runtime.lease import FileLease
-from weir_runtime.process import EXIT_TOLD, FragmentProcess
+from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
 from weir_runtime.publish import OtherNumbering
 
 from tests.runtime import support
@@ -63,7 +63,7 @@ class Until(FragmentProcess):
 def live(spark: pyspark.sql.SparkSession, spec: FragmentSpec) -> FragmentProcess:
     """A first life, which ends with its log still open."""
     life = Until(spec, FileLease(spec.lease))
-    assert life.execute(spark) == EXIT_TOLD
+    assert life.execute(spark) == EXIT_TERMINATED
     return life
 
 
@@ -187,7 +187,7 @@ def test_what_an_earlier_version_has_begun_goes_on(
     wait_for(lambda: bool(sink_rows(tmp_path / "out")), "the earlier version publishes", 300)
     for life in lives:
         life.terminate()
-        assert life.wait(120) == EXIT_TOLD
+        assert life.wait(120) == EXIT_TERMINATED
     begun = [checkpoint_of(spec) for spec in specs]
     grow(tmp_path / "a", range(3, 6), end=True)
     for spec in specs:

@@ -9,7 +9,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.operators import Filter, Join, Window
 from weir_runtime.exchanges.folder.log import batch_metadata
 from weir_runtime.lease import FileLease
-from weir_runtime.process import EXIT_TOLD, FragmentProcess
+from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
 
 from tests.runtime.queries import cut, verdict
 from tests.runtime.sessions import Run
@@ -27,7 +27,7 @@ def test_windows_close_while_the_input_is_idle(spark: SparkSession, tmp_path: Pa
     )  # fmt: skip
     for spec in specs:
         idle = Idle(spec, tmp_path / "out")
-        assert idle.execute(spark) == EXIT_TOLD
+        assert idle.execute(spark) == EXIT_TERMINATED
         assert idle.status.phase == "stopped"
     assert (
         len(sink_rows(tmp_path / "out")) == 3
@@ -67,7 +67,7 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
                 self.terminate.set()
             return super()._must_go()
 
-    assert Briefly(spec, FileLease(spec.lease)).execute(spark) == EXIT_TOLD
+    assert Briefly(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
     append_batch(b, 1, [(1, 9, 5 * SECOND), (1, 9, 60 * SECOND)])
     (b / "END").touch()
     run(spec)

@@ -77,7 +77,7 @@ def approve(
     if proposed != revision:
         print(f"{name}: revision {revision} is not proposed; proposed is {proposed}", file=sys.stderr)
         return BAD_INPUT
-    store.ask(name, approved=revision)
+    store.set_revision(name, approved=revision)
     print(f"{name}: revision {revision} approved")
     return 0
 
@@ -98,7 +98,7 @@ def rollback(
     if revision not in revisions:
         print(f"{name}: no revision {revision} in the history; there are {revisions}", file=sys.stderr)
         return BAD_INPUT
-    store.ask(name, pinned=revision)
+    store.set_revision(name, pinned=revision)
     print(f"{name}: revision {revision} comes back and is held until `weir unpin {query}`")
     return 0
 
@@ -113,7 +113,7 @@ def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER, context: Con
     store, name, placement = _find(run_folder, context, query)
     if placement is None:
         return _unknown(query)
-    store.ask(name, pinned=None)
+    store.set_revision(name, pinned=None)
     print(f"{name}: follows its policy again")
     return 0
 

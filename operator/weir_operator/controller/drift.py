@@ -135,9 +135,7 @@ def _relieve(
         _record_decision(planning, running, text)
         return
     why = f"headroom {present:.2f} below {drift.min_headroom:g} ({binding}); "
-    _adopt(
-        planning, replacement, why + f"{replacement.evaluation.rank:.2f} after the move", drift=True
-    )
+    _adopt(planning, replacement, why + f"{replacement.evaluation.rank:.2f} after the move", drift=True)
 
 
 def _improve(

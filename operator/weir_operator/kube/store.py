@@ -9,22 +9,22 @@ from weir_operator.kube.api import Api, ApiError
 
 
 class ClusterStore:
-    """As `local.store.RunStore`: what runs, and what a person asks for. Raises ApiError."""
+    """As `local.store.RunStore`: what runs, and the revisions that a person chooses. Raises ApiError."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def placements(self) -> Iterator[dict[str, Any]]:
         """Every Placement that the caller may list."""
-        for found in self._api.list("Placement"):
-            yield {"spec": {}, "status": {}, **found}
+        for manifest in self._api.list("Placement"):
+            yield {"spec": {}, "status": {}, **manifest}
 
     def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
         """An object's status; empty before the first."""
         return (self._api.get(kind, namespace, name) or {}).get("status") or {}
 
-    def ask(self, query: str, **fields: Any) -> None:
-        """`approved` and `pinned` of the Placement, never the user's object; None takes it back."""
+    def set_revision(self, query: str, **fields: Any) -> None:
+        """Sets `approved` or `pinned` of the Placement, never of the user's object; None removes it."""
         namespace, name = query.split("/", 1)
         self._api.merge("Placement", namespace, name, {"spec": fields})
 

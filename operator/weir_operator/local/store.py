@@ -13,21 +13,21 @@ from weir_operator.controller.decision import DeletePlacement, Event, WritePlace
 
 
 class RunStore:
-    """What the controller writes about objects. `person` files are written by the command line alone."""
+    """What the controller writes about objects. Only the command line writes those in `asked`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def placements(self) -> Iterator[dict[str, Any]]:
-        """Placements as manifests, with what a person asked for merged into `spec`."""
+        """Placements as manifests, with the revisions that a person has approved or pinned in `spec`."""
         for path in sorted((self._root / "placements").glob("*/*.json")):
             raw = read_json(path)
             if raw is None:
                 continue
             namespace, name = path.parent.name, path.stem
-            wishes = read_json(self._person(namespace, name)) or {}
+            revisions = read_json(self._revisions(namespace, name)) or {}
             meta = {"namespace": namespace, "name": name}
-            spec = {**raw["spec"], **wishes}
+            spec = {**raw["spec"], **revisions}
             yield {"apiVersion": "weir.dev/v1alpha1", "kind": "Placement", "metadata": meta, "spec": spec} | {
                 "status": raw["status"]
             }
@@ -38,14 +38,14 @@ class RunStore:
         path = self._root / "placements" / namespace / f"{name}.json"
         if isinstance(placement, DeletePlacement):
             path.unlink(missing_ok=True)
-            self._person(namespace, name).unlink(missing_ok=True)
+            self._revisions(namespace, name).unlink(missing_ok=True)
         else:
             write_whole(path, json.dumps({"spec": placement.spec, "status": placement.status}, indent=1))
 
-    def ask(self, query: str, **fields: Any) -> None:
-        """What `weir approve`, `rollback` and `unpin` write: `approved`, `pinned`; None takes it back."""
+    def set_revision(self, query: str, **fields: Any) -> None:
+        """Sets `approved` or `pinned`, for `weir approve`, `rollback` and `unpin`; None removes it."""
         namespace, name = query.split("/", 1)
-        path = self._person(namespace, name)
+        path = self._revisions(namespace, name)
         merged = {**(read_json(path) or {}), **fields}
         write_whole(path, json.dumps({k: v for k, v in merged.items() if v is not None}))
 
@@ -72,5 +72,5 @@ class RunStore:
     def _status(self, kind: str, namespace: str, name: str) -> Path:
         return self._root / "status" / kind / (namespace or "_") / f"{name}.json"
 
-    def _person(self, namespace: str, name: str) -> Path:
+    def _revisions(self, namespace: str, name: str) -> Path:
         return self._root / "asked" / namespace / f"{name}.json"
