@@ -15,6 +15,7 @@ from weir_placement.joins.streams import (
     step_cost,
     windowed,
 )
+from weir_placement.joins.subsets import carried_by_set
 
 from tests.joins.random_joins import PAPER, joins
 
@@ -49,6 +50,18 @@ def test_what_a_chain_carries_at_the_end_does_not_depend_on_the_order(join: Mult
     ends = [flows(join, Sep(0, order, bits))[-1] for order in permutations(range(1, join.width))]
     for end in ends:
         assert all(isclose(a, b, rel_tol=1e-9) for a, b in zip(end, ends[0], strict=True))
+
+
+@given(joins())
+def test_sets_of_streams_carry_what_single_steps_do(join: MultiwayJoin) -> None:
+    head = join.width // 2
+    others = [stream for stream in range(join.width) if stream != head]
+    rates, sizes = carried_by_set(join, head)
+    for joined in range(1 << len(others)):
+        order = tuple(stream for bit, stream in enumerate(others) if joined >> bit & 1)
+        flow = flows(join, Sep(head, order, (0,) * len(order)))[-1]
+        assert isclose(rates[joined], flow.rate, rel_tol=1e-9)
+        assert isclose(sizes[joined], flow.size, rel_tol=1e-9)
 
 
 def test_more_than_ten_streams_are_refused_by_name() -> None:

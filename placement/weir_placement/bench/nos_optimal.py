@@ -22,12 +22,13 @@ HEADER = (
     "greedy above the optimum, mean %",
     "worst %",
     "nos_optimal, median CPU ms",
-    "most CPU ms",
+    "nos_optimal, most CPU ms",
     "greedy above nos_shared, shared cost, mean %",
     "nos_optimal above nos_shared, mean %",
     "nos_shared above its bound, mean %",
     "proven",
-    "nos_shared, median CPU s",
+    "nos_shared, median CPU ms",
+    "nos_shared, most CPU ms",
 )
 
 
@@ -72,7 +73,8 @@ def _row(width: int) -> Row:
         100.0 * mean(a.shared / b.shared - 1.0 for a, b in zip(apart, together, strict=True)),
         100.0 * mean(max(result.shared / result.bound - 1.0, 0.0) for result in together),
         f"{sum(result.proven for result in together)} of {JOINS}",
-        median(shared_seconds),
+        1e3 * median(shared_seconds),
+        1e3 * max(shared_seconds),
     )
 
 
@@ -85,10 +87,11 @@ def nos_optimal_page(folder: Path) -> None:
 windows of 500 ms, c_p from 1e-7 to 1e-4 s, c_u 1e-6 s, links of 1024 kbit/s and 5 ms. The paper says that its
 greedy plans need not be optimal and gives no figure.
 
-`nos_optimal` is exact for equations 1 to 3, where each chain pays for all of its ships and updates; the aim
-is 50 ms for 10 streams. `nos_shared` plans for the shared cost, in which chains that ship the same stream to
-the same node, or keep its window there, do so once; it stops after 50 subproblems, and the bound tells what
-is left. The first three columns are of equations 1 to 3, the later ones of the shared cost.
+`nos_optimal` is exact for equations 1 to 3, where each chain pays for all of its ships and updates.
+`nos_shared` plans for the shared cost, in which chains that ship the same stream to the same node, or keep
+its window there, do so once; it is exact where it proves its plan, and stops after 50 subproblems otherwise,
+with a bound. The aim is 50 ms for 10 streams: `nos_optimal` keeps it always, `nos_shared` in the median.
+"Greedy above the optimum" is by equations 1 to 3, the columns that name nos_shared are of the shared cost.
 
 Run by `weir bench nos-optimal`, commit {commit()}, seeds 2 to 10. {described()}
 """

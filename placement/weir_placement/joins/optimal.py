@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from weir_placement.joins.plan import Plan, Sep, plan_cost
 from weir_placement.joins.sharing import shared_cost
-from weir_placement.joins.streams import MultiwayJoin, Partial, source, step_cost
+from weir_placement.joins.streams import MultiwayJoin, source, step_cost
+from weir_placement.joins.subsets import Floats, carried_by_set
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -55,7 +55,7 @@ def nos_optimal(join: MultiwayJoin) -> Priced:
 def optimal_sep(join: MultiwayJoin, head: int) -> Sep:
     """The cheapest chain of one head stream. O(2^(m-1) m)."""
     others = [stream for stream in range(join.width) if stream != head]
-    carried = _carried(join, head, others)
+    carried = carried_by_set(join, head)
     best = np.full(1 << len(others), np.inf)
     best[0] = 0.0
     last = np.zeros(1 << len(others), dtype=np.int64)
@@ -82,14 +82,6 @@ def with_bits(join: MultiwayJoin, head: int, order: tuple[int, ...]) -> Sep:
         bits.append(step_cost(flow, join.streams[stream], join.costs).bit)
         flow = flow.joined(join.streams[stream])
     return Sep(head, order, tuple(bits))
-
-
-def _carried(join: MultiwayJoin, head: int, others: list[int]) -> tuple[Floats, Floats]:
-    """Rates [tuples/s] and sizes [bytes] after each set of `others`, shape (2^(m-1),)."""
-    flows = [source(join.streams[head])]
-    for number, stream in enumerate(others):
-        flows += [Partial.joined(flow, join.streams[stream]) for flow in flows[: 1 << number]]
-    return np.array([flow.rate for flow in flows]), np.array([flow.size for flow in flows])
 
 
 def _costs(

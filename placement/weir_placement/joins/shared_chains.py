@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from weir_placement.joins.plan import Sep, flows
-from weir_placement.joins.streams import MultiwayJoin, Partial, source
+from weir_placement.joins.plan import Sep
+from weir_placement.joins.streams import MultiwayJoin
+from weir_placement.joins.subsets import Floats, carried_by_set
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UPDATE, SHIP = 0, 1
 
@@ -55,9 +55,11 @@ class Chains:
         self._rates = np.zeros((self.width, 1 << self.width))
         self._moves = np.zeros((self.width, 1 << self.width))
         for head in range(self.width):
-            for streams_in, flow in _carried(join, head).items():
-                self._rates[head, streams_in] = flow.rate
-                self._moves[head, streams_in] = costs.shipping(flow.rate, flow.size)
+            rates, sizes = carried_by_set(join, head)
+            others = np.arange(len(rates))
+            joined = (others >> head << (head + 1)) | (1 << head) | (others & ((1 << head) - 1))
+            self._rates[head, joined] = rates
+            self._moves[head, joined] = costs.latency + rates * sizes / costs.bandwidth
         self._best = np.zeros((1 << self.width, self.width))
         self._last = np.zeros((1 << self.width, self.width), dtype=np.int64)
 
@@ -75,18 +77,19 @@ class Chains:
 
     def chain(self, sep: Sep) -> Chain:
         """What a chain uses and pays for alone. O(m)."""
-        join, holder, own = self.join, sep.head, 0.0
+        probe, holder, own, joined = self.join.costs.probe, sep.head, 0.0, 1 << sep.head
         uses = np.zeros_like(self.paid)
-        for flow, stream, bit in zip(flows(join, sep), sep.order, sep.bits, strict=False):
-            own += flow.rate * join.costs.probe * join.streams[stream].window
+        for stream, bit in zip(sep.order, sep.bits, strict=True):
+            own += float(self._rates[sep.head, joined]) * probe * float(self._windows[stream])
             if not bit:
                 uses[SHIP, stream, holder] = 1.0
             elif stream == sep.order[0]:
                 uses[SHIP, sep.head, stream] = 1.0
             else:
-                own += join.costs.shipping(flow.rate, flow.size)
+                own += float(self._moves[sep.head, joined])
             holder = stream if bit else holder
             uses[UPDATE, stream, holder] = 1.0
+            joined |= 1 << stream
         return Chain(sep, uses, own)
 
     def cost(self, chains: list[Chain]) -> float:
@@ -103,16 +106,6 @@ class Chains:
             bits.append(step % 2)
             joined, holder = joined ^ (1 << stream), before
         return Sep(head, tuple(reversed(order)), tuple(reversed(bits)))
-
-
-def _carried(join: MultiwayJoin, head: int) -> dict[int, Partial]:
-    """What is carried after each set of streams, as bits, the head's among them."""
-    carried = {1 << head: source(join.streams[head])}
-    for stream in range(join.width):
-        if stream != head:
-            more = {key | 1 << stream: flow.joined(join.streams[stream]) for key, flow in carried.items()}
-            carried |= more
-    return carried
 
 
 @cache
@@ -133,26 +126,31 @@ def _run(
     best: Floats,
     last: Ints,
 ) -> None:
-    """best[set, holder], and last[set, holder] = 2 (stream * m + holder before) + bit."""
+    """best[set, holder], and last[set, holder] = 2 (stream * m + holder before) + bit.
+
+    A move leaves from the holder where the set is cheapest, whichever that is, so only stays look at all
+    holders.
+    """
     width = len(windows)
+    stay = prices[0] + prices[1]
     best[:] = np.inf
     best[1 << head, head] = 0.0
-    for joined in range(1 << width):
-        for holder in range(width):
-            cost = best[joined, holder]
-            if cost == np.inf:
+    for joined in range(1 << head, 1 << width):
+        start = best[joined].argmin()
+        if best[joined, start] == np.inf:
+            continue
+        for stream in range(width):
+            if (joined >> stream) & 1:
                 continue
-            for stream in range(width):
-                if (joined >> stream) & 1:
-                    continue
-                after = joined | (1 << stream)
-                probed = cost + rates[joined] * probe * windows[stream]
-                here = probed + prices[0, stream, holder] + prices[1, stream, holder]
+            after = joined | (1 << stream)
+            probed = rates[joined] * probe * windows[stream]
+            for holder in range(width):
+                here = best[joined, holder] + probed + stay[stream, holder]
                 if here < best[after, holder]:
                     best[after, holder] = here
                     last[after, holder] = 2 * (stream * width + holder)
-                move = prices[1, head, stream] if joined == 1 << head else moves[joined]
-                there = probed + prices[0, stream, stream] + move
-                if there < best[after, stream]:
-                    best[after, stream] = there
-                    last[after, stream] = 2 * (stream * width + holder) + 1
+            move = prices[1, head, stream] if joined == 1 << head else moves[joined]
+            there = best[joined, start] + probed + prices[0, stream, stream] + move
+            if there < best[after, stream]:
+                best[after, stream] = there
+                last[after, stream] = 2 * (stream * width + start) + 1

@@ -20,11 +20,13 @@ import numpy as np
 from weir_placement.joins.greedy import nos_greedy
 from weir_placement.joins.optimal import Priced, nos_optimal, priced
 from weir_placement.joins.plan import Plan
-from weir_placement.joins.shared_chains import Chain, Chains, Floats, Ints
+from weir_placement.joins.shared_chains import Chain, Chains, Ints
 from weir_placement.joins.streams import MultiwayJoin
+from weir_placement.joins.subsets import Floats
 
 ROUNDING = 1e-7
 FIRST_ROUNDS, LATER_ROUNDS = 150, 25
+MOST_STARTS = 3
 FREE, USED, CLOSED = 0, 1, -1
 
 
@@ -101,15 +103,15 @@ def improved(chains: Chains, start: list[Chain]) -> list[Chain]:
 
 
 def _first(chains: Chains) -> list[Chain]:
-    """The best of: every hub, the greedy plan, the optimum without sharing, all improved."""
+    """Of every hub, the greedy plan and the optimum without sharing, the best ones improved."""
     starts: list[Plan] = [nos_greedy(chains.join), nos_optimal(chains.join).plan]
     for hub in range(chains.width):
         prices = chains.paid.copy()
         prices[:, :, hub] = 0.0
         at_hub = [chains.cheapest(head, prices) for head in range(chains.width)]
         starts.append(tuple(result[1].sep for result in at_hub if result))
-    candidates = [improved(chains, [chains.chain(sep) for sep in plan]) for plan in starts]
-    return min(candidates, key=chains.cost)
+    apart = sorted(([chains.chain(sep) for sep in plan] for plan in starts), key=chains.cost)
+    return min((improved(chains, start) for start in apart[:MOST_STARTS]), key=chains.cost)
 
 
 def _relax(chains: Chains, decided: Ints, shares: Floats, value: float, rounds: int) -> _Relaxed | None:
