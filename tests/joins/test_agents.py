@@ -187,3 +187,53 @@ def test_a_message_that_no_agent_sends_is_refused() -> None:
     agent = agents_of(steady(2, 100.0), nos_greedy(steady(2, 100.0)))[0]
     with pytest.raises(TypeError, match="no message of a migration"):
         agent.receive(Letter(1, 0, "hello"))  # type: ignore[arg-type]
+
+
+def statistics_in(value: object) -> list[JoinStream]:
+    if isinstance(value, JoinStream):
+        return [value]
+    if isinstance(value, tuple):
+        return [stream for part in value for stream in statistics_in(part)]
+    if hasattr(value, "__dataclass_fields__"):
+        return [s for field in value.__dataclass_fields__ for s in statistics_in(getattr(value, field))]
+    return []
+
+
+@given(joins(most=6), st.integers(0, 2**32))
+def test_messages_carry_the_changed_streams_statistics_and_no_others(join: MultiwayJoin, seed: int) -> None:
+    random = Random(seed)
+    index = random.randrange(join.width)
+    changed = changed_stream(random, join.streams[index], index)
+    agents = agents_of(join, nos_greedy(join))
+    waiting = agents[index].observe(changed)
+    while waiting:
+        letter = waiting.pop()
+        assert set(statistics_in(letter.body)) <= {changed}
+        waiting += agents[letter.receiver].receive(letter)
+
+
+def test_a_dearer_stream_is_walked_to_its_place_and_a_cheaper_one_searched_for() -> None:
+    """Both directions of stage 1: a rise needs no search, a fall asks the first stream of each chain."""
+    join = steady(5, 100.0)
+    agents = agents_of(join, nos_greedy(join))
+    rise = deliver(agents, agents[1].observe(JoinStream("S2", 200.0, 0.01, 150.0, 100.0)))
+    assert rise.kinds["Search"] == 0
+    assert all(agent.sep.order[-1] == 1 for agent in agents if agent.node != 1)
+    fall = deliver(agents, agents[1].observe(JoinStream("S2", 50.0, 0.01, 150.0, 25.0)))
+    assert fall.kinds["Search"] == 4
+    assert all(agent.sep.order[0] == 1 for agent in agents if agent.node != 1)
+
+
+def test_other_streams_are_reordered_after_the_one_that_changed() -> None:
+    """Stage 2: streams that did not change themselves change places with each other, too."""
+    random = Random(11)
+    reordered = 0
+    for _ in range(50):
+        join = random_join(random, 5)
+        agents = agents_of(join, nos_greedy(join))
+        before = [[s for s in agent.sep.order if s != 1] for agent in agents]
+        new = join.changed(1, changed_stream(random, join.streams[1], 1))
+        deliver(agents, agents[1].observe(new.streams[1]))
+        reordered += before != [[s for s in agent.sep.order if s != 1] for agent in agents]
+        assert breaches(new, tuple(agent.sep for agent in agents)) == []
+    assert reordered >= 5

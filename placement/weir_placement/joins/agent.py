@@ -21,7 +21,7 @@ changed, equal costs by index):
 - Lines 6 and 14 leave r undefined where no stream is cheaper, so line 18 has nowhere to start. Here r is k.
 - A stream is inserted, not swapped, which leaves the order of the others as it was; sorted it is the same.
 
-tests/joins/test_mend.py has a counterexample for each. Messages: a SEP is searched once, walked at most m - 1
+tests/joins/test_mend.py has the counterexamples. Messages: a SEP is searched once, walked at most m - 1
 times over at most m links, and handed out once: O(m^3) for all SEPs.
 """
 
