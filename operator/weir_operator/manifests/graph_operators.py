@@ -164,7 +164,9 @@ def _join(written: Written) -> Built | None:
         return None
     selectivity = spec.selectivity
     if selectivity is None:
-        selectivity = _join_selectivity(on, written.distinct())
+        selectivity = prod(
+            estimates.condition_selectivity(part.text, written.distinct()) for part in conjuncts(on)
+        )
     width = round(spec.window * 1e6)
     operator = Join(
         spec.id,
@@ -178,18 +180,6 @@ def _join(written: Written) -> Built | None:
         **written.common(),
     )
     return (operator,), Output(both, (*left.aliases, *right.aliases), left.times | right.times)
-
-
-def _join_selectivity(on: str, distinct: Mapping[str, float]) -> float:
-    """An equality of two columns passes 1/max(distinct) of the pairs."""
-    share = 1.0
-    for part in conjuncts(on):
-        columns = estimates.equality(part.text)
-        if columns is None:
-            share *= estimates.filter_selectivity(part.text, distinct)
-        else:
-            share /= max(estimates.distinct_values(column, distinct) for column in columns)
-    return share
 
 
 def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, str]]:

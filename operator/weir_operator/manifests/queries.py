@@ -218,7 +218,9 @@ def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
     findings += graph.findings
     if findings:
         return None, findings
-    return Query(key.full_name, {aliases[n]: full[n] for n in written}, operators), []
+    from weir_placement.rewrite.joined_rate import within_all_windows
+
+    return within_all_windows(Query(key.full_name, {aliases[n]: full[n] for n in written}, operators)), []
 
 
 def _only_open_nodes(query: Query, item: StreamQuery, scope: QueryScope) -> Query:

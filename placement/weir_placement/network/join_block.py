@@ -2,35 +2,31 @@
 
 A block is a largest connected piece of a query made of joins, filters and plain projections. Every
 subset S of its K inputs that legal joins can derive is a stream whose rate does not depend on the
-order (model.md section 4): `prod r_i * V(S) * prod of selectivities over a spanning tree of each
-equality class in S`. Subsets are bit masks, bit i for input i.
+order (model.md section 4). Subsets are bit masks, bit i for input i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import prod
 from operator import or_
 
-from weir_placement.cost.window_volume import volume
 from weir_placement.model.expressions import columns_of, conjunction
 from weir_placement.model.operators import Filter, Join, Project, Window
+from weir_placement.rewrite.joined_rate import JoinedRate
 
 
 @dataclass(frozen=True)
 class Edge:
     """A conjunct of a join: its text, the columns it reads, and for each column the mask of its input.
 
-    `selectivity` is its part of the written join's. A join without predicate has one edge, "", over
-    the two inputs of each of its windows.
+    A join without predicate has one edge, "", over the two inputs of each of its windows.
     """
 
     text: str
     columns: tuple[str, ...]
     sides: tuple[int, ...]
-    selectivity: float
     join: str  # id of the written join
     equality: bool
 
@@ -55,6 +51,7 @@ class JoinBlock:
     joins: tuple[tuple[int, int, Join], ...]
     projections: tuple[Project, ...]
     beneath: tuple[tuple[str, ...], ...]  # source aliases under each input
+    rate: JoinedRate
 
     @property
     def full(self) -> int:
@@ -85,30 +82,11 @@ class JoinBlock:
 
     @cached_property
     def factor(self) -> dict[int, float]:
-        """selectivity(S) V(S) of every derivable set: its rate over the product of its inputs' rates."""
-        singles = {1 << i: 1.0 for i in range(len(self.inputs))}
-        return singles | {mask: self.selectivity(mask) * self.volume(mask) for mask in self.splits}
-
-    def selectivity(self, mask: int) -> float:
-        """Of the joins inside `mask`: a spanning forest of each class in the order written, an implied
-        equality at its class's largest selectivity, and every other conjunct once."""
-        result = prod(e.selectivity for e in self.edges if not e.equality and e.mask & ~mask == 0)
-        for edges, members in zip(self.classes, self.class_members, strict=True):
-            tree = forest([e for e in edges if e.mask & ~mask == 0])
-            joined = (reduce(or_, members.values()) & mask).bit_count()
-            result *= prod(e.selectivity for e in tree)
-            implied = joined - 1 - len(tree)
-            if implied > 0:
-                result *= max(e.selectivity for e in edges) ** implied
-        return result
-
-    def volume(self, mask: int) -> float:
-        """V(S) [s^(n-1)]: how far apart in time the rows of S may be."""
-        inside = [
-            (i, j, w.lower / 1e6, w.upper / 1e6) for i, j, w in self.windows if mask >> i & mask >> j & 1
-        ]
-        members = [i for i in range(len(self.inputs)) if mask >> i & 1]
-        return volume(len(members), [(members.index(i), members.index(j), lo, up) for i, j, lo, up in inside])
+        """Of every derivable set: its rate over the product of its inputs' rates."""
+        return {
+            mask: self.rate.factor(mask)
+            for mask in (*(1 << i for i in range(len(self.inputs))), *self.splits)
+        }
 
     @cached_property
     def splits(self) -> Mapping[int, tuple[tuple[int, int], ...]]:
@@ -197,24 +175,6 @@ class JoinBlock:
         return tuple(
             w for i, j, w in self.windows if (a >> i & 1 and b >> j & 1) or (a >> j & 1 and b >> i & 1)
         )
-
-
-def forest(equalities: Iterable[Edge]) -> list[Edge]:
-    """The equalities that the earlier ones do not imply."""
-    equal: dict[str, str] = {}
-
-    def root(column: str) -> str:
-        while column in equal:
-            column = equal[column]
-        return column
-
-    kept = []
-    for edge in equalities:
-        left, right = (root(c) for c in edge.columns)
-        if left != right:
-            equal[left] = right
-            kept.append(edge)
-    return kept
 
 
 def _equalities(edges: tuple[Edge, ...], members: Mapping[str, int], a: int, b: int) -> list[str]:

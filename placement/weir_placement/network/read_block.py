@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
@@ -13,18 +12,24 @@ from typing import TypeGuard
 from weir_placement.model.expressions import conjuncts
 from weir_placement.model.operators import Filter, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
-from weir_placement.network.join_block import Edge, JoinBlock, forest
+from weir_placement.network.join_block import Edge, JoinBlock
+from weir_placement.rewrite.joined_rate import Condition, WrittenJoin, joined_rate
 
 _EQUALITY = re.compile(r"([\w`]+\.[\w.`]+) = ([\w`]+\.[\w.`]+)")
 
 
 def block_of(
-    query: Query, root: str, single_reader: frozenset[str], types: Mapping[str, str] = MappingProxyType({})
+    query: Query,
+    root: str,
+    single_reader: frozenset[str],
+    types: Mapping[str, str] = MappingProxyType({}),
+    distinct: Mapping[str, float] = MappingProxyType({}),
 ) -> JoinBlock | None:
     """The block whose result is that of operator `root`, or None when no join is in reach.
 
     Goes down through joins, filters and plain projections that have one reader. `types` (by qualified
-    column) keep classes exact: an equality of unlike types (BIGINT = DOUBLE) is not transitive.
+    column) keep classes exact: an equality of unlike types (BIGINT = DOUBLE) is not transitive; `distinct`
+    are declared values.
     """
     operators = {op.id: op for op in query.operators}
     inputs: list[str] = []
@@ -55,7 +60,12 @@ def block_of(
         return None
     beneath = tuple(tuple(sorted(_aliases(query, operators, name))) for name in inputs)
     reads = [(_mask(covers, op.columns) or below, op) for below, op in filters]
-    edges = _edges((op for _, _, op in joins), covers, types)
+    checked = [(left, right, op, _edges(op, covers, types)) for left, right, op in joins]
+    edges = [edge for *_, own in checked for edge in own]
+    written = [
+        WrittenJoin(left, right, tuple(map(_condition, own)), op.half_width, op.selectivity)
+        for left, right, op, own in checked
+    ]
     windows = [
         (covers[w.left].bit_length() - 1, covers[w.right].bit_length() - 1, w)
         for _, _, op in joins
@@ -69,6 +79,7 @@ def block_of(
         tuple(joins),
         tuple(projections),
         beneath,
+        joined_rate(written, (w for _, _, w in windows), covers, distinct),
     )
 
 
@@ -87,20 +98,18 @@ def _mask(covers: Mapping[str, int], columns: Iterable[str]) -> int:
     return reduce(or_, (covers.get(c.split(".")[0], 0) for c in columns), 0)
 
 
-def _edges(joins: Iterable[Join], covers: Mapping[str, int], types: Mapping[str, str]) -> list[Edge]:
-    """The conjuncts of the written joins, inner joins first.
+def _edges(op: Join, covers: Mapping[str, int], types: Mapping[str, str]) -> list[Edge]:
+    """The conjuncts of a written join."""
+    own = [_edge(op, text, columns, covers, types) for text, columns in _conjuncts(op.on)]
+    return own or [Edge("", (), (covers[w.left], covers[w.right]), op.id, False) for w in op.windows]
 
-    A join's selectivity is shared evenly among its conjuncts that earlier joins do not imply; one
-    that they do imply has the same share, for the sets in which it is not implied.
-    """
-    edges: list[Edge] = []
-    for op in joins:
-        own = [_edge(op, text, columns, covers, types) for text, columns in _conjuncts(op.on)]
-        own = own or [Edge("", (), (covers[w.left], covers[w.right]), 1.0, op.id, False) for w in op.windows]
-        fresh = set(map(id, forest([e for e in edges + own if e.equality])))
-        shares = sum(not e.equality or id(e) in fresh for e in own)
-        edges += [replace(e, selectivity=op.selectivity ** (1.0 / max(shares, 1))) for e in own]
-    return edges
+
+def _condition(edge: Edge) -> Condition:
+    """An edge for the rule of rates."""
+    if not edge.equality:
+        return Condition(edge.mask, edge.text)
+    (one, other), (left, right) = edge.columns, edge.sides
+    return Condition(edge.mask, edge.text, ((one, left), (other, right)))
 
 
 def _conjuncts(text: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -118,5 +127,5 @@ def _edge(
     if pair:
         sides = tuple(_mask(covers, [c]) for c in pair.groups())
         if sides[0] != sides[1] and types.get(pair[1]) == types.get(pair[2]):
-            return Edge(text, pair.groups(), sides, 1.0, op.id, True)
-    return Edge(text, columns, tuple(_mask(covers, [c]) for c in columns), 1.0, op.id, False)
+            return Edge(text, pair.groups(), sides, op.id, True)
+    return Edge(text, columns, tuple(_mask(covers, [c]) for c in columns), op.id, False)

@@ -62,7 +62,7 @@ def _join(block: JoinBlock, a: int, b: int) -> Operator:
             like = block.like(a, b)
             return replace(
                 written,
-                selectivity=_selectivity(block, a, b, written),
+                selectivity=block.rate.between(a, b, written.half_width),
                 delay=block.delay,
                 cost=like.cost,
                 cost_pair=like.cost_pair,
@@ -80,7 +80,7 @@ def _join(block: JoinBlock, a: int, b: int) -> Operator:
         on=text,
         columns=columns,
         windows=windows,
-        selectivity=_selectivity(block, a, b, replace(like, windows=windows)),
+        selectivity=block.rate.between(a, b, replace(like, windows=windows).half_width),
         delay=block.delay,
         origin=tuple(dict.fromkeys(met)) or (like.id,),
     )
@@ -92,12 +92,6 @@ def _same_predicates(block: JoinBlock, a: int, b: int, written: Join) -> bool:
     needed = {part.text for part in conjuncts(block.join_text(a, b)[0])}
     checked = {part.text for part in conjuncts(written.on)}
     return set(block.join_windows(a, b)) == set(written.windows) and needed <= checked
-
-
-def _selectivity(block: JoinBlock, a: int, b: int, op: Join) -> float:
-    """Of a pair of rows of A and B within the join's narrowest window."""
-    apart = block.factor[a] * block.factor[b] * 2.0 * op.half_width
-    return block.factor[a | b] / apart if apart > 0 else 0.0
 
 
 def names_in(block: JoinBlock, mask: int) -> list[str]:

@@ -23,9 +23,10 @@ _MARKED = re.compile(r"__([ao])(\d+)__")
 
 
 class Shape(NamedTuple):
-    """What queries have in common: columns and event time of each source, operators over names of a shape."""
+    """What queries have in common: columns, width, event time and distinct values of each source, operators
+    over names of a shape."""
 
-    sources: tuple[tuple[tuple[Column, ...], float, str], ...]
+    sources: tuple[tuple[tuple[Column, ...], float, str, tuple[tuple[str, float], ...]], ...]
     operators: tuple[Operator, ...]
     fixed_order: bool
 
@@ -54,7 +55,9 @@ def shape_of(problem: Problem, query: Query) -> Shape | None:
         operators = tuple([op.renamed(name, text) for op in query.operators])
     except _MarkedError:
         return None
-    sources = tuple([(s.columns, s.tuple_bytes, s.event_time) for s in streams])
+    sources = tuple(
+        [(s.columns, s.tuple_bytes, s.event_time, tuple(sorted(s.distinct.items()))) for s in streams]
+    )
     return Shape(sources, operators, query.fixed_order)
 
 
@@ -67,8 +70,8 @@ def shared_draft(shape: Shape) -> Draft:
     """The draft of a shape, its sources at 1 tuple/s."""
     aliases = [f"{_MARK}a{n}{_MARK}" for n in range(len(shape.sources))]
     streams = {
-        alias: Stream(alias, 1.0, columns, (), width, event_time)
-        for alias, (columns, width, event_time) in zip(aliases, shape.sources, strict=True)
+        alias: Stream(alias, 1.0, columns, (), width, event_time, distinct=dict(distinct))
+        for alias, (columns, width, event_time, distinct) in zip(aliases, shape.sources, strict=True)
     }
     query = Query("", {a: a for a in aliases}, shape.operators, fixed_order=shape.fixed_order)
     return build(query, streams, [[1.0]] * len(aliases))

@@ -22,6 +22,7 @@ from weir_placement.network.join_block import JoinBlock
 from weir_placement.network.read_block import block_of
 from weir_placement.network.recipes import BlockRecipe, Chain, Recipes, names_in
 from weir_placement.network.signatures import BlockSigner, Signer, operator_signer, renamed, source_signer
+from weir_placement.rewrite.estimates import source_distinct
 
 MAX_BLOCK = 10
 """Inputs of a block beyond which the written join order is kept: 3^K ways."""
@@ -90,6 +91,11 @@ class _SpaceBuilder:
     def types(self) -> dict[str, str]:
         """Type by qualified source column."""
         return source_types({a: self.streams[s] for a, s in self.query.sources.items()})
+
+    @cached_property
+    def distinct(self) -> dict[str, float]:
+        """Declared distinct values by qualified source column."""
+        return source_distinct({a: self.streams[s] for a, s in self.query.sources.items()})
 
     @cached_property
     def aliases(self) -> tuple[str, ...]:
@@ -177,7 +183,9 @@ def _derive(build: _SpaceBuilder, name: str, once: frozenset[str]) -> int:
     if name in build.known:
         return build.known[name]
     op = next(o for o in build.query.operators if o.id == name)
-    block = None if build.query.fixed_order else block_of(build.query, name, once, build.types)
+    block = (
+        None if build.query.fixed_order else block_of(build.query, name, once, build.types, build.distinct)
+    )
     if block is not None and len(block.inputs) <= MAX_BLOCK:
         build.known[name] = _block(build, block, name, once)
     else:

@@ -11,14 +11,16 @@ from weir_placement.model.operators import Join, Window
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
 from weir_placement.network.dynamic_program import Floats
+from weir_placement.rewrite.joined_rate import within_all_windows
 
 HALF_WIDTH = 5_000_000
 """[us] of every join window."""
 
 
 def join_query(name: str, streams: list[str], sink: str, selectivity: float, cost: float = 0.0) -> Query:
-    """All `streams` joined on one key within 5 s of each other, written left-deep; a source's alias
-    is its own name, so that equal joins of different queries look alike."""
+    """All `streams` joined on one key within 5 s of each other, written left-deep; `selectivity` of a key is
+    that of pairs within all windows. A source's alias is its own name, so that equal joins of different
+    queries look alike."""
     operators = []
     below = streams[0]
     for i, stream in enumerate(streams[1:], 1):
@@ -36,7 +38,8 @@ def join_query(name: str, streams: list[str], sink: str, selectivity: float, cos
         )
         operators.append(join)
         below = f"j{i}"
-    return Query(name, {s: f"bench/{s}" for s in streams}, tuple(operators), (sink,) if sink else ())
+    query = Query(name, {s: f"bench/{s}" for s in streams}, tuple(operators), (sink,) if sink else ())
+    return within_all_windows(query)
 
 
 def random_problem(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from math import prod
+from functools import lru_cache, reduce
+from operator import or_
 
 from weir_placement.model.expressions import canonical_name, columns_of, conjuncts, parse_tree
 from weir_placement.model.operators import Join, Window
 from weir_placement.rewrite.estimates import equality
+from weir_placement.rewrite.joined_rate import Condition
 
 
 @lru_cache(maxsize=65536)
@@ -79,36 +80,39 @@ class Constraints:
     unlike types (BIGINT = DOUBLE) is not transitive, so it is an ordinary condition."""
 
     types: Mapping[str, str] = field(default_factory=dict)
-    equalities: dict[tuple[str, str], float] = field(default_factory=dict)  # in the order written
-    others: dict[str, float] = field(default_factory=dict)
+    equalities: list[tuple[str, str]] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
-    bare: list[tuple[frozenset[str], float]] = field(default_factory=list)  # joins on windows alone
+    bare: list[frozenset[str]] = field(default_factory=list)  # joins on windows alone
 
     @staticmethod
     def of(joins: Iterable[Join], types: Mapping[str, str]) -> Constraints:
-        """Of the joins in topological order; a join's selectivity is shared evenly by its conjuncts
-        that are not implied by earlier ones."""
+        """Of the joins in topological order."""
         found = Constraints(types)
-        known = Classes()
         for join in joins:
             texts = [c.text for c in conjuncts(join.on)]
-            fresh = []
-            for text in texts:
-                pair = found.pair(text)
-                if pair is None or known.join(*pair):
-                    fresh.append(text)
-            share = join.selectivity ** (1.0 / max(1, len(fresh)))
             for text in texts:
                 pair = found.pair(text)
                 if pair is None:
-                    found.others[text] = found.others.get(text, 1.0) * share
-                else:
-                    found.equalities.setdefault(pair, share)
+                    found.others += [text] if text not in found.others else []
+                elif pair not in found.equalities:
+                    found.equalities.append(pair)
             if not texts:
-                pairs = [frozenset([w.left, w.right]) for w in join.windows]
-                found.bare += [(pair, join.selectivity ** (1.0 / len(pairs))) for pair in pairs]
+                found.bare += [frozenset([w.left, w.right]) for w in join.windows]
             found.windows += [w for w in join.windows if w not in found.windows]
         return found
+
+    def conditions(self, join: Join, bits: Mapping[str, int]) -> tuple[Condition, ...]:
+        """What a join checks, for the rule of rates; `bits` by alias."""
+        found = []
+        for text in (c.text for c in conjuncts(join.on)):
+            pair = self.pair(text)
+            mask = reduce(or_, (bits[a] for a in aliases_of(text)), 0)
+            columns = [(c, bits[c.partition(".")[0]]) for c in pair or ()]
+            found.append(Condition(mask, text, (columns[0], columns[1]) if columns else None))
+        if not found:
+            found = [Condition(bits[w.left] | bits[w.right], "") for w in join.windows]
+        return tuple(found)
 
     def pair(self, text: str) -> tuple[str, str] | None:
         """The columns of a transitive equality."""
@@ -165,31 +169,7 @@ class Constraints:
             return True
         if any(is_equality(t) and _crosses(aliases_of(t), left, right) for t in self.others):
             return True
-        return any(_crosses(aliases, left, right) for aliases, _ in self.bare)
-
-    def selectivity(self, aliases: frozenset[str]) -> float:
-        """Of all joins inside a set: a spanning forest of each equality class in the order written, an
-        implied equality at its class's largest selectivity, and every other condition once."""
-        result = prod(s for t, s in self.others.items() if aliases_of(t) <= aliases)
-        result *= prod(s for pair, s in self.bare if pair <= aliases)
-        known, whole = Classes(), Classes(self.equalities)
-        weakest: dict[str, float] = {}
-        inside: dict[str, list[str]] = {}
-        for pair, share in self.equalities.items():
-            root = whole.root(pair[0])
-            weakest[root] = max(share, weakest.get(root, 0.0))
-            for column in pair:
-                if column.partition(".")[0] in aliases:
-                    inside.setdefault(root, []).append(column)
-            if all(c.partition(".")[0] in aliases for c in pair) and known.join(*pair):
-                result *= share
-        for root, columns in inside.items():
-            reached = sorted(set(columns))
-            for a in reached:
-                for b in reached:
-                    if a.partition(".")[0] != b.partition(".")[0] and known.join(a, b):
-                        result *= weakest[root]
-        return result
+        return any(_crosses(aliases, left, right) for aliases in self.bare)
 
 
 def _crosses(aliases: frozenset[str], left: frozenset[str], right: frozenset[str]) -> bool:

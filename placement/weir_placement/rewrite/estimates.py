@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weir_placement.model.expressions import parse_tree
+from weir_placement.model.streams import Stream
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -95,6 +96,21 @@ def equality(text: str) -> tuple[str, str] | None:
         return None
     left, right = plain_column(node.this), plain_column(node.expression)
     return (left, right) if left and right else None
+
+
+def condition_selectivity(text: str, distinct: Mapping[str, float]) -> float:
+    """The share of pairs of rows that a canonical condition on several sources keeps."""
+    columns = equality(text)
+    if columns is None:
+        return filter_selectivity(text, distinct)
+    return 1.0 / max(distinct_values(column, distinct) for column in columns)
+
+
+def source_distinct(sources: Mapping[str, Stream]) -> dict[str, float]:
+    """Distinct values by qualified column, where they are declared; `sources` by alias."""
+    return {
+        f"{alias}.{c}": count for alias, stream in sources.items() for c, count in stream.distinct.items()
+    }
 
 
 def distinct_values(column: str, distinct: Mapping[str, float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from weir_placement.model.expressions import (
@@ -13,7 +13,8 @@ from weir_placement.model.expressions import (
 )
 from weir_placement.model.operators import Join, Operator, Window
 from weir_placement.model.windows import contradicts, tighten
-from weir_placement.rewrite.estimates import distinct_values, equality, filter_selectivity
+from weir_placement.rewrite.constraints import Constraints
+from weir_placement.rewrite.joined_rate import WrittenJoin, joined_rate
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.time_ranges import Limits, merge, time_limits, windows_of
 
@@ -80,7 +81,7 @@ class _Joining:
 
     def _join_tree(self, pairs: list[Conjunct], windows: list[Window]) -> list[Operator]:
         """Left-deep in the order of FROM; a stream that has no condition with those before it waits."""
-        operators: list[Operator] = []
+        joins: list[Join] = []
         seen, waiting, top = [self._order[0]], self._order[1:], self._order[0]
         left = list(pairs)
         while waiting:
@@ -92,9 +93,25 @@ class _Joining:
             seen.append(alias)
             on = [c for c in left if c.aliases <= set(seen)]
             left = [c for c in left if c not in on]
-            operators.append(self._join(top, alias, [c.written for c in on], here))
-            top = operators[-1].id
-        return operators
+            joins.append(self._join(top, alias, [c.written for c in on], here))
+            top = joins[-1].id
+        return self._estimated(joins)
+
+    def _estimated(self, joins: list[Join]) -> list[Operator]:
+        """With the selectivities that the set of streams and its conditions have in any order."""
+        constraints = Constraints.of(joins, self._scope.types)
+        bits = {alias: 1 << n for n, alias in enumerate(self._order)}
+        written: list[WrittenJoin] = []
+        below = {alias: bits[alias] for alias in self._order}
+        for join in joins:
+            left, right = (below[name] for name in join.inputs)
+            below[join.id] = left | right
+            written.append(WrittenJoin(left, right, constraints.conditions(join, bits), join.half_width))
+        rate = joined_rate(written, constraints.windows, bits, self._scope.distinct)
+        return [
+            replace(join, selectivity=rate.between(w.left, w.right, w.half_width))
+            for join, w in zip(joins, written, strict=True)
+        ]
 
     @staticmethod
     def _connected(alias: str, seen: list[str], pairs: list[Conjunct], windows: list[Window]) -> bool:
@@ -117,14 +134,7 @@ class _Joining:
             f"such as {seen[0]}.key = {alias}.key AND {self._example(seen[0], alias)}",
         )
 
-    def _join(self, top: str, alias: str, on: list[Expression], windows: list[Window]) -> Operator:
-        selectivity = 1.0
-        for condition in on:
-            both = equality(condition.text)
-            if both is None:
-                selectivity *= filter_selectivity(condition.text, self._scope.distinct)
-            else:
-                selectivity /= max(distinct_values(c, self._scope.distinct) for c in both)
+    def _join(self, top: str, alias: str, on: list[Expression], windows: list[Window]) -> Join:
         columns = {c for condition in on for c in condition.columns}
         return Join(
             self._scope.ids.new("j"),
@@ -132,7 +142,6 @@ class _Joining:
             columns=tuple(sorted(columns)),
             on=conjunction(c.text for c in on),
             windows=tuple(windows),
-            selectivity=selectivity,
             cost=self._scope.costs.join,
             cost_pair=self._scope.costs.join_pair,
             cost_out=self._scope.costs.join_out,

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from weir_placement.cost.window_volume import volume
 from weir_placement.model.expressions import columns_of, conjunction, conjuncts, source_types
 from weir_placement.model.operators import Filter, Join, Operator, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.constraints import Classes, Constraints, Side, aliases_of
+from weir_placement.rewrite.estimates import source_distinct
 from weir_placement.rewrite.graph import OperatorGraph
+from weir_placement.rewrite.joined_rate import JoinedRate, WrittenJoin, joined_rate
 from weir_placement.rewrite.rules import RULES
 from weir_placement.rewrite.shape import shape
 
@@ -30,6 +31,12 @@ class Block:
 
     aliases: frozenset[str]
     constraints: Constraints
+    rate: JoinedRate
+    bits: Mapping[str, int]  # by alias, as `rate` numbers them
+
+    def mask(self, aliases: frozenset[str]) -> int:
+        """A set of its aliases in bits."""
+        return sum(self.bits[alias] for alias in aliases)
 
 
 class Rewriter:
@@ -46,6 +53,13 @@ class Rewriter:
         return source_types({a: streams[s] for a, s in self.written.sources.items() if s in streams})
 
     @cached_property
+    def distinct(self) -> dict[str, float]:
+        """Distinct values by qualified source column, where they are declared."""
+        return source_distinct(
+            {a: self.streams[s] for a, s in self.written.sources.items() if s in self.streams}
+        )
+
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The written query's join blocks, without those that share a source with another."""
         graph = OperatorGraph(self.written, self.streams)
@@ -57,9 +71,22 @@ class Rewriter:
                 constraints = Constraints.of(order, self.types)
                 aliases = graph.aliases[operator.id]
                 if _tellable(order, aliases):
-                    found.append(Block(aliases, constraints))
+                    found.append(self._block(graph, aliases, order, constraints))
         return tuple(
             b for b in found if not any(b is not other and b.aliases & other.aliases for other in found)
+        )
+
+    def _block(
+        self, graph: OperatorGraph, aliases: frozenset[str], joins: list[Join], constraints: Constraints
+    ) -> Block:
+        bits = {alias: 1 << n for n, alias in enumerate(sorted(aliases))}
+        written = []
+        for join in joins:
+            left, right = (sum(bits[a] for a in graph.aliases[i]) for i in join.inputs)
+            conditions = constraints.conditions(join, bits)
+            written.append(WrittenJoin(left, right, conditions, join.half_width, join.selectivity))
+        return Block(
+            aliases, constraints, joined_rate(written, constraints.windows, bits, self.distinct), bits
         )
 
     def neighbours(self, query: Query) -> Iterator[Query]:
@@ -144,7 +171,8 @@ class Rewriter:
         windows = constraints.windows_between(left.aliases, right.aliases)
         on = conjunction(texts)
         made = replace(like, id=identifier, inputs=inputs, on=on, columns=columns_of(on), windows=windows)
-        return replace(made, selectivity=self._selectivity(constraints, left, right, made))
+        masks = block.mask(left.aliases), block.mask(right.aliases)
+        return replace(made, selectivity=block.rate.between(*masks, made.half_width))
 
     @staticmethod
     def _side(graph: OperatorGraph, name: str, new: Mapping[str, Operator]) -> Side:
@@ -154,23 +182,6 @@ class Rewriter:
         if any(c is None for c in columns):
             return Side(aliases, None)
         return Side(aliases, frozenset(c for part in columns for c in part or ()))
-
-    @staticmethod
-    def _selectivity(constraints: Constraints, left: Side, right: Side, join: Join) -> float:
-        """Per pair within the join's narrowest window, so that the rate of the joined set is that of
-        model.md section 4 in every order."""
-
-        def share(aliases: frozenset[str]) -> float:
-            members = sorted(aliases)
-            bounds = [
-                (members.index(w.left), members.index(w.right), w.lower / 1e6, w.upper / 1e6)
-                for w in constraints.windows
-                if {w.left, w.right} <= aliases
-            ]
-            return constraints.selectivity(aliases) * (volume(len(members), bounds) if bounds else 1.0)
-
-        parts = share(left.aliases) * share(right.aliases) * 2 * join.half_width
-        return share(left.aliases | right.aliases) / parts if parts > 0 else 0.0
 
 
 def _inner(graph: OperatorGraph, join: Join) -> bool:

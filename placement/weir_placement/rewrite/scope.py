@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from weir_placement.model.expressions import Expression, ExpressionError, place_of, source_types, write
 from weir_placement.model.streams import Stream
-from weir_placement.rewrite.estimates import CostDefaults
+from weir_placement.rewrite.estimates import CostDefaults, source_distinct
 from weir_placement.rewrite.statement import Select, Statement
 
 if TYPE_CHECKING:
@@ -44,11 +44,7 @@ class Scope:
         self.order = [aliases[t.alias] for t in select.tables]
         self._rename = {t.alias.lower(): aliases[t.alias] for t in select.tables}
         self.types = source_types(self.streams)
-        self.distinct = {
-            f"{alias}.{column}": count
-            for alias, stream in self.streams.items()
-            for column, count in stream.distinct.items()
-        }
+        self.distinct = source_distinct(self.streams)
         self.times = {f"{alias}.{s.event_time}": alias for alias, s in self.streams.items() if s.event_time}
 
     def stream(self, alias: str) -> Stream:

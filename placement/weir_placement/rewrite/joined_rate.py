@@ -1,0 +1,254 @@
+"""How many rows a joined set of streams has: one rule, from the set and the predicates (model.md section 4).
+
+The rate of a set S is `prod r_i * factor(S)` in every order of its joins, `factor = share * volume`.
+Equalities and other conditions have estimates; what was declared or measured of a written join is a
+correction of these, attached to its conditions and not to its place in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import inf, isclose, prod
+from operator import or_
+
+from weir_placement.cost import window_volume
+from weir_placement.model.operators import Join, Operator, Window
+from weir_placement.model.problem import Query
+from weir_placement.rewrite.estimates import UNKNOWN_DISTINCT, condition_selectivity, distinct_values
+
+Pair = tuple[tuple[str, int], tuple[str, int]]
+"""Two columns, each with the bit of its input."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A conjunct of a written join: the mask of the inputs that it reads, its columns if it is a transitive
+    equality. The text is "" for a window without conditions."""
+
+    mask: int
+    text: str
+    pair: Pair | None = None
+
+
+@dataclass(frozen=True)
+class WrittenJoin:
+    """A join as written: the masks of its inputs and its conditions; `selectivity` is per pair of rows
+    within its narrowest window, None to be estimated."""
+
+    left: int
+    right: int
+    conditions: tuple[Condition, ...]
+    half_width: float  # [s]
+    selectivity: float | None = None
+
+
+@dataclass
+class _Class:
+    """Columns that are equal in every result: each with its input's bit and its distinct values."""
+
+    columns: dict[str, int] = field(default_factory=dict)
+    distinct: dict[str, float] = field(default_factory=dict)
+
+    def share(self, mask: int) -> float:
+        """1 / d for each column but the one with the fewest values (their values lie within each other's,
+        as System R has it): every spanning tree of written or implied equalities gives the same."""
+        inside = [c for c, bit in self.columns.items() if bit & mask]
+        if len({self.columns[c] for c in inside}) < 2:
+            return 1.0
+        return 1.0 / prod(sorted(self.distinct[c] for c in inside)[1:])
+
+
+class JoinedRate:
+    """The rule for one block of joins, its inputs numbered by bits; `windows` bound pairs of inputs [s],
+    `distinct` are values by qualified column, where they are declared."""
+
+    def __init__(
+        self,
+        joins: Sequence[WrittenJoin],
+        windows: Iterable[window_volume.Bound],
+        distinct: Mapping[str, float],
+    ) -> None:
+        self._windows = tuple(windows)
+        self._distinct = distinct
+        self._volumes: dict[int, float] = {}
+        self._shares: dict[int, float] = {}
+        self._classes = _classes(c.pair for join in joins for c in join.conditions)
+        self._others: dict[str, tuple[int, float]] = {}  # by text: mask, estimate
+        self._corrections: list[tuple[int, float]] = []
+        fresh = [self._fresh(join) for join in joins]
+        self._value_columns(joins, fresh)
+        for join, conditions in zip(joins, fresh, strict=True):
+            self._correct(join, conditions)
+
+    def factor(self, mask: int) -> float:
+        """The rate of a set over the product of its inputs' rates [s^(n-1)]."""
+        return self.share(mask) * self.volume(mask)
+
+    def between(self, left: int, right: int, half_width: float) -> float:
+        """The selectivity of the join of two sets, per pair of rows within its narrowest window."""
+        apart = self.share(left) * self.share(right)
+        return self.share(left | right) / apart * self._narrowing(left, right, half_width) if apart else 0.0
+
+    def share(self, mask: int) -> float:
+        """Of the rows of a set that lie within its windows, those for which its conditions hold."""
+        if mask not in self._shares:
+            result = prod(c.share(mask) for c in self._classes)
+            result *= prod(share for own, share in self._others.values() if not own & ~mask)
+            result *= prod(factor for own, factor in self._corrections if not own & ~mask)
+            self._shares[mask] = result
+        return self._shares[mask]
+
+    def volume(self, mask: int) -> float:
+        """V(S) [s^(n-1)], of parts without a window between them the product."""
+        if mask not in self._volumes:
+            self._volumes[mask] = prod(self._connected_volume(part) for part in self._parts(mask))
+        return self._volumes[mask]
+
+    def _parts(self, mask: int) -> list[int]:
+        parts = [1 << i for i in range(mask.bit_length()) if mask >> i & 1]
+        for i, j, _, _ in self._windows:
+            if mask >> i & mask >> j & 1:
+                joined = [part for part in parts if part >> i & 1 or part >> j & 1]
+                parts = [part for part in parts if part not in joined] + [sum(joined)]
+        return parts
+
+    def _connected_volume(self, mask: int) -> float:
+        number = {i: n for n, i in enumerate(i for i in range(mask.bit_length()) if mask >> i & 1)}
+        bounds = [
+            (number[i], number[j], lo, up) for i, j, lo, up in self._windows if i in number and j in number
+        ]
+        return window_volume.volume(len(number), bounds)
+
+    def _narrowing(self, left: int, right: int, half_width: float) -> float:
+        """Of the pairs within the narrowest window, those within all windows."""
+        parts = self.volume(left) * self.volume(right) * 2 * half_width
+        ratio = self.volume(left | right) / parts if parts > 0 else 1.0
+        return 1.0 if isclose(ratio, 1.0, rel_tol=1e-12) else ratio
+
+    def _fresh(self, join: WrittenJoin) -> list[Condition]:
+        """The conditions that the others of the join, and the equalities below it, do not imply."""
+        met = [_meeting(c, join.left) + _meeting(c, join.right) for c in self._classes]
+        equal = dict[str, str]()
+        for columns in met:
+            for side in (join.left, join.right):
+                inside = [c for c, bit in columns if bit & side]
+                if len({bit for c, bit in columns if bit & side}) > 1:
+                    equal.update(dict.fromkeys(inside[1:], inside[0]))
+        result = []
+        for condition in join.conditions:
+            if condition.pair is None:
+                result.append(condition)
+                continue
+            one, other = (_root(equal, column) for column, _ in condition.pair)
+            if one != other:
+                equal[one] = other
+                result.append(condition)
+        return result
+
+    def _value_columns(self, joins: Sequence[WrittenJoin], fresh: Sequence[list[Condition]]) -> None:
+        """Distinct values of every class's columns and estimates of other conditions.
+
+        Where no column of a class has declared ones, all get those of its least selective written join.
+        """
+        declared = [any(c in self._distinct for c in each.columns) for each in self._classes]
+        for each, valued in zip(self._classes, declared, strict=True):
+            if valued:
+                each.distinct = {c: distinct_values(c, self._distinct) for c in each.columns}
+        guesses = [list[float]() for _ in self._classes]
+        for join, conditions in zip(joins, fresh, strict=True):
+            open_classes = []
+            known = 1.0
+            for condition in conditions:
+                if condition.pair is None:
+                    estimate = (
+                        condition_selectivity(condition.text, self._distinct) if condition.text else 1.0
+                    )
+                    self._others[condition.text or str(condition.mask)] = condition.mask, estimate
+                    known *= estimate
+                    continue
+                n = next(n for n, c in enumerate(self._classes) if condition.pair[0][0] in c.columns)
+                if declared[n]:
+                    known /= max(self._classes[n].distinct[c] for c, _ in condition.pair)
+                else:
+                    open_classes.append(n)
+            share = 1.0 / UNKNOWN_DISTINCT
+            if join.selectivity is not None and open_classes:
+                known *= self._narrowing(join.left, join.right, join.half_width)
+                stated = join.selectivity / known if known > 0 else 1.0
+                share = min(1.0, max(1e-12, stated)) ** (1.0 / len(open_classes))
+            for n in open_classes:
+                guesses[n].append(1.0 / share)
+        for each, valued, guess in zip(self._classes, declared, guesses, strict=True):
+            if not valued:
+                each.distinct = dict.fromkeys(each.columns, min(guess, default=UNKNOWN_DISTINCT))
+
+    def _correct(self, join: WrittenJoin, conditions: list[Condition]) -> None:
+        """Attaches to the join's conditions what it was said to keep over what they are estimated to."""
+        if join.selectivity is None or not conditions:
+            return
+        estimate = self.between(join.left, join.right, join.half_width)
+        if not 0 < estimate < inf or isclose(estimate, join.selectivity, rel_tol=1e-9):
+            return
+        factor = (join.selectivity / estimate) ** (1.0 / len(conditions))
+        self._corrections += [(c.mask, factor) for c in conditions]
+        self._shares.clear()
+
+
+def joined_rate(
+    joins: Sequence[WrittenJoin],
+    windows: Iterable[Window],
+    bits: Mapping[str, int],
+    distinct: Mapping[str, float],
+) -> JoinedRate:
+    """The rule with windows between source aliases; `bits` of the inputs that these are in."""
+    bounds = [
+        (bits[w.left].bit_length() - 1, bits[w.right].bit_length() - 1, w.lower / 1e6, w.upper / 1e6)
+        for w in windows
+        if bits[w.left] != bits[w.right]
+    ]
+    return JoinedRate(joins, bounds, distinct)
+
+
+def within_all_windows(query: Query) -> Query:
+    """The query whose joins have selectivities of pairs within their narrowest window, from one that has them
+    of pairs within all windows: what the windows of a cycle cut off counts beside the conditions."""
+    bits = {alias: 1 << n for n, alias in enumerate(query.sources)}
+    joins = [op for op in query.operators if isinstance(op, Join)]
+    if all(len(join.windows) < 2 for join in joins):
+        return query
+    rate = joined_rate((), (w for join in joins for w in join.windows), bits, {})
+    below = dict(bits)
+    operators: list[Operator] = []
+    for op in query.operators:
+        masks = [below[name] for name in op.inputs]
+        below[op.id] = reduce(or_, masks)
+        if isinstance(op, Join):
+            op = replace(op, selectivity=op.selectivity * rate.between(masks[0], masks[1], op.half_width))
+        operators.append(op)
+    return replace(query, operators=tuple(operators))
+
+
+def _meeting(each: _Class, mask: int) -> list[tuple[str, int]]:
+    return [(c, bit) for c, bit in each.columns.items() if bit & mask]
+
+
+def _root(parent: Mapping[str, str], column: str) -> str:
+    while column in parent:
+        column = parent[column]
+    return column
+
+
+def _classes(pairs: Iterable[Pair | None]) -> list[_Class]:
+    """The classes of transitive equalities, in the order in which they are first written."""
+    found: list[_Class] = []
+    for pair in pairs:
+        if pair is None:
+            continue
+        merged = _Class(dict(pair))
+        for each in [c for c in found if any(column in c.columns for column, _ in pair)]:
+            found.remove(each)
+            merged.columns = {**each.columns, **merged.columns}
+        found.append(merged)
+    return found

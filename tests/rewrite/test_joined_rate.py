@@ -1,0 +1,152 @@
+"""The rate of a joined set belongs to its streams and conditions, however a query is written or rewritten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from math import prod
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from weir_placement.cost.flows import flows_of
+from weir_placement.cost.load import Load
+from weir_placement.model.cluster import Cluster, Network, Node
+from weir_placement.model.operators import Join
+from weir_placement.model.problem import Problem, Query
+from weir_placement.model.streams import Stream
+from weir_placement.model.types import parse_schema
+from weir_placement.network.plan_space import plan_space
+from weir_placement.rewrite.rewriter import Rewriter
+from weir_placement.rewrite.sql import query_from_sql
+
+DISTINCT = {"s": 10.0, "t": 40.0, "u": 20.0, "v": 5.0}
+
+
+def stream(name: str, rate: float, **distinct: float) -> Stream:
+    return Stream(
+        name, rate, parse_schema("k INT, m INT, ts TIMESTAMP"), ("n1",), 40, "ts", distinct=distinct
+    )
+
+
+STREAMS = {f"d/{n}": stream(f"d/{n}", 9.0 + i, k=DISTINCT[n]) for i, n in enumerate("stuv")}
+CYCLIC = dict.fromkeys(("ab", "bc", "ac"), 5)
+
+
+def sql(order: str, equal: tuple[str, ...], windows: dict[str, int], joined: bool = False) -> str:
+    """Aliases a, b, c, d of streams s, t, u, v; equalities `ab` of their keys; windows [s] by pair."""
+    tables = [f"{'stuv'['abcd'.index(a)]} {a}" for a in order]
+    conditions = [f"{x}.k = {y}.k" for x, y in equal]
+    conditions += [
+        f"{x}.ts BETWEEN {y}.ts - INTERVAL {w} SECONDS AND {y}.ts + INTERVAL {w} SECONDS"
+        for (x, y), w in windows.items()
+    ]
+    if not joined:
+        return f"SELECT a.m AS m FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
+    clauses = [tables[0]]
+    for n in range(1, len(tables)):
+        own = [c for c in conditions if set(c.split()) and _last(c, order) == n]
+        clauses.append(f"JOIN {tables[n]} ON {' AND '.join(own)}" if own else f"CROSS JOIN {tables[n]}")
+    return f"SELECT a.m AS m FROM {' '.join(clauses)}"
+
+
+def _last(condition: str, order: str) -> int:
+    return max(n for n, a in enumerate(order) if f"{a}." in condition)
+
+
+def rates(query: Query, streams: dict[str, Stream] = STREAMS) -> dict[frozenset[str], float]:
+    """Of every joined set of aliases in the plan [rows/s]."""
+    flows = flows_of(query, streams, {n: Load.of(s.rate) for n, s in streams.items()})
+    below = {a: frozenset([a]) for a in query.sources}
+    found = {}
+    for op in query.operators:
+        below[op.id] = frozenset().union(*(below[i] for i in op.inputs))
+        if isinstance(op, Join):
+            found[below[op.id]] = flows[op.id].rate(1.0)
+    return found
+
+
+def same(one: dict[frozenset[str], float], other: dict[frozenset[str], float]) -> None:
+    for aliases in one.keys() & other.keys():
+        assert one[aliases] == pytest.approx(other[aliases]), set(aliases)
+
+
+def test_cyclic_windows_count_as_a_volume_in_written_plans_too() -> None:
+    """9 x 10 x 11 rows/s, 3 w^2 = 75 s^2, distinct values 10, 40 and 20: all but the least count."""
+    written = rates(query_from_sql("d/q", sql("abc", ("ab", "bc"), CYCLIC), STREAMS))
+    assert written[frozenset("abc")] == pytest.approx(9 * 10 * 11 * 75 / (40 * 20))
+
+
+@given(
+    st.permutations("abcd"),
+    st.sampled_from([("ab", "bc", "cd"), ("ac", "bc", "ad"), ("ad", "bd", "cd"), ("ab", "cd", "bc", "ad")]),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=40, deadline=None)
+def test_every_way_of_writing_gives_every_set_one_rate(order, equal, joined, random) -> None:
+    windows = {"ab": 5, "bc": 3, "ac": 4, "cd": 2, "bd": 6, "ad": 5}
+    reference = query_from_sql("d/q", sql("abcd", ("ab", "bc", "cd"), windows), STREAMS)
+    expected: dict[frozenset[str], float] = {}
+    for plan in Rewriter(reference, STREAMS).reachable(200):
+        expected |= rates(plan)
+    assert len(expected) == 11, "every set of two or more"
+    shuffled = list(windows.items())
+    random.shuffle(shuffled)
+    equal = random.sample(equal, len(equal))
+    turned = {(x + y if random.random() < 0.5 else y + x): w for (x, y), w in shuffled}
+    written = query_from_sql("d/q", sql("".join(order), tuple(equal), turned, joined), STREAMS)
+    same(rates(written), expected)
+
+
+def test_rewriting_keeps_the_rate_of_every_set() -> None:
+    for order in permutations("abc"):
+        written = query_from_sql("d/q", sql("".join(order), ("ab", "bc"), CYCLIC), STREAMS)
+        final = set()
+        for plan in Rewriter(written, STREAMS).reachable():
+            final.add(round(rates(plan)[frozenset("abc")], 9))
+        assert len(final) == 1
+
+
+def test_a_selectivity_that_was_measured_stays_what_it_was() -> None:
+    """A written .075 in a plan that runs, two windows meeting in one join."""
+    written = query_from_sql("d/q", sql("abc", ("ab", "bc"), CYCLIC), STREAMS)
+    measured = replace(
+        written,
+        operators=tuple(
+            replace(o, selectivity=0.075 if o.id == "j2" else 0.02) if isinstance(o, Join) else o
+            for o in written.operators
+        ),
+    )
+    total = 9 * 10 * 11 * prod(2 * 5 * s for s in (0.02, 0.075))
+    assert rates(measured)[frozenset("abc")] == pytest.approx(total)
+    for plan in Rewriter(measured, STREAMS).reachable():
+        assert rates(plan)[frozenset("abc")] == pytest.approx(total)
+    for plan in (o for o in Rewriter(measured, STREAMS).reachable() if frozenset("ab") in rates(o)):
+        assert rates(plan)[frozenset("ab")] == pytest.approx(9 * 10 * 2 * 5 * 0.02)
+
+
+def test_both_objectives_have_the_same_rates() -> None:
+    cluster = Cluster((Node("n1", 1.0),), Network.uniform(1, 0.0))
+    for equal in (("ab", "bc"), ("ac", "bc")):
+        written = query_from_sql("d/q", sql("abc", equal, CYCLIC), STREAMS)
+        space = plan_space(Problem(cluster, STREAMS, (written,)), written)
+        by_network = 9 * 10 * 11 * space.draft.rates[0][-1]  # of sources of 1 row/s
+        assert by_network == pytest.approx(rates(written)[frozenset("abc")])
+
+
+def test_an_implied_equality_without_declared_values_is_as_selective_as_the_least_written_one() -> None:
+    bare = {name: replace(s, distinct={}) for name, s in STREAMS.items()}
+    written = query_from_sql("d/q", sql("abc", ("ab", "bc"), CYCLIC), bare)
+    joins = {"j1": 0.1, "j2": 0.001}
+    stated = replace(
+        written,
+        operators=tuple(
+            replace(o, selectivity=joins[o.id]) if isinstance(o, Join) else o for o in written.operators
+        ),
+    )
+    seen: dict[frozenset[str], float] = {}
+    for plan in Rewriter(stated, bare).reachable():
+        seen |= rates(plan, bare)
+    assert seen[frozenset("ab")] == pytest.approx(9 * 10 * 10 * 0.1)
+    assert seen[frozenset("ac")] == pytest.approx(9 * 11 * 10 * 0.1)
