@@ -18,6 +18,9 @@ PRODUCER = "producer.json"
 NUMBERING = "numbering.json"
 """A file of this name in a checkpoint or an exchange: which numbering its batches are of."""
 
+SIZE = "size"
+"""[bytes] What an object store says of an object's length, among what the object says of itself."""
+
 PLAUSIBLE = FOREVER - 3650 * 86_400_000_000
 """[us] Event times stay below; a watermark above it means that every input has ended."""
 

@@ -68,9 +68,10 @@ def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
 
 
 def described(table: pa.Table, epoch: int, clock: int, numbering: str = "") -> dict[str, str]:
-    """What a published batch says of itself: `epoch`, `rows`, `clock`, and with rows `min`, `max` [us]; and
-    `numbering`, but in flows of format 0."""
+    """What a published batch says of itself: `epoch`, `rows`, `clock`, `bytes` (of the rows in memory), and
+    with rows `min`, `max` [us]; and `numbering`, but in flows of format 0."""
     metadata: dict[str, object] = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
+    metadata["bytes"] = table.nbytes
     if numbering:
         metadata["numbering"] = numbering
     if table.num_rows:

@@ -27,6 +27,7 @@ from weir_placement.model.fragment import FragmentError
 from weir_placement.model.location import SCHEME
 
 from weir_runtime import secrets
+from weir_runtime.names import SIZE
 
 PATIENT = (timedelta(seconds=30), timedelta(seconds=60))
 """Longest request, and how long it is tried again, where nothing can go on without."""
@@ -130,10 +131,11 @@ class ObjectStore:
             obstore.put(self._client(), self._path + name, text.encode(), use_multipart=False)
 
     def about(self, name: str) -> dict[str, str] | None:
-        """The attributes beside the body; None when there is no such object."""
+        """The attributes beside the body, and its `SIZE`; None when there is no such object."""
         with self._asking(), suppress(FileNotFoundError):
             answer = obstore.get(self._client(), self._path + name, options={"head": True})
-            return {str(key).lower(): str(value) for key, value in answer.attributes.items()}
+            attributes = {str(key).lower(): str(value) for key, value in answer.attributes.items()}
+            return {**attributes, SIZE: str(answer.meta["size"])}
         return None
 
     def read(self, name: str) -> obstore.Bytes | None:

@@ -35,6 +35,14 @@ def dense(there: Callable[[int], bool], most: float = inf) -> int:
     return low
 
 
+def size_of(path: Path) -> int | None:
+    """[bytes] None when there is no such file."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
 def write_batch(path: Path, table: pa.Table) -> None:
     """Puts an Arrow file in its place in one step; writing it again changes nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,12 +9,18 @@ from typing import Any, Protocol
 import pyarrow as pa
 from weir_placement.model.location import STORE, Location
 
+from weir_runtime.logs.batches import size_of
+from weir_runtime.names import SIZE
+
 
 class Folder(Protocol):
     """Files by their names: never a listing. Can be sent to other processes."""
 
     def has(self, name: str) -> bool:
         """Whether a file is known to be there."""
+
+    def size(self, name: str) -> int | None:
+        """[bytes] of a file; None when it is not known to be there."""
 
     def open(self, name: str) -> pa.NativeFile:
         """A file that is there, to be read from any place."""
@@ -32,6 +38,10 @@ class LocalFolder:
     def has(self, name: str) -> bool:
         """Asks the file system."""
         return (self._path / name).exists()
+
+    def size(self, name: str) -> int | None:
+        """Asks the file system."""
+        return size_of(self._path / name)
 
     def open(self, name: str) -> pa.NativeFile:
         """Arrow files are mapped into memory, not copied."""
@@ -52,10 +62,15 @@ class StoreFolder:
         self._patience = Patience()
 
     def has(self, name: str) -> bool:
+        """As `size` says."""
+        return self.size(name) is not None
+
+    def size(self, name: str) -> int | None:
         """A store that does not answer has nothing new, for a while."""
         with self._patience.waiting():
-            return self._store.quick().about(name) is not None
-        return False
+            about = self._store.quick().about(name)
+            return None if about is None else int(about[SIZE])
+        return None
 
     def open(self, name: str) -> pa.NativeFile:
         """The whole object."""

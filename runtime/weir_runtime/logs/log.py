@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 Place = dict[str, Any]
 """A position in a log: JSON, a pure function of what lies before it."""
 
+BATCH_BYTES = 32 * 2**20
+"""[bytes] of an input that one batch reads, or one of its batches where that alone is larger. Every hop joins
+batches that wait, so a bound on their number alone would grow from hop to hop; and a range of offsets that is
+too large for the heap would end every later start too."""
+
 
 @dataclass(frozen=True)
 class Advance:
@@ -35,8 +40,9 @@ class Log(ABC):
         """Where a fragment without a checkpoint begins."""
 
     @abstractmethod
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
-        """As far as is there now, at most `most` batches on; `place` itself when nothing is new."""
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+        """As far as is there now, at most `most` batches and `room` bytes on, but one batch at the least;
+        `place` itself when nothing is new."""
 
     @abstractmethod
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from weir_placement.model.location import Location, files_location
 from weir_runtime.logs.batches import batch_rows, dense, write_batch
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
-from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
 from weir_runtime.names import END, batch_name
 
 ROW_BITS = 24
@@ -93,10 +93,13 @@ class FileLog(Log):
             number += 1
         return {"next": number, "max": maximum}
 
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """Reads the event times of new files, to know the running maximum behind them."""
         number, maximum = place["next"], place["max"]
-        while number < place["next"] + most and self._has(number):
+        while number < place["next"] + most and (size := self._folder.size(self._name(number))) is not None:
+            if size > room and number > place["next"]:
+                break
+            room -= size
             newest = self._maximum(number)
             if newest is not None:
                 maximum = newest if maximum is None else max(maximum, newest)

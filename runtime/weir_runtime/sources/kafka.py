@@ -111,14 +111,14 @@ class KafkaLog(Log):
             "max": {str(p.partition): None for p in partitions},
         }
 
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """Reads the event times of new messages. A broker that does not answer is nothing new."""
         try:
             ends = self._ends(place)
             if ends != place["next"]:
                 self._ahead.begin()
             looks = {
-                key: self._look(place, key, min(ends[key], at + most * BATCH_ROWS), len(ends))
+                key: self._look(place, key, min(ends[key], at + most * BATCH_ROWS), len(ends), room)
                 for key, at in place["next"].items()
             }
         except KafkaError:
@@ -235,12 +235,14 @@ class KafkaLog(Log):
         check_times(times, where)
         return times
 
-    def _look(self, place: Place, key: str, beyond: int, partitions: int) -> tuple[int, int | None]:
+    def _look(
+        self, place: Place, key: str, beyond: int, partitions: int, room: int
+    ) -> tuple[int, int | None]:
         """How far one of the partitions is read, and the running maximum behind that."""
         first, before = place["next"][key], place["max"][key]
         if first == beyond:
             return first, before
-        room, seconds = BATCH_BYTES // partitions, BATCH_SECONDS / partitions
+        room, seconds = min(room, BATCH_BYTES) // partitions, BATCH_SECONDS / partitions
         (table, offsets), reached = self._fetched(key, first, beyond, room, seconds)
         rows = table.append_column(OFFSET, pa.array(offsets))
         self._ahead.put(_range_name(key, first, reached), rows)

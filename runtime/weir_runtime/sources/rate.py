@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 
-from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
 
 ORIGIN = 1_577_836_800_000_000
 """[us] 2020-01-01: the event time of row 0."""
@@ -69,9 +69,10 @@ class RateLog(Log):
         first = self._index(self._after) + 1 if self._after else self._index(time.time_ns() // 1000)
         return {"next": first, "end": None if self._rows is None else first + self._rows}
 
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """Every row that is due."""
-        due = min(self._index(time.time_ns() // 1000), place["next"] + most * MOST_ROWS)
+        rows = max(1, min(most * MOST_ROWS, room // self._row_bytes()))
+        due = min(self._index(time.time_ns() // 1000), place["next"] + rows)
         due = max(place["next"], due if place["end"] is None else min(due, place["end"]))
         ended = place["end"] is not None and due >= place["end"]
         clock = FOREVER if ended else self._time(np.array([due], dtype=np.uint64))[0] - 1_000
@@ -86,6 +87,11 @@ class RateLog(Log):
                 self._values(position, field, index, times) for position, field in enumerate(self._columns)
             ]
             yield pa.RecordBatch.from_arrays([*arrays, row_ids(0, index, 0)], schema=self.schema)
+
+    def _row_bytes(self) -> int:
+        """Of rows as they are in memory."""
+        (some,) = self.read({"next": 0}, {"next": VALUES})
+        return max(1, int(some.nbytes) // VALUES)
 
     def _index(self, at: int) -> int:
         """The row that comes due at a time [us]."""

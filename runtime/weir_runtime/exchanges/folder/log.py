@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from weir_runtime.exchanges.ports import follow
-from weir_runtime.logs.batches import waiting
-from weir_runtime.logs.log import Advance, Log, Place
+from weir_runtime.logs.batches import size_of, waiting
+from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
 from weir_runtime.names import END, NUMBERING, batch_name, read_json, write_whole
 
 
@@ -36,10 +36,13 @@ class FolderLog(Log):
         """The first batch to read."""
         return {"next": self._start}
 
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """The clock is the last batch's, from its file's metadata."""
         number = place["next"]
-        while number < place["next"] + most and self._path(number).exists():
+        while number < place["next"] + most and (size := size_of(self._path(number))) is not None:
+            if size > room and number > place["next"]:
+                break
+            room -= size
             number += 1
         numbering = claimed_by(self._folder) or ""
         if number > place["next"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -12,8 +12,8 @@ import pyarrow.ipc
 
 from weir_runtime.exchanges.ports import follow
 from weir_runtime.logs.batches import dense
-from weir_runtime.logs.log import Advance, Log, Place
-from weir_runtime.names import END, NUMBERING, batch_name
+from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
+from weir_runtime.names import END, NUMBERING, SIZE, batch_name
 from weir_runtime.store import ObjectStore, Patience, StoreError
 
 TELL = 1.0
@@ -24,6 +24,9 @@ CLAIM = 10.0
 
 AHEAD = 4
 """Batches that are fetched at the same time: a store answers many at once, and each after a while."""
+
+LOOKS = 16
+"""Batches that are asked for their sizes at the same time."""
 
 SOME = 1000
 """Batches that a backlog is counted up to."""
@@ -56,21 +59,15 @@ class StoreLog(Log):
         """The first batch to read."""
         return {"next": self._start}
 
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """The clock is the last batch's. A store that does not answer is nothing new, for a while."""
-        store, about = self._store.quick(), dict[str, str]()
-
-        def there(i: int) -> bool:
-            nonlocal about
-            attributes = store.about(batch_name(place["next"] + i, "arrow"))
-            about = attributes or about
-            return attributes is not None
-
+        store = self._store.quick()
         with self._patience.waiting():
-            count = dense(there, most)
-            if count:
+            batches = self._waiting(place["next"], most, room)
+            if batches:
+                last = batches[-1]
                 return Advance(
-                    self._follow(place, count, about.get("numbering", "")), int(about["clock"]), False
+                    self._follow(place, len(batches), last.get("numbering", "")), int(last["clock"]), False
                 )
             end = store.read_json(END)  # asked for only when nothing is new
             if place["next"] > self._start and time.monotonic() >= self._claim_at:
@@ -78,6 +75,27 @@ class StoreLog(Log):
                 self._follow(place, 0, claimed_by(store) or "")
             return Advance(place, clock, end is not None and end["batches"] <= place["next"])
         return Advance(place, clock, False)
+
+    def _waiting(self, first: int, most: int, room: int) -> list[dict[str, str]]:
+        """What the batches from `first` on say of themselves: at most `most`, and of `room` bytes but for the
+        first. Raises StoreError."""
+        store, batches = self._store.quick(), dict[int, dict[str, str]]()
+
+        def there(i: int) -> bool:
+            about = store.about(batch_name(first + i, "arrow"))
+            if about is not None:
+                batches[i] = about
+            return about is not None
+
+        count = dense(there, most)
+        if len(batches) < count:
+            with ThreadPoolExecutor(LOOKS) as pool:
+                list(pool.map(there, (i for i in range(count) if i not in batches)))
+        fitting = 0
+        while fitting < count and (not fitting or bytes_of(batches[fitting]) <= room):
+            room -= bytes_of(batches[fitting])
+            fitting += 1
+        return [batches[i] for i in range(fitting)]
 
     def _follow(self, place: Place, count: int, numbering: str) -> Place:
         where = f"exchange {self._store.uri}"
@@ -115,6 +133,11 @@ class StoreLog(Log):
             self._tell_at = time.monotonic() + self._every
         except StoreError:
             return
+
+
+def bytes_of(about: Mapping[str, str]) -> int:
+    """Of a batch's rows in memory, as it says itself; else the size of the object."""
+    return int(about.get("bytes") or about[SIZE])
 
 
 def claimed_by(store: ObjectStore) -> str | None:

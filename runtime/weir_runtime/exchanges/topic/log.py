@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,8 @@ from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError
 
 from weir_runtime.exchanges.ports import follow
-from weir_runtime.exchanges.topic.topic import ENDS, ROWS, Topic, admin_of
-from weir_runtime.logs.log import Advance, Log, Place
+from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of
+from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class BatchEnd:
         first, last: offsets of its pieces among the rows; -1 without rows.
         pieces: how many there are.
         newest: [us] the latest event time that the batch speaks of: of its rows, or its clock.
-        numbering: which one the batch is of; "" in format 0, whose readers do not know the field.
+        numbering: which one the batch is of; "" in format 0.
+        bytes: of the rows in memory; 0: not said.
     """
 
     epoch: int
@@ -40,26 +42,41 @@ class BatchEnd:
     clock: int
     newest: int
     numbering: str = ""
+    bytes: int = 0
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> BatchEnd:
+        """Of a record's value, which may have been written by a later version."""
+        names = {field.name for field in dataclasses.fields(BatchEnd)}
+        return BatchEnd(**{name: value for name, value in record.items() if name in names})
 
     def to_json(self) -> str:
-        """The record's value."""
+        """The record's value. Format 0 has neither numbering nor bytes: its readers take no other field."""
         fields = dataclasses.asdict(self)
-        return json.dumps(fields if self.numbering else {k: v for k, v in fields.items() if k != "numbering"})
+        later = () if self.numbering else ("numbering", "bytes")
+        return json.dumps({name: value for name, value in fields.items() if name not in later})
 
 
 def accept(
-    place: Place, records: Iterable[tuple[int, Mapping[str, Any]]], most: int | None = None
+    place: Place,
+    records: Iterable[tuple[int, Mapping[str, Any]]],
+    most: float = inf,
+    room: float = inf,
 ) -> tuple[Place, list[BatchEnd], bool]:
-    """Which of the ends behind `place` count, at most `most`: of each batch the first one whose epoch is not
-    below one seen before. The place behind them, the ends, and whether the stream ends there.
+    """Which of the ends behind `place` count, at most `most`, and of `room` bytes but for the first: of each
+    batch the first one whose epoch is not below one seen before. The place behind them, the ends, and whether
+    the stream ends there.
 
-    A pure function of place and log, so every reader, and a reader that comes again, takes the same copies.
-    `next` None: whichever batch comes first. Raises ValueError where batches are missing.
+    A pure function of its arguments, so every reader, and a reader that comes again between two places, takes
+    the same copies. `next` None: whichever batch comes first. Raises ValueError where batches are missing.
     """
     following, offset, epoch = place["next"], place["offset"], place["epoch"]
     accepted: list[BatchEnd] = []
     for at, record in records:
-        if most is not None and len(accepted) >= most:
+        if len(accepted) >= most:
+            break
+        size = record.get("bytes") or record.get("pieces", 0) * PIECE
+        if accepted and record.get("batch") == following and size > room and record["epoch"] >= epoch:
             break
         offset = at + 1
         if record["epoch"] < epoch:
@@ -67,12 +84,13 @@ def accept(
         epoch = record["epoch"]
         if "batches" in record:
             return {"next": following, "offset": offset, "epoch": epoch}, accepted, True
-        end = BatchEnd(**record)
+        end = BatchEnd.from_record(record)
         following = end.batch if following is None else following
         if end.batch > following:
             raise ValueError(f"batches {following} to {end.batch - 1} are gone")
         if end.batch == following:
             accepted.append(end)
+            room -= size
             following += 1
     return {"next": following, "offset": offset, "epoch": epoch}, accepted, False
 
@@ -98,13 +116,13 @@ class TopicLog(Log):
         """The first batch to read."""
         return {"next": self._start, "offset": 0, "epoch": 0}
 
-    def advance(self, place: Place, clock: int, most: int) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """The clock is the last batch's. Brokers that do not answer are nothing new."""
         try:
             beyond = self._topic.beyond(ENDS)
             if beyond < place["offset"]:
                 raise ValueError(f"topic {self._topic.name}: emptied or made anew since it was read")
-            following, ends, ended = self._accepted(place, beyond, most)
+            following, ends, ended = self._accepted(place, beyond, most, room)
         except (KafkaError, TimeoutError):
             return Advance(place, clock, False)
         if not ends and not ended:
@@ -156,11 +174,13 @@ class TopicLog(Log):
             return
 
     def _accepted(
-        self, place: Place, beyond: int, most: int | None = None
+        self, place: Place, beyond: int, most: float = inf, room: float = inf
     ) -> tuple[Place, list[BatchEnd], bool]:
         records = self._topic.records(ENDS, place["offset"], beyond)
         try:
-            return accept(place, ((record.offset, json.loads(record.value)) for record in records), most)
+            return accept(
+                place, ((record.offset, json.loads(record.value)) for record in records), most, room
+            )
         except ValueError as error:
             raise ValueError(f"topic {self._topic.name}: {error}") from error
 

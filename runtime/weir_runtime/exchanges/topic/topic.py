@@ -32,6 +32,9 @@ PARTITIONS = (ROWS, ENDS, ABOUT)
 SEGMENT = 16 * 2**20
 """[bytes] Brokers free whole segments, so this much of what is deleted may stay on a disk."""
 
+PIECE = 512 * 1024
+"""[bytes] of a batch in one message: brokers take 1 MiB by default."""
+
 PATIENCE = 60.0
 """[s] Records that are there, and do not come, are waited for this long."""
 

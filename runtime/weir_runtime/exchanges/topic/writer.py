@@ -19,13 +19,10 @@ from weir_runtime.checkpoint import FORMAT
 from weir_runtime.compiler import TIME
 from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.exchanges.topic.log import BatchEnd, accept
-from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, ROWS, Topic, admin_of
+from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, PIECE, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
 from weir_runtime.kafka_clients import client_settings
 from weir_runtime.publish import Fence
-
-PIECE = 512 * 1024
-"""[bytes] of a batch in one message: brokers take 1 MiB by default."""
 
 LOOK = 30.0
 """[s] A broker of the producer's zone may come, or come back, later."""
@@ -117,6 +114,7 @@ class TopicWriter(ExchangeWriter):
             clock,
             max(clock, newest or 0),
             self.numbering,
+            table.nbytes,
         )
         reach("before-publish")
         fence()
