@@ -111,7 +111,7 @@ def _join_cpu(op: Join, inputs: Inputs, output: Load) -> Load:
 
 def _join_memory(op: Join, inputs: Inputs) -> Load:
     """(w + delay)(r1 (m1 + v) + r2 (m2 + v)) + 2 h; an uneven window keeps rows for its reach."""
-    rows = total(flow.rate.times(op.kept * (flow.width + op.row_overhead)) for flow in inputs)
+    rows = total(flow.rate.times(op.retention * (flow.width + op.row_overhead)) for flow in inputs)
     return rows + Load.of(2.0 * op.memory)
 
 
@@ -129,7 +129,7 @@ def _aggregate_memory(op: Aggregate, _: Inputs) -> Load:
 
 
 def _aggregate_columns(op: Aggregate, inputs: Inputs) -> Mapping[str, float]:
-    return {**dict.fromkeys(op.made, DEFAULT_COLUMN_BYTES), **_item_columns(op.items, inputs)}
+    return {**dict.fromkeys(op.new_columns, DEFAULT_COLUMN_BYTES), **_item_columns(op.items, inputs)}
 
 
 def _union_columns(_: Operator, inputs: Inputs) -> Mapping[str, float]:

@@ -72,13 +72,13 @@ class OperatorBase:
         return {column.split(".", 1)[0] for column in self.columns}
 
     @property
-    def made(self) -> tuple[str, ...]:
+    def new_columns(self) -> tuple[str, ...]:
         """The columns that it makes; empty: it hands on those of its inputs."""
         return ()
 
     def output(self, inputs: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
         """The columns that leave, from those of its inputs (None: not known)."""
-        return self.made or inputs[0]
+        return self.new_columns or inputs[0]
 
     @property
     def movable(self) -> bool:

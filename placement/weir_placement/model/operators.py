@@ -90,7 +90,7 @@ class Project(OperatorBase):
         return super().renamed(name, text, **own, items=items)
 
     @property
-    def made(self) -> tuple[str, ...]:
+    def new_columns(self) -> tuple[str, ...]:
         return tuple([item.name for item in self.items])
 
     @property
@@ -150,7 +150,7 @@ class Join(OperatorBase):
         return min((w.half_width for w in self.windows), default=0.0)
 
     @property
-    def kept(self) -> float:
+    def retention(self) -> float:
         """[s] that a row waits for its partners."""
         return min((w.reach for w in self.windows), default=0.0) + self.delay
 
@@ -187,7 +187,7 @@ class Aggregate(OperatorBase):
         return super().renamed(name, text, **own, items=keys, time=time, aggregations=results)
 
     @property
-    def made(self) -> tuple[str, ...]:
+    def new_columns(self) -> tuple[str, ...]:
         keys = [item.name for item in self.items]
         return (*keys, "window.start", "window.end", *(a.name for a in self.aggregations))
 

@@ -37,7 +37,7 @@ def _single(op: Filter | Project, inputs: Sides) -> Formula:
 
 def _join(op: Join, inputs: Sides) -> Formula:
     pairs = 2.0 * op.half_width * (op.cost_pair + op.cost_out * op.selectivity)
-    stored = [op.kept * (side.width + op.row_overhead) for side in inputs]
+    stored = [op.retention * (side.width + op.row_overhead) for side in inputs]
     return Formula(op.cost, op.cost, pairs, stored[0], stored[1], 2.0 * op.memory)
 
 

@@ -237,7 +237,7 @@ def _output_columns(build: _SpaceBuilder, root: str, once: frozenset[str]) -> fr
         if op is None or (not top and name not in once) or not isinstance(op, Join | Filter | Project):
             return frozenset(build.flows[_derive(build, name, once)][0].columns)
         if isinstance(op, Project):
-            return frozenset(op.made)
+            return frozenset(op.new_columns)
         return frozenset(c for i in op.inputs for c in columns(i, False))
 
     return columns(root, True)

@@ -51,7 +51,7 @@ def filter_over_project(graph: OperatorGraph, top: Filter, bottom: Project) -> I
 
 def project_over_filter(graph: OperatorGraph, top: Project, bottom: Filter) -> Iterator[OperatorGraph]:
     """When the projection keeps the columns that the filter reads."""
-    if is_plain(top) and set(bottom.columns) <= set(top.made):
+    if is_plain(top) and set(bottom.columns) <= set(top.new_columns):
         yield _exchanged(graph, top, bottom)
 
 
@@ -60,7 +60,7 @@ def project_over_project(graph: OperatorGraph, top: Project, bottom: Project) ->
     the upper one computes, only the lower one is narrowed to what is read."""
     if not is_plain(bottom):
         return
-    if set(top.columns) <= set(bottom.made):
+    if set(top.columns) <= set(bottom.new_columns):
         merged = replace(top, inputs=bottom.inputs, origin=_origins(top, bottom))
         yield graph.replaced([top.id, bottom.id], [merged], {})
 
@@ -79,7 +79,7 @@ def filter_over_join(graph: OperatorGraph, top: Filter, bottom: Join) -> Iterato
 def project_over_join(graph: OperatorGraph, top: Project, bottom: Join) -> Iterator[OperatorGraph]:
     """One projection a side, keeping what the join reads and event times; the upper one stays when
     such columns must go afterwards, or when it computes."""
-    read = set(top.made) if is_plain(top) else set(top.columns)
+    read = set(top.new_columns) if is_plain(top) else set(top.columns)
     yield from _narrow_join(graph, top, bottom, read)
 
 
@@ -109,7 +109,7 @@ def _narrow_join(
         return
     join = replace(bottom, inputs=tuple(inputs))
     kept = [c for a in inputs for c in _columns_after(graph, added, a)]
-    superfluous = is_plain(top) and set(kept) == set(top.made) and graph.readers.get(top.id)
+    superfluous = is_plain(top) and set(kept) == set(top.new_columns) and graph.readers.get(top.id)
     if superfluous:
         yield graph.replaced([top.id, bottom.id], [*added, join], {top.id: bottom.id})
     else:
@@ -117,7 +117,7 @@ def _narrow_join(
 
 
 def _columns_after(graph: OperatorGraph, added: list[Project], name: str) -> tuple[str, ...]:
-    made = {o.id: o.made for o in added}
+    made = {o.id: o.new_columns for o in added}
     return made[name] if name in made else graph.columns[name] or ()
 
 

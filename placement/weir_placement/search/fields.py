@@ -24,7 +24,7 @@ def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
     names: dict[str, int] = {}
     for op in queries[q].operators:
         if isinstance(op, Filter | Project):
-            for name in (*op.columns, *op.made):
+            for name in (*op.columns, *op.new_columns):
                 names.setdefault(name, len(names))
     return names
 
@@ -56,7 +56,7 @@ def fill_masks(arrays: Arrays, items: Sequence[SearchItem], queries: Sequence[Qu
             joined[item.query] += 1
             joins[i] |= above[i]
         if isinstance(item.op, Filter | Project):
-            for name in item.op.made or item.op.columns:
+            for name in item.op.new_columns or item.op.columns:
                 k = numbers[item.query][name]
                 columns[i * words + k // 63] |= 1 << (k % 63)
     for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):

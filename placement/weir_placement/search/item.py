@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
     cost_out: float = 0.0
     selectivity: float = 1.0
     pairs: float = 0.0
-    kept: float = 0.0
+    retention: float = 0.0
     row_overhead: float = 0.0
     memory: float = 0.0
     limit: float = 0.0
@@ -80,7 +80,7 @@ def _join(op: Join, width: float) -> Numbers:
         op.cost_out,
         selectivity=max(pairs * op.selectivity, 1e-200),
         pairs=pairs,
-        kept=op.kept,
+        retention=op.retention,
         row_overhead=op.row_overhead,
         memory=2 * op.memory,
     )

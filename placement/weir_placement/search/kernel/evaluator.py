@@ -160,7 +160,7 @@ def _sum_node(st: State, n: int, s: int) -> int:
                 for d in range(st.low[c], st.high[c] + 1):
                     a[d] += read * st.rate_[rate + d]
                 if kind == JOIN:
-                    held = st.kept_[i] * (st.width_[c] + st.row_overhead_[i])
+                    held = st.retention_[i] * (st.width_[c] + st.row_overhead_[i])
                     for d in range(st.low[c], st.high[c] + 1):
                         a[degree + d] += held * st.rate_[rate + d]
             per_out = st.cost_out_[i]

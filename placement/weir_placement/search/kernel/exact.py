@@ -34,7 +34,7 @@ def loads_at(st: State, x: float) -> None:
                         rate += st.rate_[(s * m + c) * degree + d] * power(x, d)
                     cpu += st.cost_[i] * rate
                     if kind == JOIN:
-                        memory += st.kept_[i] * (st.width_[c] + st.row_overhead_[i]) * rate
+                        memory += st.retention_[i] * (st.width_[c] + st.row_overhead_[i]) * rate
                 if kind == JOIN:
                     out = 0.0
                     for d in range(st.low[i], st.high[i] + 1):

@@ -64,7 +64,7 @@ def _measure(st: State, i: int, x: float) -> None:
             cpu += st.cost_[i] * flow
             if kind == JOIN:
                 rate *= flow
-                memory += st.kept_[i] * (st.width_[c] + st.row_overhead_[i]) * flow
+                memory += st.retention_[i] * (st.width_[c] + st.row_overhead_[i]) * flow
             else:
                 rate += flow
         rate *= st.selectivity_[i]

@@ -94,7 +94,7 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("cost_out", "items"),
     ("selectivity", "items"),  # of a join with 2 w in it
     ("pairs", "items"),  # 2 w of a join
-    ("kept", "items"),  # seconds that a join keeps rows
+    ("retention", "items"),  # seconds that a join keeps rows
     ("row_overhead", "items"),
     ("memory", "items"),  # what does not depend on rates
     ("processes", "items"),  # of a fragment that the item ends
