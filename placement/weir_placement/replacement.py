@@ -122,9 +122,9 @@ def _fewest(
     best: Replacement | None = None
     pairs = sum(map(len, options.values())) ** 2 / 2 <= MAX_PAIRS
     for moves in range(1, min(max_moves, len(keys)) + 1):
-        kept = best.moved if best and (moves > 2 or not pairs) else {}  # one more beside the best so far
+        earlier = best.moved if best and (moves > 2 or not pairs) else {}  # one more beside the best so far
         candidate = max(
-            (_moved(problem, plan, boundaries, c) for c in _changes(options, moves - len(kept), kept)),
+            (_moved(problem, plan, boundaries, c) for c in _changes(options, moves - len(earlier), earlier)),
             key=lambda r: rank(r.evaluation),
             default=None,
         )
@@ -155,13 +155,13 @@ def _options(
 
 
 def _changes(
-    options: Mapping[Key, tuple[str, ...]], more: int, kept: Mapping[Key, str]
+    options: Mapping[Key, tuple[str, ...]], more: int, earlier: Mapping[Key, str]
 ) -> Iterable[dict[Key, str]]:
-    """All ways to move `more` fragments beside those in `kept`."""
-    free = [key for key in options if key not in kept and options[key]]
+    """All ways to move `more` fragments beside those in `earlier`."""
+    free = [key for key in options if key not in earlier and options[key]]
     for keys in combinations(free, more):
         for nodes in product(*(options[key] for key in keys)):
-            yield {**kept, **dict(zip(keys, nodes, strict=True))}
+            yield {**earlier, **dict(zip(keys, nodes, strict=True))}
 
 
 def _moved(problem: Problem, plan: Plan, boundaries: Boundaries, moved: Mapping[Key, str]) -> Replacement:

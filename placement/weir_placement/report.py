@@ -88,11 +88,11 @@ Sharers = Mapping[str, Sequence[str]]
 
 
 def _sharers(plan: Plan) -> Sharers:
-    found: dict[str, list[str]] = {}
+    sharers: dict[str, list[str]] = {}
     for placed in plan.queries:
         for op, key in placed.shared.items():
-            found.setdefault(key, []).append(f"{placed.query.name}/{op}")
-    return found
+            sharers.setdefault(key, []).append(f"{placed.query.name}/{op}")
+    return sharers
 
 
 def _query(

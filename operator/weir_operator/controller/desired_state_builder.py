@@ -164,7 +164,10 @@ def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
     Empty for operators that hand on what they read: every column under its own name.
     """
     short = [name.rsplit(".", 1)[-1] for name in last.new_columns]
-    clear = [s if short.count(s) == 1 else n.replace(".", "_") for s, n in zip(short, last.new_columns, strict=True)]
+    clear = [
+        s if short.count(s) == 1 else n.replace(".", "_")
+        for s, n in zip(short, last.new_columns, strict=True)
+    ]
     return tuple(OutputColumn(name, shown) for name, shown in zip(last.new_columns, clear, strict=True))
 
 

@@ -31,9 +31,9 @@ from weir_placement.strategies import STRATEGIES
 Pair = tuple[float, float]
 
 
-def two_operators(c: Pair, s: Pair, capacity: Pair, held: bool = True) -> Problem:
+def two_operators(c: Pair, s: Pair, capacity: Pair, fixed: bool = True) -> Problem:
     """Two selections over one stream of 1 tuple/s, o1 written below o2, and two nodes N1 and N2 with
-    `capacity` [instructions/s]; `held`: o1 may run on N1 only, o2 on N2."""
+    `capacity` [instructions/s]; `fixed`: o1 may run on N1 only, o2 on N2."""
     nodes = tuple(Node(f"N{k + 1}", i / 1e6) for k, i in enumerate(capacity))
     stream = Stream("d/r", 1.0, (Column("x", "BIGINT", 8.0),), ("N1",), 8.0)
     operators = tuple(
@@ -44,7 +44,7 @@ def two_operators(c: Pair, s: Pair, capacity: Pair, held: bool = True) -> Proble
             f"a.x = {k}",
             selectivity=s[k],
             cost=c[k],
-            nodes=(f"N{k + 1}",) if held else (),
+            nodes=(f"N{k + 1}",) if fixed else (),
         )
         for k in range(2)
     )
@@ -66,7 +66,7 @@ def table_2(problem: Problem, first: str, second: str) -> tuple[float, float, fl
     (an instruction takes a reference core 1 us: our latency counts cores, so 7 us), work 3 + 4/2, throughput
     min(100/3, 1000/(4/2)); for C2 min(1000/3, 100/(4/2)).
 
-    >>> p = two_operators(c=(3.0, 4.0), s=(1 / 2, 1 / 5), capacity=(100.0, 1000.0), held=False)
+    >>> p = two_operators(c=(3.0, 4.0), s=(1 / 2, 1 / 5), capacity=(100.0, 1000.0), fixed=False)
     >>> [round(v, 6) for v in table_2(p, "N1", "N2")[1:]], round(100 / 3, 6)
     ([5.0, 33.333333], 33.333333)
     >>> [round(v, 6) for v in table_2(p, "N2", "N1")[1:]]
@@ -87,7 +87,7 @@ def example(folder: Path) -> None:
         result = plan(figure, name)
         order = ", ".join(op.id for op in result.plan.queries[0].query.operators)
         rows.append([f"section 5.4, {name}", order, result.value or 0.0, 100 if name == "two-phase" else 500])
-    free = two_operators(c=(3.0, 4.0), s=(1 / 2, 1 / 5), capacity=(100.0, 1000.0), held=False)
+    free = two_operators(c=(3.0, 4.0), s=(1 / 2, 1 / 5), capacity=(100.0, 1000.0), fixed=False)
     for name, where, paper in (
         ("C1", ("N1", "N2"), min(100 / 3, 1000 / 2)),
         ("C2", ("N2", "N1"), min(1000 / 3, 100 / 2)),

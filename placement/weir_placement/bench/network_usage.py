@@ -128,7 +128,7 @@ def joint_bound(problem: Problem) -> float:
 
 def program_seconds(problem: Problem) -> Floats:
     """CPU seconds of the exact program alone for each query, its tables being ready."""
-    ledger, found = Ledger(problem), []
+    ledger, seconds = Ledger(problem), []
     every = np.arange(len(problem.cluster))
     matrix = latencies(problem, every)
     for query in problem.queries:
@@ -137,8 +137,8 @@ def program_seconds(problem: Problem) -> Floats:
         place = placing(ledger, space, every)
         started = process_time()
         delivered(solve(space.ways, matrix, present, place), sinks_of(problem, space))
-        found.append(process_time() - started)
-    return np.array(found)
+        seconds.append(process_time() - started)
+    return np.array(seconds)
 
 
 def compare(problem: Problem, sizes: tuple[int, ...] = SIZES) -> list[Series]:
@@ -239,10 +239,10 @@ def cluster_size(folder: Path) -> None:
     )
     sizes = (4, 6, 8, 12, 16, 24, 32, 48, 64)
     bound = joint_bound(problem)
-    found = {name: [run(problem, name, size, optimum, bound) for size in sizes] for name in HIERARCHICAL}
+    series_of = {name: [run(problem, name, size, optimum, bound) for size in sizes] for name in HIERARCHICAL}
 
     def plot(axes: object) -> None:
-        for name, series in found.items():
+        for name, series in series_of.items():
             axes.plot(sizes, [100.0 * s.above.mean() for s in series], marker="o", label=name)  # type: ignore[attr-defined]
         axes.set_xscale("log", base=2)  # type: ignore[attr-defined]
         axes.set_xlabel("maxClusterSize")  # type: ignore[attr-defined]
@@ -255,7 +255,7 @@ def cluster_size(folder: Path) -> None:
         "The paper shows the same trade-off in its figures, which are not in the part of it that we have.\n\n"
         f"Seeds: 1 (network), 5 (queries). {described()}"
     )
-    rows = [s.row() for series in found.values() for s in series]
+    rows = [s.row() for series in series_of.values() for s in series]
     write(
         folder,
         "cluster-size",

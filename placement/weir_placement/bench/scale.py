@@ -54,13 +54,13 @@ def scale_problem(nodes: int, queries: int = 1_000, seed: int = 1) -> Problem:
     origins = {name: replace(s, origins=(f"n{random.integers(nodes)}",)) for name, s in small.streams.items()}
     from weir_placement.network.workload import join_query
 
-    made = []
+    joins = []
     for q in range(queries):
         chosen = [f"s{i}" for i in random.choice(300, int(random.integers(2, 5)), replace=False)]
-        made.append(join_query(f"bench/q{q}", chosen, f"n{random.integers(nodes)}", 1e-3, cost=50.0))
+        joins.append(join_query(f"bench/q{q}", chosen, f"n{random.integers(nodes)}", 1e-3, cost=50.0))
     group = np.arange(nodes) % ZONES if zonal else np.arange(nodes)
     network = Network(group, latency, np.broadcast_to(np.array(1.25e8), latency.shape))
-    return Problem(Cluster(machines, network), origins, tuple(made), max_cluster_size=16)
+    return Problem(Cluster(machines, network), origins, tuple(joins), max_cluster_size=16)
 
 
 Change = Callable[[], object]
@@ -163,12 +163,12 @@ def _each(draw: Callable[[], Change]) -> float:
 
 def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
     """Writes the page."""
-    found = []
+    timings = []
     for nodes in sizes:
         # a process of its own: its peak of memory is this size's
         command = [sys.executable, "-m", "weir_placement.bench.scale", str(nodes)]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        found.append(Timing(**json.loads(printed)))
+        timings.append(Timing(**json.loads(printed)))
     header = (
         "nodes",
         "full plan CPU [s]",
@@ -210,9 +210,9 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
             m.above_bound,
             m.bound_cpu,
         )
-        for m in found
+        for m in timings
     ]
-    growth = found[-1].cpu / found[0].cpu
+    growth = timings[-1].cpu / timings[0].cpu
     text = (
         "Snapshot in memory to placed queries, hierarchy and plan spaces built anew: 1,000 queries over 2 to "
         "4 of 300 streams, limits on CPU, memory, egress, ingress and links; one core. Links are node pairs "
@@ -226,12 +226,13 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
         "NEMO (PVLDB 2024) is another workload on another machine: one join query whose sources are a part "
         "of the nodes. Its figures stand beside ours for the order of size only. CPU is what this process "
         "used, of one core; wall times are longer where the machine had other work.\n\n"
-        f"T({found[-1].nodes:,}) / T({found[0].nodes:,}) = {growth:.1f}; n log n would be 167.\n\n"
+        f"T({timings[-1].nodes:,}) / T({timings[0].nodes:,}) = {growth:.1f}; n log n would be 167.\n\n"
         f"Seeds: 1 (workload), 2 (changes). {described()}"
     )
 
     def plot(axes: object) -> None:
-        axes.loglog([m.nodes for m in found], [m.cpu for m in found], marker="o", label="Weir, 1,000 queries")  # type: ignore[attr-defined]
+        cpu = [m.cpu for m in timings]
+        axes.loglog([m.nodes for m in timings], cpu, marker="o", label="Weir, 1,000 queries")  # type: ignore[attr-defined]
         axes.loglog(list(NEMO_FULL), list(NEMO_FULL.values()), marker="s", label="NEMO, as reported")  # type: ignore[attr-defined]
         axes.set_xlabel("nodes")  # type: ignore[attr-defined]
         axes.set_ylabel("full plan [s]")  # type: ignore[attr-defined]

@@ -21,16 +21,16 @@ Located = Mapping[int, tuple[int, ...]]
 def advertised(ledger: Ledger, space: PlanSpace) -> dict[int, tuple[int, ...]]:
     """Where each stream of a query is: sources where they enter, derived streams where they run."""
     index, streams = ledger.problem.cluster.index, ledger.problem.streams
-    found: dict[int, tuple[int, ...]] = {}
+    nodes_of: dict[int, tuple[int, ...]] = {}
     for stream, alias in space.aliases.items():
         origins = streams[space.query.sources[alias]].origins
-        found[stream] = tuple(index[o] for o in origins if o in index)
+        nodes_of[stream] = tuple(index[o] for o in origins if o in index)
     for stream, signature in enumerate(space.signatures):
         running = ledger.advertised.get(signature, {})
         nodes = tuple(sorted(n for n, d in running.items() if translate(space, stream, d) is not None))
         if nodes and stream not in space.aliases:
-            found[stream] = nodes
-    return found
+            nodes_of[stream] = nodes
+    return nodes_of
 
 
 @dataclass

@@ -52,7 +52,7 @@ def bottom_up(
     start = sinks[0] if sinks else hierarchy.top.coordinator
     masks = source_sets(space)
     at: dict[int, tuple[int, ...]] = advertised(ledger, space)
-    made: dict[int, Step] = {}
+    steps: dict[int, Step] = {}
     target = space.ways.streams - 1
     for level in range(len(hierarchy.levels)):
         cluster = hierarchy.of[level][hierarchy.representative(start, level)]
@@ -67,9 +67,9 @@ def bottom_up(
             planned = descent.part(cluster, level, near, stream, sinks)
             if planned is None:
                 continue
-            made[stream] = stitch(planned, made)
+            steps[stream] = stitch(planned, steps)
             if last:
-                return made[stream], descent.plans
+                return steps[stream], descent.plans
             for used in [s for s in near if masks[s] & masks[stream]]:
                 del near[used]
             at = {s: n for s, n in at.items() if not masks[s] & masks[stream]}
@@ -105,13 +105,13 @@ def _joinable(
 
 @dataclass
 class NetPresentCost:
-    """The odds at each level, and what was drawn: `said` is shown with the plan."""
+    """The odds at each level, and what was drawn: `draws` are shown with the plan."""
 
     ledger: Ledger
     space: PlanSpace
     hierarchy: Hierarchy
     random: Random
-    said: list[dict[str, Any]]
+    draws: list[dict[str, Any]]
 
     def __call__(self, cluster: NodeCluster, level: int, stream: int, near: list[int]) -> bool:
         """Whether to fix the join order of `stream` here.
@@ -131,7 +131,7 @@ class NetPresentCost:
         later = inputs * next_up
         odds = later / (here + later) if here + later > 0 else 1.0
         fixed = self.random.random() < odds
-        self.said.append(
+        self.draws.append(
             {
                 "query": self.space.query.name,
                 "level": level + 1,

@@ -34,11 +34,11 @@ class Descent:
         """Plans `target` from streams at `entries` within a cluster, for `exits`: a tree over nodes,
         whose leaves are the entries."""
         view, stands = self.views.view(cluster, level, entries, target, exits)
-        found = plan_view(view)
-        if found is None:
+        planned = plan_view(view)
+        if planned is None:
             return None
-        self.plans += found.plans
-        return self._below(cluster, level, found.root, stands, exits)
+        self.plans += planned.plans
+        return self._below(cluster, level, planned.root, stands, exits)
 
     def _below(
         self,
@@ -53,19 +53,19 @@ class Descent:
         if step.way < 0:
             return Step(step.stream, stands[step.stream, step.node], -1)
         member = cluster.members[step.node]
-        made: dict[int, Step] = {}
+        below_by_stream: dict[int, Step] = {}
         for boundary in _boundary(step):
             # a stream for another member leaves a member's cluster through its coordinator
             needed = self._below(cluster, level, boundary, stands, (member,))
             if needed is None:
                 return None
-            made[boundary.stream] = needed
+            below_by_stream[boundary.stream] = needed
         if level == 0:
-            return _on_members(step, cluster, made)
-        entries = {stream: (below.node,) for stream, below in made.items()}
+            return _on_members(step, cluster, below_by_stream)
+        entries = {stream: (below.node,) for stream, below in below_by_stream.items()}
         below = self.views.hierarchy.of[level - 1][member]
         planned = self.part(below, level - 1, entries, step.stream, exits)
-        return None if planned is None else stitch(planned, made)
+        return None if planned is None else stitch(planned, below_by_stream)
 
 
 def _boundary(step: Step) -> list[Step]:
@@ -79,19 +79,19 @@ def _boundary(step: Step) -> list[Step]:
     return parts
 
 
-def _on_members(step: Step, cluster: NodeCluster, made: dict[int, Step]) -> Step:
+def _on_members(step: Step, cluster: NodeCluster, steps: dict[int, Step]) -> Step:
     inputs = tuple(
-        _on_members(i, cluster, made) if i.way >= 0 and i.node == step.node else made[i.stream]
+        _on_members(i, cluster, steps) if i.way >= 0 and i.node == step.node else steps[i.stream]
         for i in step.inputs
     )
     return Step(step.stream, cluster.members[step.node], step.way, inputs)
 
 
-def stitch(step: Step, made: dict[int, Step]) -> Step:
+def stitch(step: Step, steps: dict[int, Step]) -> Step:
     """A tree with its leaves replaced by what they stand for."""
     if step.way < 0:
-        return made.get(step.stream, step)
-    return Step(step.stream, step.node, step.way, tuple(stitch(i, made) for i in step.inputs))
+        return steps.get(step.stream, step)
+    return Step(step.stream, step.node, step.way, tuple(stitch(i, steps) for i in step.inputs))
 
 
 def top_down(ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy) -> tuple[Step | None, float]:

@@ -190,11 +190,11 @@ class Agent:
 
     def _adopt(self, walk: Walk) -> list[Letter]:
         """At the head's node: the new SEP, and to each node its new part (algorithm 3, steps 2 and 3)."""
-        old, kept = self.sep, len(self.sep.order) - len(walk.order)
-        bits = (*old.bits[:kept], *(step.bit for step in walk.placed))
-        self.sep = Sep(self.node, (*old.order[:kept], *walk.order), bits)
+        old, prefix = self.sep, len(self.sep.order) - len(walk.order)
+        bits = (*old.bits[:prefix], *(step.bit for step in walk.placed))
+        self.sep = Sep(self.node, (*old.order[:prefix], *walk.order), bits)
         moved = (
-            walk.trigger != old.order[kept] and walk.trigger == walk.order[0]
+            walk.trigger != old.order[prefix] and walk.trigger == walk.order[0]
         )  # by a search, without a visit
         places = _window_places(old)
         changes: dict[int, RoleChange] = {}

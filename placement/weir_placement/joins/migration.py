@@ -95,8 +95,8 @@ class Migration:
 
     def _request_windows(self, change: RoleChange) -> list[Letter]:
         """At once, before other SEPs are done, for each window that the node neither keeps nor waits for."""
-        kept = kept_windows(self.operators)
-        missing = [pair for pair in change.windows if pair[0] not in kept | self._windows_asked]
+        in_place = kept_windows(self.operators)
+        missing = [pair for pair in change.windows if pair[0] not in in_place | self._windows_asked]
         self._windows_asked |= {stream for stream, _ in missing}
         return [Letter(self.node, place, WindowRequest(stream)) for stream, place in missing]
 

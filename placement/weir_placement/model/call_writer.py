@@ -80,8 +80,8 @@ class CallWriter(BaseWriter):
         kind = argument.type
         if kind.startswith("DECIMAL"):
             precision, scale = types.decimal_digits(kind)
-            kept = min(digits, scale)
-            kind = f"DECIMAL({min(precision - scale + 1 + kept, 38)},{kept})"
+            new_scale = min(digits, scale)
+            kind = f"DECIMAL({min(precision - scale + 1 + new_scale, 38)},{new_scale})"
         return Written(f"round({argument.text}, {digits})", ATOM, kind)
 
     def _write_trim(self, node: Node) -> Written:

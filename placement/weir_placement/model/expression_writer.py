@@ -39,8 +39,8 @@ class Writer(CallWriter):
         name = ".".join(parts)
         if self.column_types is None:
             return Written(self.column(name), ATOM, "")
-        found = self._resolve(node, name)
-        return Written(self.column(found), ATOM, self.column_types[found])
+        column = self._resolve(node, name)
+        return Written(self.column(column), ATOM, self.column_types[column])
 
     def _resolve(self, node: Node, name: str) -> str:
         folded = name.lower()
@@ -52,8 +52,8 @@ class Writer(CallWriter):
                 return matches[0]
             if matches:
                 self.refuse(node, f"the column {name} is ambiguous; write {' or '.join(sorted(matches))}")
-        known = ", ".join(sorted(self._folded.values())[:30])
-        return self.refuse(node, f"there is no column {name}; there are {known}")
+        names = ", ".join(sorted(self._folded.values())[:30])
+        return self.refuse(node, f"there is no column {name}; there are {names}")
 
     def _write_identifier(self, node: Node) -> Written:
         self.refuse(node, f"{node.name} is not a column")
@@ -106,25 +106,28 @@ class Writer(CallWriter):
         return Written(text, precedence, kind)
 
     def _binary_type(self, node: Node, operator: str, precedence: int, left: Written, right: Written) -> str:
-        known = [w.type for w in (left, right) if w.type]
+        operand_types = [w.type for w in (left, right) if w.type]
         if operator in ("AND", "OR"):
-            self.need(node, known, "BOOLEAN", operator)
+            self.need(node, operand_types, "BOOLEAN", operator)
             return "BOOLEAN"
         if precedence == COMPARISON:
-            self.comparable(node, known)
+            self.comparable(node, operand_types)
             return "BOOLEAN"
         if operator == "||":
-            self.need(node, known, "STRING", operator)
+            self.need(node, operand_types, "STRING", operator)
             return "STRING"
-        if len(known) < 2:
+        if len(operand_types) < 2:
             return ""
-        sides = [(node.this, known[0], known[1]), (node.expression, known[1], known[0])]
+        sides = [
+            (node.this, operand_types[0], operand_types[1]),
+            (node.expression, operand_types[1], operand_types[0]),
+        ]
         exact = [_literal_type(side, kind) if "DECIMAL" in other else kind for side, kind, other in sides]
         try:
             return types.arithmetic(operator, *exact)
         except ValueError as error:
             hint = "; write timestamps' distance as unix_micros(a) - unix_micros(b)"
-            self.refuse(node, str(error) + (hint if "TIMESTAMP" in known else ""))
+            self.refuse(node, str(error) + (hint if "TIMESTAMP" in operand_types else ""))
 
     def _moved_time(self, node: Node, operator: str) -> Written | None:
         """`timestamp + INTERVAL ...`, the interval as seconds with exact microseconds."""

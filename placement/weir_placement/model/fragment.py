@@ -210,8 +210,8 @@ class FragmentSpec:
     def to_json(self) -> str:
         """Text that `from_json` turns into an equal spec. No executors are left out, so that the text is the
         one of versions that knew none, and an upgrade restarts nothing."""
-        told = {**vars(self), "lease_seconds": float(self.lease_seconds)}  # as it is read again
-        return json.dumps(identity_fields(told), default=_plain)
+        fields = {**vars(self), "lease_seconds": float(self.lease_seconds)}  # as it is read again
+        return json.dumps(identity_fields(fields), default=_plain)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:

@@ -172,8 +172,8 @@ def _decimal_arithmetic(operator: str, p1: int, s1: int, p2: int, s2: int) -> st
         precision = max(p1 - s1, p2 - s2) + scale + 1
     if precision <= _MAX_DIGITS:
         return f"DECIMAL({precision},{scale})"
-    kept = max(_MAX_DIGITS - (precision - scale), min(scale, 6))
-    return f"DECIMAL({_MAX_DIGITS},{kept})"
+    new_scale = max(_MAX_DIGITS - (precision - scale), min(scale, 6))
+    return f"DECIMAL({_MAX_DIGITS},{new_scale})"
 
 
 def parse_schema(ddl: str) -> tuple[Column, ...]:
@@ -186,7 +186,7 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
             message gives the column's text.
     """
     columns: list[Column] = []
-    seen: set[str] = set()
+    lower_names: set[str] = set()
     for part in re.split(r",(?![^()]*\))", ddl):
         words = part.split(None, 1)
         name = words[0].strip("`:").rstrip(":") if words else ""
@@ -197,10 +197,10 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
             type_name = normalise(kind)
         except ValueError as error:
             raise ValueError(f"column {name}: {error}") from None
-        if name.lower() in seen:
+        if name.lower() in lower_names:
             raise ValueError(f"column {name} is there twice (names differ by more than case)")
         if name.lower() in ROW_COLUMNS:
             raise ValueError(f"column {name}: readers have one of that name; leave it out or rename it")
-        seen.add(name.lower())
+        lower_names.add(name.lower())
         columns.append(Column(name, type_name, type_bytes(type_name)))
     return tuple(columns)

@@ -19,17 +19,17 @@ def waits(operators: Iterable[Operator]) -> dict[str, int]:
     O(operators times columns that are such times).
     """
     behind: dict[str, Mapping[str, int]] = {}  # column -> how far below the watermark it may come, by stream
-    found: dict[str, int] = {}
+    wait_of: dict[str, int] = {}
     for op in operators:
         below: dict[str, int] = {}
         for name in op.inputs:
             for column, late in behind.get(name, {}).items():
                 below[column] = max(late, below.get(column, 0))
         if isinstance(op, Aggregate):
-            wait = found[op.id] = below.get(op.time, 0)
+            wait = wait_of[op.id] = below.get(op.time, 0)
             below = {"window.end": wait, "window.start": wait + round(op.window * 1e6)}
         elif isinstance(op, Project):
             plain = {item.name: item.expression.replace("`", "") for item in op.items}
             below = {name: below[column] for name, column in plain.items() if column in below}
         behind[op.id] = below
-    return found
+    return wait_of

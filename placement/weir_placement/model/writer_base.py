@@ -64,16 +64,16 @@ class BaseWriter:
             node, f"{what} is not supported" + (f": it {why}" if why else "; docs/sql.md lists what is")
         )
 
-    def need(self, node: Node, known: Sequence[str], wanted: str, where: str) -> None:
-        for kind in known:
-            if kind not in (wanted, "NULL"):
-                self.refuse(node, f"{where} needs {wanted}, not {kind}; write a comparison or a CAST")
+    def need(self, node: Node, kinds: Sequence[str], right: str, where: str) -> None:
+        for kind in kinds:
+            if kind not in (right, "NULL"):
+                self.refuse(node, f"{where} needs {right}, not {kind}; write a comparison or a CAST")
 
-    def comparable(self, node: Node, known: Sequence[str]) -> None:
-        families = {types.family(kind) for kind in known if kind != "NULL"}
+    def comparable(self, node: Node, kinds: Sequence[str]) -> None:
+        families = {types.family(kind) for kind in kinds if kind != "NULL"}
         if len(families) > 1:
-            names = " with ".join(known)
-            literal = " (a time is written TIMESTAMP '2026-01-31 12:00:00')" if "TIMESTAMP" in known else ""
+            names = " with ".join(kinds)
+            literal = " (a time is written TIMESTAMP '2026-01-31 12:00:00')" if "TIMESTAMP" in kinds else ""
             self.refuse(node, f"this compares {names}; write a CAST{literal}")
 
     def common(self, node: Node, values: Sequence[Written]) -> str:
@@ -86,9 +86,9 @@ class BaseWriter:
 
     def check_families(self, node: Node, function: Function, written: Sequence[Written]) -> None:
         for i, argument in enumerate(written):
-            wanted = function.families[min(i, len(function.families) - 1)]
+            family = function.families[min(i, len(function.families) - 1)]
             kind = argument.type
-            if kind in ("", "NULL") or wanted in "A=":
+            if kind in ("", "NULL") or family in "A=":
                 continue
             good = {
                 "N": types.family(kind) == "number",
@@ -96,9 +96,9 @@ class BaseWriter:
                 "I": kind in types.INTEGERS,
                 "T": kind == "TIMESTAMP",
                 "M": kind in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"),
-            }[wanted]
+            }[family]
             if not good:
-                word = _FAMILY_WORDS.get(wanted, "a TIMESTAMP or DATE")
+                word = _FAMILY_WORDS.get(family, "a TIMESTAMP or DATE")
                 self.refuse(node, f"{function.name} needs {word} as argument {i + 1}, not {kind}")
 
 

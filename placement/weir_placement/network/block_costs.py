@@ -82,13 +82,13 @@ class BlockCosts:
     def loads(self, mask: int, a: int, b: int, left: Sides, right: Sides, pruned: Project | None) -> Formula:
         """The loads of joining A and B, residual filters and projection among them."""
         like = self.block.like(a, b)
-        half = kept = inf
+        half = retention = inf
         for pair, width, reach in self.windows:
             if pair & a and pair & b:
-                half, kept = min(half, width), min(kept, reach)
+                half, retention = min(half, width), min(retention, reach)
         if half == inf:
-            half = kept = 0.0
-        kept += self.block.delay
+            half = retention = 0.0
+        retention += self.block.delay
         out = self._factor(mask, a, b)
         pairs = like.cost_pair * 2.0 * half + like.cost_out * out
         fixed = 2.0 * like.memory
@@ -99,5 +99,5 @@ class BlockCosts:
         if pruned is not None:
             pairs += pruned.cost * out
             fixed += pruned.memory
-        stored = [kept * (side[0].width + like.row_overhead) for side in (left, right)]
+        stored = [retention * (side[0].width + like.row_overhead) for side in (left, right)]
         return Formula(like.cost, like.cost, pairs, stored[0], stored[1], fixed)

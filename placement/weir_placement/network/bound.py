@@ -98,18 +98,18 @@ class _Prices:
 
     def slopes(self) -> dict[str, Floats]:
         """By how much loads exceed capacities, as a part of them; 0 where a price stays 0."""
-        found = {}
+        slope_of = {}
         for kind, room in self.room.items():
             limited = np.isfinite(room) & (room > 0)
             over = np.divide(self.load[kind], room, out=np.ones(room.shape), where=limited) - 1.0
-            found[kind] = np.where(limited & ((over > 0) | (self.price[kind] > 0)), over, 0.0)
-        return found
+            slope_of[kind] = np.where(limited & ((over > 0) | (self.price[kind] > 0)), over, 0.0)
+        return slope_of
 
 
 class Relaxation:
     """The queries' programs with their shares and prices.
 
-    `seen[q]` are the plans (tree over nodes, sink) that query q had at some round; none where cells are
+    `candidates[q]` are the plans (tree over nodes, sink) that query q had at some round; none where cells are
     more than a node.
     """
 
@@ -124,7 +124,7 @@ class Relaxation:
             for n, end in enumerate(ends):
                 inside[-1].setdefault(int(self.cells.of[end]), []).append(cells + n)
         self.shares = Shares(spaces, self.cells.latency, inside)
-        self.seen: list[dict[tuple[Step, int], None]] = [{} for _ in spaces]
+        self.candidates: list[dict[tuple[Step, int], None]] = [{} for _ in spaces]
         empty = Ledger(problem)
         self.queries = [
             self._query(empty, space, share, ends)
@@ -217,7 +217,7 @@ class Relaxation:
 
     def _note_others(self, q: int, query: _Query, table: CostTable, sink: int) -> None:
         """In the first round, the cheapest plans whose last operator is on another node."""
-        if not self.cells.nodes or len(self.seen[q]) > 1:
+        if not self.cells.nodes or len(self.candidates[q]) > 1:
             return
         last = query.space.ways.streams - 1
         cost = table.produced[last]
@@ -225,7 +225,7 @@ class Relaxation:
             cost = cost + query.space.ways.bytes_per_second[last] * query.latency[:, sink]
         for node in np.argsort(cost, kind="stable")[:OTHERS].tolist():
             if np.isfinite(cost[node]):
-                self.seen[q][tree(table, query.space.ways, last, node), sink] = None
+                self.candidates[q][tree(table, query.space.ways, last, node), sink] = None
 
     def _tolls(self, query: _Query, unit: dict[str, Floats]) -> Floats:
         """Shape (sites, sites): the prices of a byte/s between cells."""
@@ -239,7 +239,7 @@ class Relaxation:
         """Adds the loads of a query's plan, each at the query's share, and notes its flows."""
         load, cell = self.prices.load, query.sites
         if self.cells.nodes:
-            self.seen[q][root, sink] = None
+            self.candidates[q][root, sink] = None
         hops = [(below, step.node) for step in steps(root) for below in step.inputs]
         if sink >= 0:
             hops.append((root, sink))

@@ -44,9 +44,9 @@ class Cells:
 
     def most(self, by_node: Floats) -> Floats:
         """Shape (C,): what the best node of each cell has."""
-        found = np.full(len(self.size), -np.inf)
-        np.maximum.at(found, self.of, by_node)
-        return found
+        largest = np.full(len(self.size), -np.inf)
+        np.maximum.at(largest, self.of, by_node)
+        return largest
 
     def with_ends(self, ends: list[int]) -> Floats:
         """Shape (C + E, C + E) [s]: cells, then single nodes; a node is in its cell at no cost."""
@@ -64,9 +64,9 @@ class Cells:
         return matrix
 
     def _least(self, by_node: Floats) -> Floats:
-        found = np.full(len(self.size), np.inf)
-        np.minimum.at(found, self.of, by_node)
-        return found
+        smallest = np.full(len(self.size), np.inf)
+        np.minimum.at(smallest, self.of, by_node)
+        return smallest
 
 
 def cells_of(problem: Problem, streams: int = 1) -> Cells:

@@ -101,15 +101,15 @@ class JoinBlock:
         for mask in sorted(range(1, self.full + 1), key=lambda m: (m.bit_count(), m)):
             if mask in singles:
                 continue
-            found = tuple(
+            legal = tuple(
                 (a, b)
                 for a, b in _halves(mask)
                 if (a in singles or a in derivable)
                 and (b in singles or b in derivable)
                 and ((a, b) in written or (b, a) in written or self._joinable(a, b))
             )
-            if found:
-                derivable[mask] = found
+            if legal:
+                derivable[mask] = legal
         return derivable
 
     def _joinable(self, a: int, b: int) -> bool:

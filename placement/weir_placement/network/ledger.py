@@ -43,10 +43,10 @@ class Derivation(NamedTuple):
 
 def steps(root: Step) -> list[Step]:
     """Every step of a tree, each before those below it."""
-    found = [root]
-    for step in found:
-        found += step.inputs
-    return found
+    tree = [root]
+    for step in tree:
+        tree += step.inputs
+    return tree
 
 
 def flows(space: PlanSpace, root: Step, sink: int) -> Iterator[tuple[FlowKey, float]]:

@@ -44,15 +44,15 @@ class PlanSpace:
         own = (s if t in self.aliases else f"{self.query.name}:{s}" for t, s in enumerate(self.signatures))
         return replace(self, signatures=tuple(own))
 
-    def made(self, root: Step) -> dict[str, tuple[str, int]]:
+    def operator_keys(self, root: Step) -> dict[str, tuple[str, int]]:
         """Operator of a plan tree -> (signature of the stream that its way makes, its place in the way)."""
-        found: dict[str, tuple[str, int]] = {}
+        keys: dict[str, tuple[str, int]] = {}
         pending = [root]
         for step in pending:
             pending += step.inputs
             for n, op in enumerate(self.recipes[step.way] if step.way >= 0 else ()):
-                found[op.id] = self.signatures[step.stream], n
-        return found
+                keys[op.id] = self.signatures[step.stream], n
+        return keys
 
     def operators(self, step: Step) -> tuple[tuple[Operator, ...], dict[str, int], dict[str, int]]:
         """A plan tree as operators in topological order, with the node of each operator and alias."""
@@ -83,21 +83,21 @@ def plan_space(problem: Problem, query: Query) -> PlanSpace:
 
 def plan_spaces(problem: Problem, queries: Iterable[Query]) -> dict[str, PlanSpace]:
     """The plan spaces of queries, by name: one draft a shape, the numbers of all its queries at once."""
-    found: dict[str, PlanSpace] = {}
+    spaces: dict[str, PlanSpace] = {}
     alike: dict[Shape, list[Query]] = {}
     for query in queries:
         shape = shape_of(problem, query) if all(op.kind in FORMULAS for op in query.operators) else None
         if shape is None:
             draft = build(query, problem.streams, _rates(problem, query).T.tolist())
-            found[query.name] = _spaces(draft, [query], draft.rates[None], [draft.recipes])[0]
+            spaces[query.name] = _spaces(draft, [query], draft.rates[None], [draft.recipes])[0]
         else:
             alike.setdefault(shape, []).append(query)
     for shape, group in alike.items():
         draft = shared_draft(shape)
         rates = draft.scaled(np.stack([_rates(problem, query) for query in group]))
         recipes = [draft.recipes.called(own_names(query)) for query in group]
-        found.update((space.query.name, space) for space in _spaces(draft, group, rates, recipes))
-    return found
+        spaces.update((space.query.name, space) for space in _spaces(draft, group, rates, recipes))
+    return spaces
 
 
 def _rates(problem: Problem, query: Query) -> Floats:

@@ -34,25 +34,25 @@ class Recipes(Sequence[Chain]):
     """Way -> its chain; `own` gives the operators of a shape the names of one query."""
 
     def __init__(
-        self, made: Sequence[Chain | BlockRecipe], own: Callable[[Operator], Operator] | None = None
+        self, recipes: Sequence[Chain | BlockRecipe], own: Callable[[Operator], Operator] | None = None
     ) -> None:
-        self._made = made
+        self._recipes = recipes
         self._own = own
-        self._known: dict[int, Chain] = {}
+        self._chains: dict[int, Chain] = {}
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._recipes)
 
     def __getitem__(self, way: Any) -> Any:
-        if way not in self._known:
-            recipe = self._made[way]
+        if way not in self._chains:
+            recipe = self._recipes[way]
             chain = recipe.make() if isinstance(recipe, BlockRecipe) else recipe
-            self._known[way] = tuple(map(self._own, chain)) if self._own is not None else chain
-        return self._known[way]
+            self._chains[way] = tuple(map(self._own, chain)) if self._own is not None else chain
+        return self._chains[way]
 
     def called(self, own: Callable[[Operator], Operator]) -> Recipes:
         """The same under the names of one query."""
-        return Recipes(self._made, own)
+        return Recipes(self._recipes, own)
 
 
 def _join(block: JoinBlock, a: int, b: int) -> Operator:

@@ -19,12 +19,12 @@ SCALE = 10_000_000
 """Costs and loads as whole numbers: of the largest cost, of a capacity."""
 
 
-def candidates(problem: Problem, space: PlanSpace, seen: Sequence[Placement]) -> list[Placement]:
+def candidates(problem: Problem, space: PlanSpace, placements: Sequence[Placement]) -> list[Placement]:
     """Those that would fit an empty cluster and keep the query's latency limit."""
     empty = Ledger(problem)
     sinks = sinks_of(problem, space)
-    found = (accept(empty, space, placed.root, sinks) for placed in seen)
-    return [placed for placed in found if isinstance(placed, Placement)]
+    alone = (accept(empty, space, placed.root, sinks) for placed in placements)
+    return [placed for placed in alone if isinstance(placed, Placement)]
 
 
 def recombine(
@@ -39,13 +39,13 @@ def recombine(
 
     model = cp_model.CpModel()
     network = problem.cluster.network
-    taken: dict[str, list[cp_model.IntVar]] = {}
+    chosen: dict[str, list[cp_model.IntVar]] = {}
     carried: dict[FlowKey, tuple[cp_model.IntVar, float]] = {}
     running: dict[tuple[str, int], tuple[cp_model.IntVar, float, float]] = {}
     for name, placements in choices.items():
-        taken[name] = [model.new_bool_var("") for _ in placements]
-        model.add_exactly_one(taken[name])
-        for n, (choice, placed) in enumerate(zip(taken[name], placements, strict=True)):
+        chosen[name] = [model.new_bool_var("") for _ in placements]
+        model.add_exactly_one(chosen[name])
+        for n, (choice, placed) in enumerate(zip(chosen[name], placements, strict=True)):
             model.add_hint(choice, n == 0)
             for key, rate in dict(flows(placed.space, placed.root, placed.sink)).items():
                 if key not in carried:
@@ -85,7 +85,7 @@ def recombine(
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     return {
-        name: next(p for p, at in zip(placements, taken[name], strict=True) if solver.value(at))
+        name: next(p for p, at in zip(placements, chosen[name], strict=True) if solver.value(at))
         for name, placements in choices.items()
     }
 

@@ -71,9 +71,9 @@ def plan_all(
     if reuse and len(spaces) > 1:
         _, alone, rejected = _place_all(problem, planner, reasons, private)
         ledger = Ledger(problem)
-        placed = {name: replace(found, space=spaces[name]) for name, found in alone.items()}
-        for found in placed.values():
-            ledger.add(found.space, found.root, found.sink)
+        placed = {name: replace(one, space=spaces[name]) for name, one in alone.items()}
+        for placement in placed.values():
+            ledger.add(placement.space, placement.root, placement.sink)
         starts.append((ledger, placed, rejected))
     for ledger, placed, _ in starts:
         for _ in range(rounds if len(placed) > 1 else 0):
@@ -150,9 +150,9 @@ def result(
         bound = relaxation.bound(ledger.usage, deadline, relaxation.rounds)
         gap = ledger.usage > bound * (1 + 1e-6)
         if recombined and gap and relaxation.binding and perf_counter() < deadline:
-            seen = dict(zip(order, relaxation.seen, strict=True))
+            steps_of = dict(zip(order, relaxation.candidates, strict=True))
             ledger, placed = _recombined(
-                problem, ledger, placed, seen, planner, deadline, rounds, request.seed
+                problem, ledger, placed, steps_of, planner, deadline, rounds, request.seed
             )
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
@@ -175,25 +175,25 @@ def _recombined(
     problem: Problem,
     ledger: Ledger,
     placed: dict[str, Placement],
-    seen: Mapping[str, Iterable[tuple[Step, int]]],
+    steps_of: Mapping[str, Iterable[tuple[Step, int]]],
     planner: Planner,
     deadline: float,
     rounds: int,
     seed: int,
 ) -> tuple[Ledger, dict[str, Placement]]:
-    """The best of the plans seen, improved in rounds, if that is better than what there is."""
+    """The best of these plans, improved in rounds, if that is better than what there is."""
     choices = {}
     for name, old in placed.items():
-        others = [Placement(old.space, root, sink, 0.0) for root, sink in seen[name]]
+        others = [Placement(old.space, root, sink, 0.0) for root, sink in steps_of[name]]
         choices[name] = [old, *candidates(problem, old.space, others)[-MOST_CHOICES:]]
     chosen = recombine(problem, choices, min(RECOMBINING, deadline - perf_counter()), seed)
     if chosen is None:
         return ledger, placed
     fresh = Ledger(problem)
-    for found in chosen.values():
-        if next(fresh.overloads(found.space, found.root, found.sink), None) is not None:
+    for placement in chosen.values():
+        if next(fresh.overloads(placement.space, placement.root, placement.sink), None) is not None:
             return ledger, placed
-        fresh.add(found.space, found.root, found.sink)
+        fresh.add(placement.space, placement.root, placement.sink)
     for _ in range(rounds):
         if not _improve(fresh, chosen, planner, deadline):
             break

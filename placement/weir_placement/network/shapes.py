@@ -81,10 +81,10 @@ def own_names(query: Query) -> Callable[[Operator], Operator]:
     """What gives an operator of a query's shape the query's own names."""
 
     def own(op: Operator) -> Operator:
-        known = {"a": tuple(query.sources), "o": tuple(o.id for o in query.operators)}
+        names = {"a": tuple(query.sources), "o": tuple(o.id for o in query.operators)}
 
         def name(text: str) -> str:
-            return _MARKED.sub(lambda m: known[m[1]][int(m[2])], text)
+            return _MARKED.sub(lambda m: names[m[1]][int(m[2])], text)
 
         return op.renamed(name, name)
 

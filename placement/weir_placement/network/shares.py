@@ -83,8 +83,8 @@ class Shares:
         if not self._keys[q]:
             return None
         ways, nodes = self._spaces[q].ways, self._width
-        found = self._sorted[q]
-        if found is None:
+        seats_and_charges = self._sorted[q]
+        if seats_and_charges is None:
             keys = np.array(self._keys[q], np.int64)
             order = np.argsort(keys)
             keys = keys[order]
@@ -92,9 +92,12 @@ class Shares:
             start = np.searchsorted(stream, np.arange(ways.streams + 1))
             source, target = keys // nodes % nodes, keys % nodes
             seats = np.array(self._seats[q], np.int64)[order]
-            found = self._sorted[q] = seats, Charges(start, source, target, ways.bytes_per_second[stream])
+            seats_and_charges = self._sorted[q] = (
+                seats,
+                Charges(start, source, target, ways.bytes_per_second[stream]),
+            )
         self._grow()
-        seats, full = found
+        seats, full = seats_and_charges
         return full._replace(weight=full.weight * self._share[seats])
 
     def _grow(self) -> None:

@@ -26,10 +26,10 @@ Signer = Callable[[Sequence[str], Sequence[str]], Iterable[str]]
 
 def sign(signers: Iterable[Signer], names: Sequence[str]) -> tuple[str, ...]:
     """The signatures of all streams of a query whose sources are `names`."""
-    known: list[str] = []
+    signatures: list[str] = []
     for signer in signers:
-        known += signer(known, names)
-    return tuple(known)
+        signatures += signer(signatures, names)
+    return tuple(signatures)
 
 
 def source_signer(position: int) -> Signer:
@@ -54,7 +54,7 @@ def operator_signer(op: Operator, inputs: Sequence[int], aliases: Sequence[str])
     parts += sorted(_window(Window(**w), labels) for w in fields.pop("windows"))
     parts += [str(fields.pop("window")), str(fields.pop("slide"))]
     parts += [f"{name}={renamed(str(value), labels)}" for name, value in fields.items()]
-    return lambda known, _: (_digest([op.kind, *(known[i] for i in inputs), *parts]),)
+    return lambda signatures, _: (_digest([op.kind, *(signatures[i] for i in inputs), *parts]),)
 
 
 def renamed(text: str, labels: Mapping[str, str]) -> str:
@@ -114,18 +114,18 @@ class BlockSigner:
         ]
         self._sets: list[tuple[int, tuple[Piece, ...] | None]] = []
 
-    def add(self, mask: int, kept: Iterable[str] | None) -> None:
-        """The next set to sign; `kept` are its columns, None when all of its inputs' are."""
-        self._sets.append((mask, None if kept is None else tuple(self._pieces(c) for c in kept)))
+    def add(self, mask: int, columns: Iterable[str] | None) -> None:
+        """The next set to sign; `columns` are its columns, None when all of its inputs' are."""
+        self._sets.append((mask, None if columns is None else tuple(self._pieces(c) for c in columns)))
 
     def _pieces(self, text: str) -> Piece:
-        found: list[int | str] = []
+        pieces: list[int | str] = []
         done = 0
         for match in ALIAS.finditer(text):
             if match[1] in self._position:
-                found += [text[done : match.start(1)], self._position[match[1]]]
+                pieces += [text[done : match.start(1)], self._position[match[1]]]
                 done = match.end(1)
-        return (*found, text[done:])
+        return (*pieces, text[done:])
 
     @cached_property
     def _inside(self) -> list[tuple[list[int], list[list[int]], tuple[Piece, ...] | None]]:
@@ -133,21 +133,21 @@ class BlockSigner:
         masks = [1 << i for i in range(len(self._leaves))]
         masks += [mask for mask, _ in self._texts] + [mask for mask, *_ in self._windows]
         result = []
-        for mask, kept in self._sets:
+        for mask, columns in self._sets:
             facts = [n for n, needs in enumerate(masks) if not needs & ~mask]
             classes = [[n for n, (side, _) in enumerate(c) if side & mask] for c in self._classes]
-            result.append((facts, classes, kept))
+            result.append((facts, classes, columns))
         return result
 
-    def __call__(self, known: Sequence[str], names: Sequence[str]) -> list[str]:
+    def __call__(self, signatures: Sequence[str], names: Sequence[str]) -> list[str]:
         """The signatures of the sets, in the order in which they were added."""
-        seen: dict[str, int] = {}
+        occurrences: dict[str, int] = {}
         inputs = []
         labels = [""] * len(names)
         for leaf, beneath in zip(self._leaves, self._beneath, strict=True):
-            at = known[leaf]
-            seen[at] = seen.get(at, -1) + 1
-            inputs.append(f"{at}#{seen[at]}")
+            at = signatures[leaf]
+            occurrences[at] = occurrences.get(at, -1) + 1
+            inputs.append(f"{at}#{occurrences[at]}")
             for n, alias in enumerate(beneath):
                 labels[alias] = inputs[-1] if len(beneath) == 1 else f"{inputs[-1]}/{names[alias]}#{n}"
 
@@ -157,11 +157,11 @@ class BlockSigner:
         facts = inputs + [written(pieces) for _, pieces in self._texts]
         facts += [_bounded(labels[i], labels[j], lower, upper) for _, i, j, lower, upper in self._windows]
         columns = [[written(pieces) for _, pieces in members] for members in self._classes]
-        found = []
-        for inside, classes, kept in self._inside:
+        digests = []
+        for inside, classes, columns_kept in self._inside:
             parts = sorted([facts[n] for n in inside])
             equal = [sorted([column[n] for n in met]) for column, met in zip(columns, classes, strict=True)]
             parts += sorted(["=".join(e) for e in equal if len(e) > 1])
-            parts += ["*"] if kept is None else sorted(map(written, kept))
-            found.append(_digest(["join", *parts]))
-        return found
+            parts += ["*"] if columns_kept is None else sorted(map(written, columns_kept))
+            digests.append(_digest(["join", *parts]))
+        return digests

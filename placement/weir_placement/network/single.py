@@ -73,8 +73,10 @@ def presence(ledger: Ledger, space: PlanSpace, sites: Ints, reuse: bool = True) 
         if signature in ledger.arrivals:
             for node, origins in ledger.arrivals[signature].items():
                 if node in position:
-                    known = (position[o] for o in origins if o in position)
-                    shared[stream, position[node]] = next((o for o in known if present[stream, o] == 0.0), -1)
+                    sources = (position[o] for o in origins if o in position)
+                    shared[stream, position[node]] = next(
+                        (o for o in sources if present[stream, o] == 0.0), -1
+                    )
     return present, shared
 
 
@@ -82,21 +84,21 @@ def translate(space: PlanSpace, stream: int, running: Derivation) -> Step | None
     """A running stream as a plan tree of this query's own ways; None when the query has no such way."""
     if stream in space.aliases:
         return Step(stream, running.node, -1)
-    wanted = sorted(i.signature for i in running.inputs)
+    signatures = sorted(i.signature for i in running.inputs)
     for way in range(space.ways.start[stream], space.ways.start[stream + 1]):
         inputs = space.ways.inputs_of(way)
-        if sorted(space.signatures[i] for i in inputs) != wanted:
+        if sorted(space.signatures[i] for i in inputs) != signatures:
             continue
         left = list(running.inputs)
-        found: list[Step] = []
+        steps: list[Step] = []
         for i in inputs:
             match = next(r for r in left if r.signature == space.signatures[i])
             left.remove(match)
             below = translate(space, int(i), match)
             if below is not None:
-                found.append(below)
-        if len(found) == len(inputs):
-            return Step(stream, running.node, way, tuple(found))
+                steps.append(below)
+        if len(steps) == len(inputs):
+            return Step(stream, running.node, way, tuple(steps))
     return None
 
 
@@ -104,8 +106,8 @@ def placing(ledger: Ledger, space: PlanSpace, sites: Ints) -> Floats:
     """Shape (W, C): 0 where a way may run now, infinite elsewhere."""
     problem = ledger.problem
     nodes = problem.cluster.nodes
-    room, kept = ledger.cpu[sites] * (1 + TOLERANCE), ledger.memory[sites] * (1 + TOLERANCE)
-    fits = (space.ways.cpu[:, None] <= room) & (space.ways.memory[:, None] <= kept)
+    room, memory = ledger.cpu[sites] * (1 + TOLERANCE), ledger.memory[sites] * (1 + TOLERANCE)
+    fits = (space.ways.cpu[:, None] <= room) & (space.ways.memory[:, None] <= memory)
     open_ = ledger.schedulable[sites]
     if open_.all() and not problem.pinned and not problem.forbidden and not space.restricted:
         return np.where(fits, 0.0, np.inf)
@@ -207,9 +209,9 @@ def on_nodes(ledger: Ledger, space: PlanSpace, step: Step, sites: Sequence[int])
     node = sites[step.node]
     if step.way < 0 and step.stream not in space.aliases:
         running = ledger.advertised[space.signatures[step.stream]][node]
-        found = translate(space, step.stream, running)
-        assert found is not None, "a stream is advertised to a query only if it can be translated"
-        return found
+        translated = translate(space, step.stream, running)
+        assert translated is not None, "a stream is advertised to a query only if it can be translated"
+        return translated
     return Step(step.stream, node, step.way, tuple([on_nodes(ledger, space, i, sites) for i in step.inputs]))
 
 
@@ -257,9 +259,9 @@ def query_plan(problem: Problem, placed: Placement, ledger: Ledger | None = None
     operators, nodes, origins = placed.space.operators(placed.root)
     shared = {}
     if ledger is not None:
-        made = placed.space.made(placed.root)
-        users = {op: ledger.operators.get((made[op][0], node), 0) for op, node in nodes.items()}
-        shared = {op: f"{made[op][0]}:{made[op][1]}@{nodes[op]}" for op in nodes if users[op] > 1}
+        keys = placed.space.operator_keys(placed.root)
+        users = {op: ledger.operators.get((keys[op][0], node), 0) for op, node in nodes.items()}
+        shared = {op: f"{keys[op][0]}:{keys[op][1]}@{nodes[op]}" for op in nodes if users[op] > 1}
     return QueryPlan(
         query=replace(placed.space.query, operators=operators),
         nodes={op: cluster[n].name for op, n in nodes.items()},

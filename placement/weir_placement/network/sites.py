@@ -38,12 +38,12 @@ def exact_sites(ledger: Ledger, space: PlanSpace) -> Ints:
     if len(problem.cluster) <= EVERY:
         return all_sites(problem, space)
     group = problem.cluster.network.group
-    found = named(problem, space)
+    sites = named(problem, space)
     for signature in space.signatures:
-        found.update(ledger.advertised.get(signature, ()))
+        sites.update(ledger.advertised.get(signature, ()))
     takes = np.array([node.schedulable for node in problem.cluster.nodes])
     for free in (ledger.cpu, ledger.memory):
         order = np.lexsort((-free, ~takes, group))
         _, first = np.unique(group[order], return_index=True)
-        found.update(map(int, order[first]))
-    return np.array(sorted(found), np.int64)
+        sites.update(map(int, order[first]))
+    return np.array(sorted(sites), np.int64)

@@ -35,7 +35,7 @@ class Draft:
 
     Attributes:
         start, input_start, inputs: as in `Ways`.
-        formulas: shape (W, 6). given: way -> (CPU, memory) that no formula gives.
+        formulas: shape (W, 6). fixed_loads: way -> (CPU, memory) that no formula gives.
         widths: shape (T,) [bytes].
         rates: shape (points, T) [tuples/s], at the rates that it was built with.
         under: shape (T, K), how often a source is under a stream: its rate is a product over them.
@@ -46,7 +46,7 @@ class Draft:
     input_start: Ints
     inputs: Ints
     formulas: Floats
-    given: Mapping[int, tuple[float, float]]
+    fixed_loads: Mapping[int, tuple[float, float]]
     widths: Floats
     rates: Floats
     under: Ints | None
@@ -67,8 +67,8 @@ class Draft:
         left, right, pairs, stored_left, stored_right, fixed = self.formulas.T
         cpu = (left * first + right * second + pairs * first * second).max(axis=-2)
         memory = (stored_left * first + stored_right * second + fixed).max(axis=-2)
-        for way, (used, held) in self.given.items():
-            cpu[..., way], memory[..., way] = used, held
+        for way, (cpu_load, memory_load) in self.fixed_loads.items():
+            cpu[..., way], memory[..., way] = cpu_load, memory_load
         return rates.mean(axis=-2) * self.widths, cpu, memory
 
 
@@ -83,9 +83,11 @@ class _SpaceBuilder:
     start: list[int] = field(default_factory=list)
     inputs: list[tuple[int, ...]] = field(default_factory=list)
     formulas: list[Formula] = field(default_factory=list)
-    given: dict[int, tuple[float, float]] = field(default_factory=dict)  # way -> loads that no formula gives
+    fixed_loads: dict[int, tuple[float, float]] = field(
+        default_factory=dict
+    )  # way -> loads that no formula gives
     recipes: list[Chain | BlockRecipe] = field(default_factory=list)
-    known: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
+    stream_of: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
 
     @cached_property
     def types(self) -> dict[str, str]:
@@ -127,7 +129,7 @@ class _SpaceBuilder:
         else:
             rule = RULES[op.kind]
             cpu = max(rule.cpu(op, f, out.rate)(1.0) for f, out in zip(points, flows, strict=True))
-            self.given[len(self.inputs)] = cpu, max(rule.memory(op, f)(1.0) for f in points)
+            self.fixed_loads[len(self.inputs)] = cpu, max(rule.memory(op, f)(1.0) for f in points)
         self.way(inputs, (op,), formula)
         return added
 
@@ -140,10 +142,10 @@ class _SpaceBuilder:
             np.array([0, *accumulate(map(len, self.inputs))], np.int64),
             np.array([i for ins in self.inputs for i in ins], np.int64),
             np.array(self.formulas, float).reshape(-1, len(Formula._fields)),
-            self.given,
+            self.fixed_loads,
             widths,
             rates,
-            None if self.given else self._under(),
+            None if self.fixed_loads else self._under(),
             tuple(self.signers),
             Recipes(self.recipes),
         )
@@ -168,7 +170,7 @@ def build(query: Query, streams: Mapping[str, Stream], rates: Sequence[Sequence[
     builder = _SpaceBuilder(query, streams)
     for position, ((alias, name), points) in enumerate(zip(query.sources.items(), rates, strict=True)):
         flows = tuple(source_flow(alias, streams[name], Load.of(rate)) for rate in points)
-        builder.known[alias] = builder.stream(source_signer(position), flows)
+        builder.stream_of[alias] = builder.stream(source_signer(position), flows)
     readers: dict[str, int] = {}
     for op in query.operators:
         for name in op.inputs:
@@ -180,18 +182,18 @@ def build(query: Query, streams: Mapping[str, Stream], rates: Sequence[Sequence[
 
 def _derive(build: _SpaceBuilder, name: str, once: frozenset[str]) -> int:
     """The stream of an alias or operator id, adding it and all it needs when it is new."""
-    if name in build.known:
-        return build.known[name]
+    if name in build.stream_of:
+        return build.stream_of[name]
     op = next(o for o in build.query.operators if o.id == name)
     block = (
         None if build.query.fixed_order else block_of(build.query, name, once, build.types, build.distinct)
     )
     if block is not None and len(block.inputs) <= MAX_BLOCK:
-        build.known[name] = _block(build, block, name, once)
+        build.stream_of[name] = _block(build, block, name, once)
     else:
         inputs = tuple(_derive(build, i, once) for i in op.inputs)
-        build.known[name] = build.single(inputs, op)
-    return build.known[name]
+        build.stream_of[name] = build.single(inputs, op)
+    return build.stream_of[name]
 
 
 def _block(build: _SpaceBuilder, block: JoinBlock, root: str, once: frozenset[str]) -> int:
@@ -263,16 +265,16 @@ def _pruning(
     if mask != block.full:
         for alias, name in build.query.sources.items():
             needed.add(f"{alias}.{build.streams[name].event_time}")
-    kept = tuple(sorted(c for c in columns if c in needed))
-    if len(kept) == len(columns):
+    names = tuple(sorted(c for c in columns if c in needed))
+    if len(names) == len(columns):
         return None
     written = block.projections[0]
     name = written.id if mask == block.full else f"{written.id}-{'-'.join(names_in(block, mask))}"
     return replace(
         written,
         id=name,
-        columns=kept,
-        items=tuple(Item(c, c) for c in kept),
+        columns=names,
+        items=tuple(Item(c, c) for c in names),
         origin=() if mask == block.full else (written.id,),
     )
 

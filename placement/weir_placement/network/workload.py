@@ -63,15 +63,15 @@ def random_problem(
     nodes = tuple(Node(f"n{i}", cpu=cpu) for i in range(count))
     columns = (Column("k", "BIGINT", 8.0), Column("ts", "TIMESTAMP", 8.0))
     rates = np.exp(random.uniform(np.log(20.0), np.log(500.0), streams))
-    found = {
+    by_name = {
         f"bench/s{i}": Stream(
             f"bench/s{i}", float(rates[i]), columns, (f"n{random.integers(count)}",), 100.0, "ts"
         )
         for i in range(streams)
     }
-    made = []
+    joins = []
     for q in range(queries):
         chosen = [f"s{i}" for i in random.choice(streams, width, replace=False)]
         sink = f"n{random.integers(count)}"
-        made.append(join_query(f"bench/q{q}", chosen, sink, float(1.0 / (2 * 5.0 * 100.0)), cost))
-    return Problem(Cluster(nodes, Network.of_matrix(latency)), found, tuple(made))
+        joins.append(join_query(f"bench/q{q}", chosen, sink, float(1.0 / (2 * 5.0 * 100.0)), cost))
+    return Problem(Cluster(nodes, Network.of_matrix(latency)), by_name, tuple(joins))

@@ -163,4 +163,4 @@ class BranchBuilder:
 def _has_aggregate(node: Node) -> bool:
     from sqlglot import exp
 
-    return any(found.find_ancestor(exp.Window) is None for found in node.find_all(exp.AggFunc))
+    return any(call.find_ancestor(exp.Window) is None for call in node.find_all(exp.AggFunc))

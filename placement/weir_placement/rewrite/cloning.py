@@ -47,7 +47,7 @@ def clone(
     keys = _keys(query, streams, op)
     if keys is None or count < 2 or _is_joined(query, name):
         return None
-    made: list[Operator] = []
+    parts: list[Operator] = []
     clones: list[str] = []
     for k in range(count):
         label = f"{name}-{k + 1}of{count}"
@@ -55,16 +55,16 @@ def clone(
         for side, (read, (column, bucket)) in enumerate(zip(op.inputs, keys, strict=True), 1):
             predicate = f"COALESCE(pmod({bucket}, {count}), 0) = {k}"
             split = Filter(f"{label}-in{side}", (read,), (column,), predicate, origin=(name,))
-            made.append(replace(split, selectivity=1.0 / count, cost=split_cost))
+            parts.append(replace(split, selectivity=1.0 / count, cost=split_cost))
             inputs.append(split.id)
         share = _SHARES[op.kind](op, count) if op.kind in _SHARES else op
-        made.append(replace(share, id=label, inputs=tuple(inputs), origin=(name,)))
+        parts.append(replace(share, id=label, inputs=tuple(inputs), origin=(name,)))
         clones.append(label)
     merged = Union(f"{name}-merged", tuple(clones), cost=merge_cost, origin=(name,))
     operators: list[Operator] = []
     for other in query.operators:
         if other.id == name:
-            operators += [*made, merged]
+            operators += [*parts, merged]
         else:
             renamed = tuple(merged.id if i == name else i for i in other.inputs)
             operators.append(other if renamed == other.inputs else replace(other, inputs=renamed))

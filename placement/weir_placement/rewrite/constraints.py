@@ -88,31 +88,31 @@ class Constraints:
     @staticmethod
     def of(joins: Iterable[Join], types: Mapping[str, str]) -> Constraints:
         """Of the joins in topological order."""
-        found = Constraints(types)
+        constraints = Constraints(types)
         for join in joins:
             texts = [c.text for c in conjuncts(join.on)]
             for text in texts:
-                pair = found.pair(text)
+                pair = constraints.pair(text)
                 if pair is None:
-                    found.others += [text] if text not in found.others else []
-                elif pair not in found.equalities:
-                    found.equalities.append(pair)
+                    constraints.others += [text] if text not in constraints.others else []
+                elif pair not in constraints.equalities:
+                    constraints.equalities.append(pair)
             if not texts:
-                found.bare += [frozenset([w.left, w.right]) for w in join.windows]
-            found.windows += [w for w in join.windows if w not in found.windows]
-        return found
+                constraints.bare += [frozenset([w.left, w.right]) for w in join.windows]
+            constraints.windows += [w for w in join.windows if w not in constraints.windows]
+        return constraints
 
     def conditions(self, join: Join, bits: Mapping[str, int]) -> tuple[Condition, ...]:
         """What a join checks, for the rule of rates; `bits` by alias."""
-        found = []
+        conditions = []
         for text in (c.text for c in conjuncts(join.on)):
             pair = self.pair(text)
             mask = reduce(or_, (bits[a] for a in aliases_of(text)), 0)
             columns = [(c, bits[c.partition(".")[0]]) for c in pair or ()]
-            found.append(Condition(mask, text, (columns[0], columns[1]) if columns else None))
-        if not found:
-            found = [Condition(bits[w.left] | bits[w.right], "") for w in join.windows]
-        return tuple(found)
+            conditions.append(Condition(mask, text, (columns[0], columns[1]) if columns else None))
+        if not conditions:
+            conditions = [Condition(bits[w.left] | bits[w.right], "") for w in join.windows]
+        return tuple(conditions)
 
     def pair(self, text: str) -> tuple[str, str] | None:
         """The columns of a transitive equality."""

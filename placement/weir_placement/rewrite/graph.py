@@ -28,31 +28,31 @@ class OperatorGraph:
     @cached_property
     def readers(self) -> dict[str, tuple[str, ...]]:
         """Ids of the operators that read each source or operator."""
-        found: dict[str, list[str]] = {}
+        readers: dict[str, list[str]] = {}
         for operator in self.query.operators:
             for name in operator.inputs:
-                found.setdefault(name, []).append(operator.id)
-        return {name: tuple(ids) for name, ids in found.items()}
+                readers.setdefault(name, []).append(operator.id)
+        return {name: tuple(ids) for name, ids in readers.items()}
 
     @cached_property
     def aliases(self) -> dict[str, frozenset[str]]:
         """Source aliases under each source or operator."""
-        found = {alias: frozenset([alias]) for alias in self.query.sources}
+        aliases = {alias: frozenset([alias]) for alias in self.query.sources}
         for operator in self.query.operators:
-            found[operator.id] = frozenset().union(*(found[i] for i in operator.inputs))
-        return found
+            aliases[operator.id] = frozenset().union(*(aliases[i] for i in operator.inputs))
+        return aliases
 
     @cached_property
     def columns(self) -> dict[str, tuple[str, ...] | None]:
         """Qualified columns of each source or operator, in order; None when they are not known."""
-        found: dict[str, tuple[str, ...] | None] = {}
+        columns: dict[str, tuple[str, ...] | None] = {}
         for alias, name in self.query.sources.items():
             stream = self.streams.get(name)
             declared = stream.columns if stream else ()
-            found[alias] = tuple(f"{alias}.{c.name}" for c in declared) or None
+            columns[alias] = tuple(f"{alias}.{c.name}" for c in declared) or None
         for operator in self.query.operators:
-            found[operator.id] = operator.output([found[i] for i in operator.inputs])
-        return found
+            columns[operator.id] = operator.output([columns[i] for i in operator.inputs])
+        return columns
 
     def event_time(self, alias: str) -> str:
         """The qualified event-time column of a source; "" when it is not known."""
@@ -64,9 +64,9 @@ class OperatorGraph:
         readers = self.readers.get(name, ())
         return readers[0] if len(readers) == 1 else ""
 
-    def fresh_id(self, like: str, taken: Iterable[str] = ()) -> str:
+    def fresh_id(self, like: str, reserved: Iterable[str] = ()) -> str:
         """An id that is not in use: the letters of `like` and the next free number."""
-        used = {*self.operators, *self.query.sources, *taken}
+        used = {*self.operators, *self.query.sources, *reserved}
         stem = re.sub(r"\d+$", "", like) or "o"
         number = 1
         while f"{stem}{number}" in used:
@@ -82,12 +82,12 @@ class OperatorGraph:
         Operators come out in topological order, ties broken as they were written.
         """
         gone = set(removed)
-        kept = [
+        staying = [
             o.reading(*(moved.get(i, i) for i in o.inputs)) for o in self.query.operators if o.id not in gone
         ]
         last = self.query.operators[-1].id
         sink = moved.get(last, last)
-        ordered = _topological([*kept, *added], self.query.sources, sink)
+        ordered = _topological([*staying, *added], self.query.sources, sink)
         return OperatorGraph(replace(self.query, operators=ordered), self.streams)
 
 

@@ -213,7 +213,7 @@ class _Grouper:
             return ""
         return self.keys.get(written.text, "")
 
-    def _aggregation(self, node: Node, wanted: str) -> str:
+    def _aggregation(self, node: Node, alias: str) -> str:
         """The name of an aggregate's output column; the same aggregate is computed once."""
         scope, function = self.scope, FUNCTIONS.get(type(node).__name__)
         if function is None:
@@ -231,10 +231,10 @@ class _Grouper:
             expression = scope.expression(argument).text
         if expression is None and function != "count":
             scope.refuse(node, f"{function} needs a column")
-        for known in self.aggregations:
-            if (known.function, known.expression) == (function, expression):
-                return known.name
-        name = self._free(wanted or f"{function}_{len(self.aggregations) + 1}")
+        for present in self.aggregations:
+            if (present.function, present.expression) == (function, expression):
+                return present.name
+        name = self._free(alias or f"{function}_{len(self.aggregations) + 1}")
         aggregation = Aggregation(name, function, expression)  # type: ignore[arg-type]
         try:
             kind = aggregation_type(aggregation, scope.types)

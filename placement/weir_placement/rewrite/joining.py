@@ -82,16 +82,18 @@ class _Joining:
     def _join_tree(self, pairs: list[Conjunct], windows: list[Window]) -> list[Operator]:
         """Left-deep in the order of FROM; a stream that has no condition with those before it waits."""
         joins: list[Join] = []
-        seen, waiting, top = [self._order[0]], self._order[1:], self._order[0]
+        joined, waiting, top = [self._order[0]], self._order[1:], self._order[0]
         left = list(pairs)
         while waiting:
-            alias = next((a for a in waiting if self._connected(a, seen, left, windows)), "")
+            alias = next((a for a in waiting if self._connected(a, joined, left, windows)), "")
             if not alias:
-                self._refuse_unconnected(waiting[0], seen, left, windows)
+                self._refuse_unconnected(waiting[0], joined, left, windows)
             waiting.remove(alias)
-            here = [w for w in windows if alias in (w.left, w.right) and {w.left, w.right} <= {alias, *seen}]
-            seen.append(alias)
-            on = [c for c in left if c.aliases <= set(seen)]
+            here = [
+                w for w in windows if alias in (w.left, w.right) and {w.left, w.right} <= {alias, *joined}
+            ]
+            joined.append(alias)
+            on = [c for c in left if c.aliases <= set(joined)]
             left = [c for c in left if c not in on]
             joins.append(self._join(top, alias, [c.written for c in on], here))
             top = joins[-1].id
@@ -114,24 +116,24 @@ class _Joining:
         ]
 
     @staticmethod
-    def _connected(alias: str, seen: list[str], pairs: list[Conjunct], windows: list[Window]) -> bool:
-        near = any({w.left, w.right} - {alias} <= set(seen) for w in windows if alias in (w.left, w.right))
-        return near and any(_is_equality(c, alias, set(seen)) for c in pairs)
+    def _connected(alias: str, joined: list[str], pairs: list[Conjunct], windows: list[Window]) -> bool:
+        near = any({w.left, w.right} - {alias} <= set(joined) for w in windows if alias in (w.left, w.right))
+        return near and any(_is_equality(c, alias, set(joined)) for c in pairs)
 
     def _refuse_unconnected(
-        self, alias: str, seen: list[str], pairs: list[Conjunct], windows: list[Window]
+        self, alias: str, joined: list[str], pairs: list[Conjunct], windows: list[Window]
     ) -> NoReturn:
-        others = " or ".join(seen)
+        others = " or ".join(joined)
         if not any(alias in (w.left, w.right) for w in windows):
             self._refuse_table(
                 alias,
                 f"the join of {alias} has no time window, so its rows would be kept for ever; "
-                f"write {self._example(seen[0], alias)}",
+                f"write {self._example(joined[0], alias)}",
             )
         self._refuse_table(
             alias,
             f"the join of {alias} with {others} needs an equality and a time window between them, "
-            f"such as {seen[0]}.key = {alias}.key AND {self._example(seen[0], alias)}",
+            f"such as {joined[0]}.key = {alias}.key AND {self._example(joined[0], alias)}",
         )
 
     def _join(self, top: str, alias: str, on: list[Expression], windows: list[Window]) -> Join:
@@ -153,10 +155,10 @@ class _Joining:
         raise ExpressionError(message, self._scope.statement.text, self._scope.written_alias[alias].offset)
 
 
-def _is_equality(condition: Conjunct, alias: str, seen: set[str]) -> bool:
-    """Whether a condition is an equality between `alias` and streams of `seen`."""
+def _is_equality(condition: Conjunct, alias: str, joined: set[str]) -> bool:
+    """Whether a condition is an equality between `alias` and streams of `joined`."""
     columns = equality_sides(condition.written.text)
-    if columns is None or not condition.aliases <= seen | {alias}:
+    if columns is None or not condition.aliases <= joined | {alias}:
         return False
     sides = [{column.partition(".")[0] for column in side} for side in columns]
-    return {alias} in sides and all(sides) and any(side <= seen for side in sides)
+    return {alias} in sides and all(sides) and any(side <= joined for side in sides)

@@ -19,7 +19,7 @@ from weir_placement.rewrite.graph import OperatorGraph
 
 @dataclass
 class _Pending:
-    """A projection on its way down: the operator it comes from, the columns that are wanted.
+    """A projection on its way down: the operator it comes from, the columns that are pending.
 
     `spare`: of one that stays, so that it may be left out where it would drop nothing; `idle` until it is
     below a join: above it the one that stays drops as much.
@@ -36,29 +36,29 @@ class _Pending:
 class _Push:
     graph: OperatorGraph
     through_top: bool
-    made: list[Operator] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
     done: dict[str, str] = field(default_factory=dict)
-    taken: list[str] = field(default_factory=list)
+    projection_ids: list[str] = field(default_factory=list)
 
-    def visit(self, name: str, wanted: _Pending | None, filters: list[Operator], below_join: bool) -> str:
-        """Builds what `name` gives with `filters` (the topmost first) and `wanted` above it; its new name."""
+    def visit(self, name: str, pending: _Pending | None, filters: list[Operator], below_join: bool) -> str:
+        """Builds what `name` gives with `filters` (topmost first) and `pending` above it; its new name."""
         op = self.graph.operators.get(name)
         alone = bool(self.graph.only_reader(name)) or name == self.graph.query.operators[-1].id
         if op is None or not alone:
-            return self.above(self.written(name), wanted, filters)
+            return self.above(self.written(name), pending, filters)
         if isinstance(op, Filter) and op.movable:
-            return self.visit(op.inputs[0], wanted, [*filters, op], below_join)
+            return self.visit(op.inputs[0], pending, [*filters, op], below_join)
         if is_plain(op):
             columns = tuple(i.name for i in op.items)
             origin = op.origin or (op.id,)
-            if wanted is None:
-                wanted = _Pending(op, columns, origin)
+            if pending is None:
+                pending = _Pending(op, columns, origin)
             else:
-                wanted = replace(wanted, origin=tuple(sorted({*wanted.origin, *origin})))
-            return self.visit(op.inputs[0], wanted, filters, below_join)
+                pending = replace(pending, origin=tuple(sorted({*pending.origin, *origin})))
+            return self.visit(op.inputs[0], pending, filters, below_join)
         if isinstance(op, Join) and op.movable:
-            return self.join(op, wanted, filters, below_join)
-        return self.above(self.written(name), wanted, filters)
+            return self.join(op, pending, filters, below_join)
+        return self.above(self.written(name), pending, filters)
 
     def written(self, name: str) -> str:
         """A source, or an operator that stays where it is with what is below it, made once."""
@@ -66,34 +66,34 @@ class _Push:
         if op is None:
             return name
         if name not in self.done:
-            wanted = None
+            pending = None
             if isinstance(op, Project) and op.columns:
-                self.taken.append(op.id)
-                wanted = _Pending(op, op.columns, op.origin or (op.id,), spare=True, idle=True)
-            inputs = tuple(self.visit(i, wanted, [], below_join=False) for i in op.inputs)
-            self.made.append(op.reading(*inputs))
+                self.projection_ids.append(op.id)
+                pending = _Pending(op, op.columns, op.origin or (op.id,), spare=True, idle=True)
+            inputs = tuple(self.visit(i, pending, [], below_join=False) for i in op.inputs)
+            self.operators.append(op.reading(*inputs))
             self.done[name] = name
         return name
 
-    def above(self, name: str, wanted: _Pending | None, filters: list[Operator]) -> str:
+    def above(self, name: str, pending: _Pending | None, filters: list[Operator]) -> str:
         """Selections on `name`, the lowest first, then the projection."""
         for op in reversed(filters):
-            self.made.append(op.reading(name))
+            self.operators.append(op.reading(name))
             name = op.id
-        if wanted is None or wanted.idle:
+        if pending is None or pending.idle:
             return name
-        like = wanted.like
-        used = like.id in self.taken
-        identifier = self.graph.fresh_id("p", self.taken) if used else like.id
-        self.taken.append(identifier)
-        items = tuple(Item(c, c) for c in wanted.columns)
-        origin = wanted.origin if used or len(wanted.origin) > 1 or like.origin else ()
-        self.made.append(
-            replace(like, id=identifier, inputs=(name,), items=items, columns=wanted.columns, origin=origin)
+        like = pending.like
+        used = like.id in self.projection_ids
+        identifier = self.graph.fresh_id("p", self.projection_ids) if used else like.id
+        self.projection_ids.append(identifier)
+        items = tuple(Item(c, c) for c in pending.columns)
+        origin = pending.origin if used or len(pending.origin) > 1 or like.origin else ()
+        self.operators.append(
+            replace(like, id=identifier, inputs=(name,), items=items, columns=pending.columns, origin=origin)
         )
         return identifier
 
-    def join(self, op: Operator, wanted: _Pending | None, filters: list[Operator], below_join: bool) -> str:
+    def join(self, op: Operator, pending: _Pending | None, filters: list[Operator], below_join: bool) -> str:
         """Selections go to the side that has their columns; the projection goes to both."""
         sides: tuple[list[Operator], list[Operator]] = [], []
         staying: list[Operator] = []
@@ -102,27 +102,29 @@ class _Push:
             side = next((k for k, i in enumerate(op.inputs) if needed <= self.graph.aliases[i]), None)
             (staying if side is None else sides[side]).append(selection)
         columns = [self.graph.columns[i] for i in op.inputs]
-        push = wanted is not None and (below_join or self.through_top) and None not in columns
-        if push and wanted is not None:
+        push = pending is not None and (below_join or self.through_top) and None not in columns
+        if push and pending is not None:
             above = {c for selection in staying for c in selection.columns}
-            if wanted.idle:
-                wanted = replace(wanted, columns=(*wanted.columns, *sorted(above - set(wanted.columns))))
-            push = above <= set(wanted.columns)
+            if pending.idle:
+                pending = replace(pending, columns=(*pending.columns, *sorted(above - set(pending.columns))))
+            push = above <= set(pending.columns)
         below: list[_Pending | None] = [None, None]
-        upper = wanted
-        if push and wanted is not None:
+        upper = pending
+        if push and pending is not None:
             times = {self.graph.event_time(alias) for alias in self.graph.aliases[op.id]}
-            needed = {*wanted.columns, *op.columns, *times}
-            kept: set[str] = set()
+            needed = {*pending.columns, *op.columns, *times}
+            remaining: set[str] = set()
             for k, have in enumerate(columns):
                 keep = tuple(c for c in have or () if c in needed)
-                kept.update(keep)
+                remaining.update(keep)
                 if len(keep) < len(have or ()):
-                    below[k] = replace(wanted, columns=keep, idle=False)
-            if kept == set(wanted.columns) and (wanted.spare or self.graph.readers.get(wanted.like.id)):
+                    below[k] = replace(pending, columns=keep, idle=False)
+            if remaining == set(pending.columns) and (
+                pending.spare or self.graph.readers.get(pending.like.id)
+            ):
                 upper = None
         inputs = tuple(self.visit(i, below[k], sides[k], below_join=True) for k, i in enumerate(op.inputs))
-        self.made.append(op.reading(*inputs))
+        self.operators.append(op.reading(*inputs))
         return self.above(op.id, upper, staying)
 
 
@@ -137,6 +139,6 @@ def pushed(query: Query, streams: Mapping[str, Stream], through_top: bool = True
         return query
     push = _Push(OperatorGraph(query, streams), through_top)
     push.visit(query.operators[-1].id, None, [], below_join=False)
-    if {op.id: op for op in push.made} == {op.id: op for op in query.operators}:
+    if {op.id: op for op in push.operators} == {op.id: op for op in query.operators}:
         return query
-    return replace(query, operators=tuple(push.made))
+    return replace(query, operators=tuple(push.operators))

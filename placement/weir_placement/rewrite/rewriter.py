@@ -63,7 +63,7 @@ class Rewriter:
     def blocks(self) -> tuple[Block, ...]:
         """The written query's join blocks, without those that share a source with another."""
         graph = OperatorGraph(self.written, self.streams)
-        found = []
+        candidates = []
         for operator in self.written.operators:
             if isinstance(operator, Join) and not _inner(graph, operator):
                 joins = _joins_below(graph, operator)
@@ -71,9 +71,11 @@ class Rewriter:
                 constraints = Constraints.of(order, self.types)
                 aliases = graph.aliases[operator.id]
                 if _tellable(order, aliases):
-                    found.append(self._block(graph, aliases, order, constraints))
+                    candidates.append(self._block(graph, aliases, order, constraints))
         return tuple(
-            b for b in found if not any(b is not other and b.aliases & other.aliases for other in found)
+            b
+            for b in candidates
+            if not any(b is not other and b.aliases & other.aliases for other in candidates)
         )
 
     def _block(
@@ -110,15 +112,15 @@ class Rewriter:
 
         Plans are told apart by `shape`: the order of a join's sides does not matter. At most `limit`.
         """
-        seen, pending = {shape(self.written)}, deque([self.written])
+        shapes, pending = {shape(self.written)}, deque([self.written])
         yield self.written
         while pending:
             for query in self.neighbours(pending.popleft()):
                 key = shape(query)
-                if key not in seen:
-                    if len(seen) >= limit:
+                if key not in shapes:
+                    if len(shapes) >= limit:
                         return
-                    seen.add(key)
+                    shapes.add(key)
                     pending.append(query)
                     yield query
 
@@ -170,9 +172,9 @@ class Rewriter:
             return None
         windows = constraints.windows_between(left.aliases, right.aliases)
         on = conjunction(texts)
-        made = replace(like, id=identifier, inputs=inputs, on=on, columns=columns_of(on), windows=windows)
+        join = replace(like, id=identifier, inputs=inputs, on=on, columns=columns_of(on), windows=windows)
         masks = block.mask(left.aliases), block.mask(right.aliases)
-        return replace(made, selectivity=block.rate.between(*masks, made.half_width))
+        return replace(join, selectivity=block.rate.between(*masks, join.half_width))
 
     @staticmethod
     def _side(graph: OperatorGraph, name: str, new: Mapping[str, Operator]) -> Side:
@@ -199,16 +201,16 @@ def _inner(graph: OperatorGraph, join: Join) -> bool:
 
 def _joins_below(graph: OperatorGraph, join: Join) -> set[str]:
     """The joins of the block under (and with) a join."""
-    found = {join.id}
+    joins = {join.id}
     for name in join.inputs:
         while name in graph.operators and graph.only_reader(name):
             operator = graph.operators[name]
             if isinstance(operator, Join):
-                found |= _joins_below(graph, operator)
+                joins |= _joins_below(graph, operator)
             if not isinstance(operator, Filter) and not is_plain(operator):
                 break
             name = operator.inputs[0]
-    return found
+    return joins
 
 
 def _tellable(joins: list[Join], aliases: frozenset[str]) -> bool:

@@ -44,8 +44,8 @@ def filter_over_filter(graph: OperatorGraph, top: Filter, bottom: Filter) -> Ite
 
 def filter_over_project(graph: OperatorGraph, top: Filter, bottom: Project) -> Iterator[OperatorGraph]:
     """When the projection keeps the filter's columns as they are."""
-    kept = {i.name for i in bottom.items if i.name == i.expression}
-    if set(top.columns) <= kept:
+    unchanged = {i.name for i in bottom.items if i.name == i.expression}
+    if set(top.columns) <= unchanged:
         yield _exchanged(graph, top, bottom)
 
 
@@ -95,21 +95,21 @@ def _narrow_join(
     needed = read | set(bottom.columns) | times
     added: list[Project] = []
     inputs: list[str] = []
-    taken: list[str] = []
+    new_ids: list[str] = []
     for name in bottom.inputs:
         columns = graph.columns[name]
         if columns is None or set(columns) <= needed:
             inputs.append(name)
             continue
-        narrow = _projection(graph, top, name, [c for c in columns if c in needed], taken)
-        taken.append(narrow.id)
+        narrow = _projection(graph, top, name, [c for c in columns if c in needed], new_ids)
+        new_ids.append(narrow.id)
         added.append(narrow)
         inputs.append(narrow.id)
     if not added:
         return
     join = replace(bottom, inputs=tuple(inputs))
-    kept = [c for a in inputs for c in _columns_after(graph, added, a)]
-    superfluous = is_plain(top) and set(kept) == set(top.new_columns) and graph.readers.get(top.id)
+    columns_above = [c for a in inputs for c in _columns_after(graph, added, a)]
+    superfluous = is_plain(top) and set(columns_above) == set(top.new_columns) and graph.readers.get(top.id)
     if superfluous:
         yield graph.replaced([top.id, bottom.id], [*added, join], {top.id: bottom.id})
     else:
@@ -117,17 +117,17 @@ def _narrow_join(
 
 
 def _columns_after(graph: OperatorGraph, added: list[Project], name: str) -> tuple[str, ...]:
-    made = {o.id: o.new_columns for o in added}
-    return made[name] if name in made else graph.columns[name] or ()
+    columns_of = {o.id: o.new_columns for o in added}
+    return columns_of[name] if name in columns_of else graph.columns[name] or ()
 
 
 def _projection(
-    graph: OperatorGraph, top: Project | Aggregate, name: str, columns: list[str], taken: list[str]
+    graph: OperatorGraph, top: Project | Aggregate, name: str, columns: list[str], reserved: list[str]
 ) -> Project:
     """A new plain projection over `name`, with the costs of the one it comes from."""
     like = top if isinstance(top, Project) else None
     return Project(
-        graph.fresh_id("p", taken),
+        graph.fresh_id("p", reserved),
         (name,),
         columns=tuple(sorted(columns)),
         items=tuple(Item(c, c) for c in columns),
@@ -139,9 +139,9 @@ def _projection(
 
 
 def _has(graph: OperatorGraph, name: str, columns: tuple[str, ...]) -> bool:
-    known = graph.columns[name]
-    if known is not None:
-        return set(columns) <= set(known)
+    all_columns = graph.columns[name]
+    if all_columns is not None:
+        return set(columns) <= set(all_columns)
     return {c.partition(".")[0] for c in columns} <= graph.aliases[name]
 
 

@@ -29,5 +29,5 @@ def _does(operator: Operator) -> str:
     if isinstance(operator, Join):
         windows = sorted(f"{w.left},{w.right},{w.lower},{w.upper}" for w in operator.windows)
         return f"join[{';'.join(sorted(c.text for c in conjuncts(operator.on)))};{';'.join(windows)}]"
-    said = semantics(operator)
-    return f"{operator.kind}{[value for name, value in said.items() if name not in _ELSEWHERE]}"
+    fields = semantics(operator)
+    return f"{operator.kind}{[value for name, value in fields.items() if name not in _ELSEWHERE]}"

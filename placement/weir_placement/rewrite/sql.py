@@ -87,9 +87,9 @@ def _full(table: TableReference, namespace: str) -> str:
     return table.stream if "/" in table.stream else f"{namespace}/{table.stream}"
 
 
-def _unique(alias: str, taken: Mapping[str, str]) -> str:
+def _unique(alias: str, aliases: Mapping[str, str]) -> str:
     """Branches of a union may use an alias again: `b`, then `b_2`."""
-    folded = {name.lower() for name in taken}
+    folded = {name.lower() for name in aliases}
     if alias.lower() not in folded:
         return alias
     return next(f"{alias}_{n}" for n in range(2, 1000) if f"{alias}_{n}".lower() not in folded)

@@ -153,13 +153,13 @@ class Statement:
             select.keys = self._keys(node.args["group"])
         if node.args.get("having"):
             select.having = split_and(node.args["having"].this)
-        seen: set[str] = set()
+        aliases: set[str] = set()
         for table in select.tables:
-            if table.alias.lower() in seen:
+            if table.alias.lower() in aliases:
                 raise ExpressionError(
                     f"two streams are called {table.alias}; give each its own alias", self.text, table.offset
                 )
-            seen.add(table.alias.lower())
+            aliases.add(table.alias.lower())
         return select
 
     def _check_join(self, join: Node) -> None:

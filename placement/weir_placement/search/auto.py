@@ -65,7 +65,7 @@ def search(encoding: Encoding, options: AutoOptions, deadline: float, floor: flo
 
 def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound: float) -> SearchResult:
     """Anneals, bounds, proves or anneals again."""
-    best, kept, proven = -HUGE * 2, None, False
+    best, best_configuration, proven = -HUGE * 2, None, False
     iterations, restarts = options.iterations, options.restarts
     if encoding.dims["flags"]:
         restarts = max(1, restarts - SLOWER)
@@ -75,8 +75,8 @@ def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound:
         encoding.reset()
         encoding.run(code.SCATTER)
         value = encoding.run(code.SETTLE, iterations=iterations << restart, goal=bound * (1 - EQUAL))
-        if kept is None or value > best * (1 + EQUAL):
-            best, kept = value, encoding.best()
+        if best_configuration is None or value > best * (1 + EQUAL):
+            best, best_configuration = value, encoding.best()
             if best >= HUGE:
                 proven = True
             elif bound >= HUGE:
@@ -89,12 +89,12 @@ def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound:
             proof = _prove(encoding, best, int(options.steps / wide))
             if proof is not None:
                 if proof > best * (1 + EQUAL):
-                    best, kept = proof, encoding.best()
+                    best, best_configuration = proof, encoding.best()
                 bound, proven = best, True
         if proven or perf_counter() > deadline:
             break
-    assert kept is not None
-    encoding.put(kept)
+    assert best_configuration is not None
+    encoding.put(best_configuration)
     return SearchResult(best, bound, proven)
 
 

@@ -49,7 +49,7 @@ class Regions:
         self.free, self.readers = encoding.read("free"), encoding.reads
         self.own, self.sets = encoding.read("own"), encoding.read("set")
         self.nodes: list[Region] = []
-        self.made: dict[int, int] = {}
+        self.node_of: dict[int, int] = {}
         self.operators: list[tuple[int, int]] = []  # item, the node whose whole output it reads
         self.possible = True
         for sink in encoding.sinks:
@@ -62,8 +62,8 @@ class Regions:
             return self.visit(item.children[0], [*filters, (i, True)])
         if self.readers[i] > 1 and filters:
             return self.settle(self.add(Region(layout.SAME_NODE, [self.visit(i, [])])), filters)
-        if i in self.made:
-            return self.made[i]
+        if i in self.node_of:
+            return self.node_of[i]
         if item.kind == layout.PROJECT:
             node = self.visit(item.children[0], filters)
             if self.nodes[node].kind == layout.JOIN_REGION:
@@ -73,11 +73,11 @@ class Regions:
         elif item.kind == layout.JOIN:
             node = self.join_region(i, filters)
         else:
-            node = self.held(i, filters)
-        self.made[i] = node
+            node = self.fixed_region(i, filters)
+        self.node_of[i] = node
         return node
 
-    def held(self, i: int, filters: Sinking) -> int:
+    def fixed_region(self, i: int, filters: Sinking) -> int:
         """A source, an aggregate, a union, a selection that stays: selections stop on it."""
         item = self.items[i]
         children = [self.visit(c, []) for c in item.children]
@@ -195,26 +195,26 @@ class Regions:
         return True
 
 
-def upper_bound(encoding: Encoding, known: float, how: int = PACKED) -> float:
-    """No plan has a greater headroom than this, or than `known`; 1e300 when nothing is known.
+def upper_bound(encoding: Encoding, value: float, how: int = PACKED) -> float:
+    """No plan has a greater headroom than this, or than `value`; 1e300 when nothing limits it.
 
-    `known` is the value of some plan: if nothing more than that (to rounding) is possible, it is the bound.
+    `value` is that of some plan: if nothing more than that (to rounding) is possible, it is the bound.
     Else the bound is found by bisection, to `PRECISION`, and is on the safe side. `how` PLAIN leaves out the
     packing of the largest operators, which is seldom what binds where there are many.
     """
     encoding.reset()
     encoding.run(code.EVALUATE)
-    if known <= 0 or known >= HUGE or not Regions(encoding).write(encoding):
+    if value <= 0 or value >= HUGE or not Regions(encoding).write(encoding):
         return HUGE
     if encoding.run(code.BOUND, how=PREPARE, x=0.0) == 0:
         return HUGE
-    least = known * (1 + EQUAL)
+    least = value * (1 + EQUAL)
     if is_bound(encoding, least):
         return least
-    low, high = known, known * 1.01
+    low, high = value, value * 1.01
     while not _impossible(encoding, high, how):
         low, high = high, high * 2
-        if high > 1e12 * known:
+        if high > 1e12 * value:
             return HUGE
     while high > low * (1 + PRECISION):
         middle = (low * high) ** 0.5

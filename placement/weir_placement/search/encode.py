@@ -183,7 +183,7 @@ class Encoding(Arrays):
         query_of = [self.queries[item.query] for item in items]
         present = [force.get((q.name, item.name), "") for q, item in zip(query_of, items, strict=True)]
         self.write("force", [nodes.get(node, -2) for node in present])
-        self.write("free", [is_free(*known) for known in zip(query_of, items, reads, strict=True)])
+        self.write("free", [is_free(*arguments) for arguments in zip(query_of, items, reads, strict=True)])
         self.write("point", [k for k, _ in self.scenarios])
         self.write(
             "capped",
@@ -244,12 +244,12 @@ class Encoding(Arrays):
         return Plan(tuple(placed), tuple(rejected))
 
     def _post_order(
-        self, i: int, child: list[int], first: list[int], order: list[int], seen: set[int]
+        self, i: int, child: list[int], first: list[int], order: list[int], visited: set[int]
     ) -> None:
-        if i in seen:
+        if i in visited:
             return
-        seen.add(i)
+        visited.add(i)
         for c in child[first[i] : first[i + 1]]:
-            self._post_order(c, child, first, order, seen)
+            self._post_order(c, child, first, order, visited)
         if self.items[i].op is not None:
             order.append(i)

@@ -118,9 +118,9 @@ def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> 
 
 
 def _placed(
-    problem: Problem, best: Result, found: tuple[Encoding, float], evaluations: int, started: float
+    problem: Problem, best: Result, placed: tuple[Encoding, float], evaluations: int, started: float
 ) -> Result:
-    encoding, value = found
+    encoding, value = placed
     encoding.recall()
     encoding.run(code.EVALUATE)
     written = {query.name: query.fixed_order for query in problem.queries}

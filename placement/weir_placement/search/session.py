@@ -100,18 +100,18 @@ def plan_with(
                 rejected.append(Rejection(query.name, "; ".join(map(str, reasons))))
         if not accepted:
             outcome = attempt([])
-    found, value = outcome.found, outcome.value
+    search_result, value = outcome.search, outcome.value
     return Result(
         plan=Plan(outcome.plan.queries, tuple(rejected)),
         strategy=name,
         objective=request.objective.name,
         value=value,
-        bound=None if value is None or found.bound >= HUGE else max(found.bound, value),
-        proven=found.proven or (value is None and bool(outcome.plan.queries)),
+        bound=None if value is None or search_result.bound >= HUGE else max(search_result.bound, value),
+        proven=search_result.proven or (value is None and bool(outcome.plan.queries)),
         evaluations=outcome.evaluations,
         seconds=perf_counter() - started,
         seed=request.seed,
-        extra=found.extra,
+        extra=search_result.extra,
     )
 
 
@@ -128,7 +128,7 @@ def strategy(
 
 @dataclass
 class _Outcome:
-    found: SearchResult
+    search: SearchResult
     plan: Plan
     value: float | None  # None: unbounded; negative: infeasible
     evaluations: int

@@ -23,25 +23,25 @@ def _least_sizes(st: State, large: float, least: float, limit: int) -> int:
     """pack_size: every logical plan has a k-th largest operator of at least the k-th of these sizes, down
     to `least`; found by bisection on how many there must be over a size. How many sizes there are."""
     count = 0
-    over, known = large, 0
+    over, count_over = large, 0
     while count < limit:
-        # the next step of the staircase below `over`, where `known` operators are larger
+        # the next step of the staircase below `over`, where `count_over` operators are larger
         low, high = least, over
         at_low = int(least_load(st, -1, low))
-        if at_low <= known:
+        if at_low <= count_over:
             return count
         while high > low * (1 + FINE):
             middle = (low * high) ** 0.5
-            if int(least_load(st, -1, middle)) > known:
+            if int(least_load(st, -1, middle)) > count_over:
                 low = middle
             else:
                 high = middle
         at_low = int(least_load(st, -1, low))
-        for _ in range(at_low - known):
+        for _ in range(at_low - count_over):
             if count < limit:
                 st.pack_size_[count] = low
                 count += 1
-        over, known = low, at_low
+        over, count_over = low, at_low
     return count
 
 

@@ -160,9 +160,9 @@ def _sum_node(st: State, n: int, s: int) -> int:
                 for d in range(st.low[c], st.high[c] + 1):
                     a[d] += read * st.rate_[rate + d]
                 if kind == JOIN:
-                    held = st.retention_[i] * (st.width_[c] + st.row_overhead_[i])
+                    window_bytes = st.retention_[i] * (st.width_[c] + st.row_overhead_[i])
                     for d in range(st.low[c], st.high[c] + 1):
-                        a[degree + d] += held * st.rate_[rate + d]
+                        a[degree + d] += window_bytes * st.rate_[rate + d]
             per_out = st.cost_out_[i]
             if kind == JOIN and st.selectivity_[i] > 0:
                 per_out += st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]

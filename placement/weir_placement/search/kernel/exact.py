@@ -146,7 +146,7 @@ def place_all(st: State, best: float, budget: int) -> float:
             return best
         for i in range(st.items):
             place(st, i, -1)
-        found = False
+        complete = False
         depth = 0
         st.tried[0] = st.choice_first[st.order[0]] if count else 0
         while depth >= 0:
@@ -158,7 +158,7 @@ def place_all(st: State, best: float, budget: int) -> float:
                 if v > best + EQUAL * abs(best) or best <= -INFINITE:
                     best = v
                     save(st)
-                    found = True
+                    complete = True
                     break
                 depth -= 1
                 continue
@@ -188,12 +188,12 @@ def place_all(st: State, best: float, budget: int) -> float:
             depth += 1
             if depth < count:
                 st.tried[depth] = st.choice_first[st.order[depth]]
-        if not found:
+        if not complete:
             return best
 
 
 @jit
-def _seen(st: State, h: int) -> bool:
+def _visited_before(st: State, h: int) -> bool:
     """Whether the logical plan with hash h was visited; remembers it. out[LOGICAL_PLANS] counts plans."""
     n = st.visited_size
     k = h % n
@@ -215,7 +215,7 @@ def exhaust(st: State, best: float, budget: int) -> float:
     """
     for k in range(st.visited_size):
         st.visited[k] = 0
-    _seen(st, logical(st) | 1)
+    _visited_before(st, logical(st) | 1)
     best = place_all(st, best, budget)
     depth = 0
     st.path[3] = 0  # next move to try at depth 0: t * 8 + j
@@ -237,7 +237,7 @@ def exhaust(st: State, best: float, budget: int) -> float:
             continue
         b = st.child[st.first[t] + j]
         turn(st, t, j, k)
-        if _seen(st, logical(st) | 1):
+        if _visited_before(st, logical(st) | 1):
             turn(st, b, k, j)
             continue
         if 2 * st.out[LOGICAL_PLANS] > st.visited_size or 4 * depth + 12 > st.path_size:
