@@ -96,9 +96,10 @@ def checkpoint_name(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
 def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> str:
     """Twelve hexadecimal digits, another one for every plan whose state or batches could differ.
 
-    Over operators with parameters, inputs with their schemas, places and delays (by name), the
-    output and the number of partitions. How brokers are reached is not among it. With `spark`: the name of
-    format 0, which began anew under another Spark.
+    Over operators with parameters, inputs with their schemas, places and delays (by name), the output and
+    the number of executors. Not among it is how brokers are reached, nor how many cores there are: Spark
+    goes on with the partitions that a checkpoint was begun with. With `spark`: the name of format 0, which
+    began anew under another Spark.
     """
     operators = [semantics(operator) for operator in spec.operators]
     streams = [
@@ -115,7 +116,13 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> s
         "columns": dataclasses.asdict(spec.output)["columns"],
         "after": spec.output.after,
     }
-    parts = [operators, streams, identity_fields(output), spec.partitions, *([spark, 1] if spark else [2])]
+    parts = [
+        operators,
+        streams,
+        identity_fields(output),
+        max(1, spec.executors),
+        *([spark, 1] if spark else [2]),
+    ]
     if any(waiting := waits(spec.operators).values()):
         parts.append(list(waiting))
     return hashlib.sha256(json.dumps(parts, default=vars, sort_keys=True).encode()).hexdigest()[:12]

@@ -127,6 +127,17 @@ def test_what_the_query_requests_is_what_all_pods_of_the_fragment_request(execut
     assert heap(least) == 512
 
 
+@pytest.mark.parametrize(
+    ("cpu", "executors", "cores"), [(None, 0, 1), ("500m", 0, 1), ("4", 0, 4), ("3900m", 0, 3), ("8", 3, 2)]
+)
+def test_a_pod_works_with_the_whole_cores_that_it_requests(
+    cpu: str | None, executors: int, cores: int
+) -> None:
+    wishes = {"spec": {"resources": {"cpu": cpu} if cpu else {}}}
+    spec = FragmentSpec.from_json(driver_of(start(executors), OWNER, wishes).spec)
+    assert (spec.cores, spec.executors) == (cores, executors)
+
+
 def heap(driver: Driver) -> int:
     """[MiB] that its process is told."""
     return FragmentSpec.from_json(driver.spec).heap_mb

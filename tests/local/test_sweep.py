@@ -66,6 +66,22 @@ def test_batches_go_when_the_slowest_reader_has_committed_them(tmp_path: Path) -
     assert batches(tmp_path) == [9]
 
 
+def test_without_retention_a_producer_starts_again_where_all_was_consumed(tmp_path: Path) -> None:
+    """Then no batch is left that says how far event time is."""
+    writer = exchange(tmp_path, 3)
+    for reader in ("r1", "r2"):
+        read_up_to(tmp_path, reader, 3)
+    assert writer.delete_consumed() == 3
+    again = FolderWriter(str(tmp_path), 2, ("r1", "r2"))
+    assert again.delete_consumed() == 0
+    again.write(TIMES.empty_table(), 3, 103 * SECOND, lambda: None)
+    assert again.delete_consumed() == 0, "nobody has read it yet"
+    for reader in ("r1", "r2"):
+        read_up_to(tmp_path, reader, 4)
+    assert again.delete_consumed() == 1
+    assert batches(tmp_path) == []
+
+
 def test_the_replay_horizon_keeps_more(tmp_path: Path) -> None:
     """Readers are past batch 8, whose clock is 107 s: with 3 s kept, batches up to 103 s go."""
     writer = exchange(tmp_path, 10, keep=3 * SECOND)

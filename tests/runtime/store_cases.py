@@ -165,6 +165,20 @@ class StoreCases:
         again.write(batch(7), 6, 6, free)
         assert whole(store, {"next": 5}) == [6, 7]
 
+    def test_without_retention_a_producer_starts_again_where_all_was_consumed(
+        self, store: ObjectStore
+    ) -> None:
+        out = writer(store, consumers=("r",))
+        for number in range(70):  # more than go at one look
+            out.write(batch(number + 1), number, number, free)
+        log(store).committed({"next": 70})
+        assert [out.delete_consumed(), out.delete_consumed()] == [64, 6]
+        again = writer(store, 2, ("r",))
+        assert again.delete_consumed() == 0
+        again.write(batch(9), 70, 70, free)
+        log(store).committed({"next": 71})
+        assert again.delete_consumed() == 1, "it goes on where there is something, not at 0"
+
     def test_without_readers_nothing_is_deleted(self, store: ObjectStore) -> None:
         out = writer(store)
         out.write(batch(1), 0, 0, free)

@@ -75,11 +75,11 @@ Change = Callable[[FragmentSpec], FragmentSpec]
     [
         lambda s: replace(s, inputs=(replace(s.inputs[0], delay=7),)),
         lambda s: replace(s, inputs=(replace(s.inputs[0], start=1),)),
-        lambda s: replace(s, cores=2),
+        lambda s: replace(s, executors=2),
         lambda s: replace(s, output=replace(s.output, columns=s.output.columns[:1])),
         lambda s: replace(s, operators=(replace(s.operators[0], window=2.0, slide=2.0),)),
     ],
-    ids=["delay", "start", "partitions", "columns", "window"],
+    ids=["delay", "start", "executors", "columns", "window"],
 )
 def test_whatever_changes_state_or_batches_changes_the_checkpoint(tmp_path: Path, change: Change) -> None:
     from weir_runtime.plan import plan_hash
@@ -94,6 +94,16 @@ def test_whatever_changes_state_or_batches_changes_the_checkpoint(tmp_path: Path
         assert found is not None
         hashes.add(plan_hash(one, [found]))
     assert len(hashes) == 2
+
+
+def test_other_cores_do_not_change_the_checkpoint(tmp_path: Path) -> None:
+    from weir_runtime.plan import plan_hash
+
+    item = source("a", write_log(tmp_path / "a", [steps(2)]))
+    spec = fragment(tmp_path, "g", [item], [], files_output(tmp_path / "o", "a.k"))
+    found = open_input(item, spec)
+    assert found is not None
+    assert plan_hash(spec, [found]) == plan_hash(replace(spec, cores=4), [found])
 
 
 def test_a_reader_that_begins_late_decides_lateness_as_one_of_the_whole_log(tmp_path: Path) -> None:

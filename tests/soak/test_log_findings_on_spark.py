@@ -18,7 +18,7 @@ from weir_runtime.logs.log import Log
 from weir_runtime.process import FragmentProcess
 from weir_runtime.publish import Fenced
 
-from tests.runtime.queries import check, cut
+from tests.runtime.queries import check, cut, verdict
 from tests.runtime.sessions import Run
 from tests.runtime.support import files_output, fragment, sink_rows, source, write_log
 from tests.runtime.test_findings import KEYS, SECOND, count_by_second, steps
@@ -93,6 +93,44 @@ def test_a_batch_that_was_published_is_run_in_full_again(
             FragmentProcess(spec, FileLease(spec.lease)).execute(spark)
     run(spec)
     assert sum(row[2] for row in sink_rows(tmp_path / "out")) == 10
+
+
+@pytest.mark.parametrize(("begun", "later"), [(1, 3), (3, 1)])
+def test_a_checkpoint_keeps_its_partitions_when_the_cores_change(
+    spark: SparkSession,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    begun: int,
+    later: int,
+) -> None:
+    """Else `resources.cpu` would be part of a checkpoint's name, and state would be lost with each change."""
+    log = write_log(tmp_path / "a", [steps(5), steps(5, 3 * SECOND)])
+    item, count = source("a", log), count_by_second("a", "a.ts")
+    spec = fragment(tmp_path, "g", [item], [count], files_output(tmp_path / "out", *KEYS), max_batches=1)
+    partitions = "spark.sql.shuffle.partitions"
+    batches = 0
+
+    def die_in_the_second(point: str) -> None:
+        nonlocal batches
+        batches += point == "before-plan"
+        if batches == 2:
+            raise OSError("killed in the second batch")
+
+    spark.conf.set(partitions, begun)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(process, "reach", die_in_the_second)
+            with pytest.raises(RuntimeError, match="killed in the second"):
+                FragmentProcess(spec, FileLease(spec.lease)).execute(spark)
+        spark.conf.set(partitions, later)
+        done = run(spec)
+    finally:
+        spark.conf.set(partitions, 1)
+    state = Path(spec.checkpoint) / done.status.fields["hash"] / "state" / "0"
+    assert sorted(path.name for path in state.glob("[0-9]*")) == [str(n) for n in range(begun)]
+    found = verdict(tmp_path, [item], [count], KEYS)
+    assert found.good, f"{found}\n{found.examples}"
 
 
 def three_way(order: str) -> list[Operator]:

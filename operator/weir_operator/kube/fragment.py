@@ -16,7 +16,7 @@ from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_p
 from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
 from weir_operator.kube.owner_references import OwnerReference
-from weir_operator.manifests.requests import heap_of, share
+from weir_operator.manifests.requests import cores_of, heap_of, share
 
 
 def driver_of(action: Start, owner: OwnerReference, query: Mapping[str, Any]) -> Driver:
@@ -28,13 +28,16 @@ def driver_of(action: Start, owner: OwnerReference, query: Mapping[str, Any]) ->
     resources = wishes.get("resources") or {}
     requests = {name: parse_quantity(resources[name]) for name in ("cpu", "memory") if name in resources}
     cpu, memory = share(requests.get("cpu"), requests.get("memory"), spec.executors, spec.heap_mb)
+    sized = replace(
+        spec, port=names.RUNTIME_PORT, cores=cores_of(cpu, spec.cores), heap_mb=heap_of(memory, spec.heap_mb)
+    )
     return Driver(
         namespace=spec.namespace,
         fragment=spec.name,
         epoch=spec.epoch,
         node=spec.node,
         query=action.query,
-        spec=replace(spec, port=names.RUNTIME_PORT, heap_mb=heap_of(memory, spec.heap_mb)).to_json(),
+        spec=sized.to_json(),
         build=action.build,
         cpu=cpu,
         memory=memory,

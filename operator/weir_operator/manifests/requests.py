@@ -24,6 +24,11 @@ def share(cpu: float | None, memory: float | None, executors: int, heap_mb: int)
     return max(1, round(cores * 1000)) / 1000, int(max(least, (memory or 0.0) / pods))
 
 
+def cores_of(cpu: float, least: int) -> int:
+    """Tasks that a pod with so many cores works on at the same time: one for each whole core."""
+    return max(least, int(cpu))
+
+
 def heap_of(memory: int, least_mb: int) -> int:
     """[MiB] of a pod's memory [bytes] that its JVM may take as heap: half of what there is beyond the least.
     The other half is for Arrow and Python, which hold the same rows."""

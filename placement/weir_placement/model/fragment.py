@@ -167,8 +167,8 @@ class FragmentSpec:
         trigger_ms: shortest time between two batches.
         max_batches: at most so many batches of an input are read at once.
         executors: executor pods beside the driver, which then plans and publishes only; 0: the driver's own
-            JVM does the work. Another number of them gives another number of partitions of state.
-        cores: of each JVM that works.
+            JVM does the work. Another number of them is another plan, which begins its state anew.
+        cores: of each JVM that works. A checkpoint keeps the number of partitions with which it was begun.
         heap_mb: of each JVM.
         port: of /metrics, /healthz, /readyz; 0: any free one, written to `state`.
         lease_seconds: a lease that was not renewed for so long may be taken.
@@ -204,7 +204,7 @@ class FragmentSpec:
 
     @property
     def partitions(self) -> int:
-        """Of state and of shuffles: one for each core that works."""
+        """Of state and of shuffles, in a checkpoint that is begun now: one for each core that works."""
         return self.cores * max(1, self.executors)
 
     def to_json(self) -> str:

@@ -92,11 +92,11 @@ class FolderWriter(ExchangeWriter):
         slowest = min(position["next"] for position in positions if position is not None)
         if self._oldest is None:
             numbers = (int(path.stem) for path in self._folder.glob("[0-9]*.arrow"))
-            self._oldest = min(numbers, default=0)
+            self._oldest = min(numbers, default=slowest)  # of an earlier life none may be left
         first = self._oldest
         if first >= slowest:
             return 0
-        horizon = int(batch_metadata(self._batch(slowest - 1))["clock"]) - self._keep
+        horizon = int(batch_metadata(self._batch(slowest - 1))["clock"]) - self._keep if self._keep else 0
         while self._oldest < slowest:
             path = self._batch(self._oldest)
             if self._keep and newest(batch_metadata(path)) >= horizon:

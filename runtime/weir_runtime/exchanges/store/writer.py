@@ -126,7 +126,7 @@ class StoreWriter(ExchangeWriter):
         slowest = min(position["next"] for position in positions if position is not None)
         if self._oldest is None:
             first = next(self._soon.names(), "")  # numbers sort before all other names
-            self._oldest = int(first[:10]) if first[:10].isdigit() else 0
+            self._oldest = int(first[:10]) if first[:10].isdigit() else slowest
         number, beyond = self._oldest, min(slowest, self._oldest + MOST)
         if number >= beyond:
             return 0
