@@ -135,15 +135,14 @@ class Executors:
         if left := self._end(lambda owner: owner == self._own, wait):
             raise OSError(f"executors of an earlier life are still there: {', '.join(left)}")
 
-    def end_others(self, wait: bool, meanwhile: Callable[[], object]) -> None:
+    def end_others(self, wait: bool) -> None:
         """Of other epochs' pods. Call it only when the lease is held: a standby's predecessor still works.
-        `meanwhile` is called at each look, to keep the lease.
 
         One on a node that does not answer is waited for half a minute. It can do little harm: a batch's
         offsets are durable before its tasks run, so what a late task writes is what ours write again, and
         nothing but the driver publishes.
         """
-        self._end(lambda owner: owner != self._own, wait, meanwhile)
+        self._end(lambda owner: owner != self._own, wait)
 
     def close(self) -> None:
         """Ends Spark without its own shutdown, then its executors, which it would replace. What stays
@@ -163,9 +162,7 @@ class Executors:
         text = "; ".join(dict.fromkeys(filter(None, messages)))
         return text or "the API server refused them, or their images are still being pulled"
 
-    def _end(
-        self, meant: Callable[[str], bool], wait: bool, meanwhile: Callable[[], object] = lambda: None
-    ) -> list[str]:
+    def _end(self, meant: Callable[[str], bool], wait: bool) -> list[str]:
         """Those that are still there, of those that were waited for."""
         for name in self._names(meant):
             status, body = self._call("DELETE", f"/{name}", {"gracePeriodSeconds": _GRACE})
@@ -175,7 +172,6 @@ class Executors:
         while wait and (left := self._names(meant)):
             if time.monotonic() > deadline:
                 return left
-            meanwhile()
             time.sleep(_LOOK)
         return []
 

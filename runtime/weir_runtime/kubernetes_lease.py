@@ -82,7 +82,6 @@ class KubernetesLease:
         self._version = 0
         self._heard = float("-inf")  # when the watch last sent an event [s, monotonic]
         self._watch: threading.Thread | None = None
-        self._unreachable = False  # whether the last change got no answer
         self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, monotonic]
 
     def read(self) -> LeaseRecord | None:
@@ -116,13 +115,12 @@ class KubernetesLease:
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""
-        return self._change(epoch, holder, released=False) or (
-            self._unreachable and self._seen is not None and self._lasts(self._seen.duration)
-        )
+        changed, seen = self._change(epoch, holder, released=False), self._seen
+        return bool(changed) or (changed is None and seen is not None and self._lasts(seen.duration))
 
     def release(self, epoch: int, holder: str) -> bool:
         """Marks it released, with the hand-over kept."""
-        return self._change(epoch, holder, released=True)
+        return bool(self._change(epoch, holder, released=True))
 
     def hand_over(self, epoch: int) -> None:
         """Asks the holder to make way for `epoch`. Raises OSError when the API server does not answer."""
@@ -146,10 +144,10 @@ class KubernetesLease:
 
     def answer(self, epoch: int, holder: str, change: Change) -> bool:
         """True when it was written; False also when the API server does not answer."""
-        return self._change(epoch, holder, change=change)
+        return bool(self._change(epoch, holder, change=change))
 
-    def _change(self, epoch: int, holder: str, **fields: Any) -> bool:
-        self._unreachable = False
+    def _change(self, epoch: int, holder: str, **fields: Any) -> bool | None:
+        """Whether it was written; False: it belongs to somebody else. None: no answer."""
         for _ in range(_TRIES):
             begun = time.monotonic()
             try:
@@ -158,12 +156,11 @@ class KubernetesLease:
                 if record is None or not owns(record, epoch, holder):
                     return False
                 if self._put(manifest, replace(record, renewed=time.time(), **fields)):
-                    self._confirmed = begun
+                    self._confirmed = max(self._confirmed, begun)  # threads answer and renew
                     return True
             except OSError:
                 break
-        self._unreachable = True
-        return False
+        return None
 
     def _lasts(self, duration: float) -> bool:
         """Whether the lease is certainly still ours although the API server does not answer."""

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import SparkPlan, build_plan, checkpoint_name
 from weir_runtime.progress import Progress
 from weir_runtime.publish import BatchSink, Fenced
+from weir_runtime.renewal import Renewal
 from weir_runtime.reports import Reports
 from weir_runtime.scratch import scratch
 from weir_runtime.sinks import make_sink
@@ -76,6 +76,7 @@ class FragmentProcess:
         self._dropped = DroppedRows(stateful(spec))
         self._share: Share | None = None  # of a fragment that delivers
         self._executors: Executors | None = None
+        self._renewal = Renewal(lease, spec.epoch, self.holder, spec.lease_seconds)
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
@@ -103,6 +104,12 @@ class FragmentProcess:
 
         Raises Fenced, FragmentError, Stopped (SIGTERM before it ran), RuntimeError (the query failed).
         """
+        try:
+            return self._execute(spark)
+        finally:
+            self._renewal.stop()
+
+    def _execute(self, spark: SparkSession | None) -> int:
         spec = self.spec
         exchange = writer_of(spec) if spec.output.kind == "exchange" else None
         if exchange and exchange.ended():
@@ -177,9 +184,9 @@ class FragmentProcess:
             return False
 
         self._await(taken)
+        self._renewal.start()
         if self._executors:
-            renew = partial(self.lease.renew, spec.epoch, self.holder)
-            self._executors.end_others(wait=not left_in_order, meanwhile=renew)
+            self._executors.end_others(wait=not left_in_order)
         reach("after-acquire")
 
     def _begin(self, checkpoint: Checkpoint, sink: BatchSink) -> None:
@@ -198,6 +205,7 @@ class FragmentProcess:
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         def publish(frame: DataFrame, batch: int) -> None:
             """The plan is run in full, exactly once, also when nothing would be published."""
+            self.status.begin(batch)
             reach("before-plan")
             table = frame.toArrow()
             reach("after-plan")
@@ -226,9 +234,10 @@ class FragmentProcess:
 
     def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
-        looked = reported = renewed = 0.0
+        looked = reported = 0.0
         while True:
             now = time.monotonic()
+            self.status.beat()
             if not query.isActive:
                 return self._failed(query)
             if now - looked >= LEASE_LOOK:
@@ -237,11 +246,9 @@ class FragmentProcess:
                     return self._leave(query, reports.inputs)
                 if self._share:
                     self._share.look(self.lease, self.spec.epoch, self.holder)
-            if now - renewed >= self.spec.lease_seconds / 3:
-                renewed = now
-                if not self.lease.renew(self.spec.epoch, self.holder):
-                    query.stop()
-                    raise Fenced(f"the lease says {self.lease.read()}")
+            if self._renewal.lost.is_set():
+                query.stop()
+                raise Fenced(f"the lease says {self.lease.read()}")
             if self._final_batch is not None and reports.committed() >= self._final_batch:
                 query.stop()
                 self._report(reports, exchange)
@@ -275,6 +282,7 @@ class FragmentProcess:
         if not query.isActive:
             return self._failed(query)
         reach("before-release")
+        self._renewal.stop()
         self.lease.release(self.spec.epoch, self.holder)
         if self.terminate.is_set():
             self.status.say(phase="stopped")
@@ -287,6 +295,7 @@ class FragmentProcess:
         if exchange:
             exchange.end(batch + 1, self._fence)
         reach("after-end")
+        self._renewal.stop()
         self.lease.release(self.spec.epoch, self.holder)
         self.status.say(phase="finished", batch=batch)
         return 0

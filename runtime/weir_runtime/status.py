@@ -17,6 +17,11 @@ from weir_runtime.names import write_whole
 
 READY = ("standby-ready", "running")
 UNHEALTHY = ("failed", "fenced")
+AT_WORK = ("running", "draining")
+
+STUCK = 600.0
+"""[s] Longest time of a batch, or of a turn of the process's own loop: batches are bounded by bytes, so one
+that takes longer waits for something that does not come, and beginning it again is what is left."""
 
 
 class ProcessStatus:
@@ -35,11 +40,32 @@ class ProcessStatus:
             "batch": -1,
             "error": "",
         }
+        self._begun = (-1, 0.0)  # the latest batch, and when it began [s, monotonic]
+        self._turn = 0.0  # [s, monotonic]
 
     @property
     def phase(self) -> str:
         """Where the process is."""
         return str(self.fields["phase"])
+
+    def begin(self, batch: int) -> None:
+        """A batch begins to run; it ends when `say` says that it, or a later one, is committed."""
+        self._begun = (batch, time.monotonic())
+
+    def beat(self) -> None:
+        """The process's loop goes round."""
+        self._turn = time.monotonic()
+
+    def hangs(self) -> str:
+        """What makes no progress, in words; "" when all is well."""
+        now, (batch, begun) = time.monotonic(), self._begun
+        if self.phase not in AT_WORK:
+            return ""
+        if batch > self.fields["batch"] and now - begun > STUCK:
+            return f"batch {batch} has been running for {now - begun:.0f} s, longer than {STUCK:.0f} s"
+        if self._turn and now - self._turn > STUCK:
+            return f"the process has not looked at its query for {now - self._turn:.0f} s"
+        return ""
 
     def say(self, **changes: Any) -> None:
         """Changes fields and writes them."""
@@ -57,9 +83,9 @@ def serve(status: ProcessStatus, registry: CollectorRegistry, port: int) -> int:
             if self.path == "/metrics":
                 self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
             elif self.path in ("/healthz", "/readyz"):
-                ready = self.path == "/healthz" or status.phase in READY
-                ok = ready and status.phase not in UNHEALTHY
-                body = json.dumps(status.fields).encode()
+                ready, hangs = self.path == "/healthz" or status.phase in READY, status.hangs()
+                ok = ready and status.phase not in UNHEALTHY and not hangs
+                body = json.dumps({**status.fields, "error": status.fields["error"] or hangs}).encode()
                 self._answer(200 if ok else 503, "application/json", body)
             else:
                 self._answer(404, "text/plain", b"/metrics, /healthz, /readyz\n")

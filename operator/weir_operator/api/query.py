@@ -138,8 +138,8 @@ class Resources(Model):
 
     cpu: Quantity | None = Field(
         None,
-        description="Cores that a fragment requests in all, executors too; 0.1 for each pod without it. A pod "
-        "works on as many tasks as it has whole cores.",
+        description="Cores that a fragment requests in all, executors too; 0.1 for each pod without it. "
+        "A pod works on as many tasks as it has whole cores.",
     )
     memory: Quantity | None = Field(
         None, description="Bytes that a fragment requests in all; what Spark needs for each pod without it."
