@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from weir_placement.cost.flows import fragment_ends
+from weir_placement.cost.flows import flows_of, fragment_ends, scaled
+from weir_placement.cost.heap import heap_mb
 from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, identity_fields
 from weir_placement.model.location import Flows
 from weir_placement.model.operator_form import semantics
@@ -55,8 +56,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Knobs:
-    """How the processes of a query run; none of it changes the rows. `executors`, `cores` and `heap_mb` as
-    in `FragmentSpec`."""
+    """How the processes of a query run; none of it changes the rows. `executors` and `cores` as in
+    `FragmentSpec`; `heap_mb` is the least."""
 
     trigger_ms: int = 200
     max_batches: int = 64
@@ -117,6 +118,8 @@ def cut(
             if upstream in readers:
                 readers[upstream].append(names[last])
     namespace, query = plan.query.name.split("/", 1)
+    rates = {name: streams[name].rate for name in plan.query.sources.values()}
+    flows = flows_of(plan.query, streams, scaled(rates))
     specs = []
     for last, members in groups.items():
         name = names[last]
@@ -143,7 +146,7 @@ def cut(
                 trigger_ms=ends.knobs.trigger_ms,
                 max_batches=ends.knobs.max_batches,
                 cores=ends.knobs.cores,
-                heap_mb=ends.knobs.heap_mb,
+                heap_mb=heap_mb(members, flows, ends.knobs.heap_mb, ends.knobs.executors),
                 lease_seconds=ends.knobs.lease_seconds,
                 executors=ends.knobs.executors,
             )

@@ -40,6 +40,14 @@ def test_what_is_said_is_not_estimated():
     assert (join.delay, join.row_overhead, join.cost_out) == (0.0, 0.0, 0.0)  # Tables 3 and 4 of WhiteWater
 
 
+def test_over_streams_with_a_source_rows_are_kept_as_spark_keeps_them():
+    running = [stream(name, source={"files": {"uri": f"in/{name}"}}) for name in "ab"]
+    (join,) = _operators(*running, graph("q", JOIN))
+    assert (join.delay, join.row_overhead) == (1.0, 600.0)
+    (windows,) = built(*NODES, *running, graph("q", WINDOWS)).rounds[0].problem.queries[0].operators
+    assert (windows.delay, windows.memory) == (1.0, 500.0)
+
+
 def test_an_equality_join_passes_one_over_the_most_distinct_values():
     known = [
         stream("a", statistics={"distinct": {"y": 50}}),

@@ -42,6 +42,14 @@ STREAMS: Mapping[str, str] = {
     "extra STRING",
 }
 
+RATES = {
+    name: 1e6 / STEP * share / EVENTS
+    for name, share in (("person", PERSONS), ("auction", AUCTIONS), ("bid", EVENTS - PERSONS - AUCTIONS))
+}
+"""[events/s]."""
+DISTINCT = {"bid": {"auction": 600, "bidder": 300, "channel": 5_000, "url": 10_000}, "auction": {"id": 600}}
+"""Different values, about, within ten seconds."""
+
 CITIES = {
     "Phoenix": "AZ", "Los Angeles": "CA", "San Francisco": "CA", "Boise": "ID", "Portland": "OR",
     "Bend": "OR", "Redmond": "WA", "Seattle": "WA", "Kent": "WA", "Cheyenne": "WY",

@@ -25,8 +25,6 @@ from tests.manifests.scene import node, obj
 from tests.nexmark import events
 from tests.runtime.support import wait_for
 
-PIECES = 6
-
 
 @dataclass(frozen=True)
 class House:
@@ -34,11 +32,16 @@ class House:
 
     tables: Mapping[str, pa.Table]
     logs: Path
+    pieces: int = 6  # files of each log
 
     def write(self) -> None:
         """All of the logs."""
-        for piece in range(PIECES):
-            events.write(self.logs, self.tables, piece, PIECES)
+        for piece in range(self.pieces):
+            self.put(piece)
+
+    def put(self, piece: int) -> None:
+        """The next file of each log."""
+        events.write(self.logs, self.tables, piece, self.pieces)
 
     def expected(self, judge: str) -> pa.Table:
         """DuckDB's rows."""
@@ -59,6 +62,8 @@ def desired(logs: Path, sink: Path, query: Mapping[str, Any]) -> DesiredState:
                 "schema": schema,
                 "eventTime": {"column": "dateTime", "watermark": events.WATERMARK},
                 "source": {"files": {"uri": str(logs / name)}},
+                "rate": events.RATES[name],
+                "statistics": {"distinct": events.DISTINCT.get(name, {})},
             },
         )
         for name, schema in events.STREAMS.items()
@@ -103,9 +108,9 @@ def feed(house: House, reader: FragmentSpec) -> Callable[[], None]:
 
     def put_all() -> None:
         try:
-            for piece in range(PIECES):
+            for piece in range(house.pieces):
                 wait_for(lambda wanted=piece: read() >= wanted, f"{piece} pieces are read")
-                events.write(house.logs, house.tables, piece, PIECES)
+                house.put(piece)
         except BaseException as error:
             failure.append(error)
             raise

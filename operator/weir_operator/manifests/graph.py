@@ -23,6 +23,7 @@ class OperatorGraph:
     key: Key
     streams: Mapping[str, Stream]
     alias_of: Mapping[str, str]  # name as written in `inputs` -> alias
+    runs: bool = False  # all streams have a source
     findings: list[Finding] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     _outputs: dict[str, Output] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class OperatorGraph:
         if len(set(names)) < len(names):
             self._refuse("inputs", f"{names[0]} is there twice", "a self join is written as SQL")
             return
-        written = Written(spec, tuple(names), tuple(inputs), self.streams, self._refuse)
+        written = Written(spec, tuple(names), tuple(inputs), self.streams, self._refuse, self.runs)
         built = BUILD[spec.kind](written)
         if built is not None:
             self.operators += built[0]

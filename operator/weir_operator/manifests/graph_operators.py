@@ -76,19 +76,29 @@ class Common(TypedDict):
 @dataclass(frozen=True)
 class Written:
     """An operator as it is written: `names` of its inputs in the model, what these give, the streams of the
-    query by alias. `refuse` reports a finding: field, what is wrong, what would be right."""
+    query by alias. `refuse` reports a finding: field, what is wrong, what would be right. `runs`: all streams
+    have a source, so that rows are kept as Spark keeps them; what is only planned has the papers' zeros."""
 
     spec: OperatorSpec
     names: tuple[str, ...]
     inputs: tuple[Output, ...]
     streams: Mapping[str, Stream]
     refuse: Callable[[str, str, str], None]
+    runs: bool = False
+
+    def delay(self) -> float:
+        """Watermark delay that keeps rows longer [s]."""
+        aliases = {alias for output in self.inputs for alias in output.aliases}
+        return max((self.streams[alias].delay for alias in aliases if self.runs), default=0.0)
 
     def common(self) -> Common:
         """Costs as written or by kind, and where it may run."""
         spec = self.spec
         cost = getattr(estimates.CostDefaults(), spec.kind) if spec.cost is None else spec.cost
-        return {"cost": cost, "memory": spec.memory, "nodes": tuple(spec.nodes)}
+        memory = spec.memory
+        if spec.kind == "aggregate" and self.runs:
+            memory = memory or estimates.CostDefaults().group_bytes
+        return {"cost": cost, "memory": memory, "nodes": tuple(spec.nodes)}
 
     def has(self, names: Sequence[str], columns: Mapping[str, str], field: str) -> bool:
         """Whether all names are columns; refuses the others."""
@@ -175,6 +185,8 @@ def _join(written: Written) -> Built | None:
         on,
         tuple(Window(a, b, -width, width) for a, b in _pairs(on, left.aliases, right.aliases)),
         selectivity=selectivity,
+        delay=written.delay(),
+        row_overhead=estimates.CostDefaults().row_overhead if written.runs else 0.0,
         cost_pair=spec.cost_pair,
         cost_out=spec.cost_out,
         **written.common(),
@@ -222,6 +234,7 @@ def _aggregate(written: Written) -> Built | None:
         slide=spec.slide or spec.window or 0.0,
         aggregations=tuple(a for a, _ in aggregations),
         groups=groups,
+        delay=written.delay(),
         **written.common(),
     )
     return (operator,), Output(columns, source.aliases, frozenset(WINDOW), joinable=False)

@@ -207,7 +207,8 @@ def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
             wrong = f"{name} and {other} are both called {alias}"
             findings.append(Finding(key, written[name], wrong, "read one of them by SQL, under an alias"))
     streams = {aliases[n]: scope.streams[full[n]] for n in written if full[n] in scope.streams}
-    graph = OperatorGraph(key, streams, aliases)
+    runs = all(scope.objects.streams[full[n]].spec.source for n in written if full[n] in scope.streams)
+    graph = OperatorGraph(key, streams, aliases, runs)
     operators = graph.build(specs)
     for i, spec in enumerate(specs):
         for j, node in enumerate(spec.nodes):

@@ -29,7 +29,7 @@ class CostDefaults:
     """Costs by kind, replaced by what `weir calibrate` measured; the defaults are Spark's on one slow core.
 
     [CPU-us] a tuple, a probed pair or an output row; [bytes] of a group's state and of the overhead
-    of a stored row.
+    of a stored row, as Spark's state in memory takes them: keys, entries of two maps, and of two versions.
     """
 
     filter: float = 1.0
@@ -39,8 +39,8 @@ class CostDefaults:
     join_out: float = 2.0
     aggregate: float = 8.0
     union: float = 0.5
-    row_overhead: float = 120.0
-    group_bytes: float = 200.0
+    row_overhead: float = 600.0
+    group_bytes: float = 500.0
 
 
 def filter_selectivity(text: str, distinct: Mapping[str, float]) -> float:

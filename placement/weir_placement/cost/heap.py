@@ -1,0 +1,27 @@
+"""The heap of a fragment's JVM: what Spark needs at least, and the state that the plan reckons with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+
+from weir_placement.cost.rules import RULES, Flow
+from weir_placement.model.operators import Operator
+
+BESIDE_MB = 384
+"""[MiB] Spark itself and the rows of one batch."""
+ROOM = 1.5
+"""Heap for each byte of state: the collector needs some to work in."""
+STEP_MB = 128
+"""[MiB] Heaps are multiples of it, so that an estimate that changes a little starts no process again."""
+
+
+def heap_mb(operators: Sequence[Operator], flows: Mapping[str, Flow], least: int, executors: int) -> int:
+    """[MiB] Of each JVM that works for a fragment, `least` or more, at the streams' rates.
+
+    O(operators).
+    """
+    stateful = (op for op in operators if op.stateful)
+    state = sum(RULES[op.kind].memory(op, [flows[name] for name in op.inputs])(1.0) for op in stateful)
+    needed = BESIDE_MB + ROOM * state / max(1, executors) / 2**20
+    return max(least, ceil(needed / STEP_MB) * STEP_MB)
