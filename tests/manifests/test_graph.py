@@ -42,9 +42,9 @@ def test_what_is_said_is_not_estimated():
 
 def test_over_streams_with_a_source_rows_are_kept_as_spark_keeps_them():
     running = [stream(name, source={"files": {"uri": f"in/{name}"}}) for name in "ab"]
-    (join,) = _operators(*running, graph("q", JOIN))
+    (join,) = built(*NODES, *running, graph("q", JOIN)).groups[0].problem.queries[0].operators
     assert (join.delay, join.row_overhead) == (1.0, 600.0)
-    (windows,) = built(*NODES, *running, graph("q", WINDOWS)).rounds[0].problem.queries[0].operators
+    (windows,) = built(*NODES, *running, graph("q", WINDOWS)).groups[0].problem.queries[0].operators
     assert (windows.delay, windows.memory) == (1.0, 500.0)
 
 

@@ -129,6 +129,15 @@ def test_a_source_of_files(tmp_path: Path) -> None:
     assert ranges == EXPECTED
 
 
+def test_a_source_s_rows_are_counted_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be a twentieth of what its rows take in a join's state."""
+    for number, rows in enumerate(WIDTHS):
+        append_batch(tmp_path, number, [(1, 1, 1)] * rows)
+    monkeypatch.setattr("weir_runtime.sources.files.MOST_ROWS", ROOM // 16)
+    log = FileLog(Location("folder", str(tmp_path)), "parquet", ROWS, "ts", 0, "")
+    assert steps(log, room=10**9) == EXPECTED
+
+
 def test_a_generator_s_rows() -> None:
     schema = pa.schema([("k", pa.string()), ("ts", pa.timestamp("us", tz="UTC"))])
     log = RateLog(1e6, schema, "ts", after=ORIGIN)

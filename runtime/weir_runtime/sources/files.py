@@ -22,6 +22,9 @@ from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
 from weir_runtime.names import END, batch_name
 
+MOST_ROWS = 100_000
+"""Of the files that one batch reads, or of one of them where that alone has more."""
+
 ROW_BITS = 24
 """A row id is the file's number and the row's position in it: at most 16,777,216 rows a file."""
 
@@ -77,7 +80,7 @@ class FileLog(Log):
         self._sidelog = sidelog
         self._start = start
         self._after = after
-        self._maxima: dict[int, int | None] = {}
+        self._seen: dict[int, tuple[int | None, int]] = {}
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
@@ -86,7 +89,7 @@ class FileLog(Log):
         number: int = self._start
         maximum: int | None = None
         while self._after and self._has(number):
-            newest = self._maximum(number)
+            newest, _ = self._look(number)
             if newest is not None and newest > self._after:
                 break
             maximum = newest if maximum is None else max(maximum, newest or maximum)
@@ -94,13 +97,16 @@ class FileLog(Log):
         return {"next": number, "max": maximum}
 
     def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
-        """Reads the event times of new files, to know the running maximum behind them."""
-        number, maximum = place["next"], place["max"]
+        """Reads the event times of new files, to know the running maximum behind them. All rows of a batch
+        are in state before any of them may go, and files are small beside it: so they are counted too."""
+        number, maximum, left = place["next"], place["max"], MOST_ROWS
         while number < place["next"] + most and (size := self._folder.size(self._name(number))) is not None:
             if size > room and number > place["next"]:
                 break
-            room -= size
-            newest = self._maximum(number)
+            newest, rows = self._look(number)
+            if rows > left and number > place["next"]:
+                break
+            room, left = room - size, left - rows
             if newest is not None:
                 maximum = newest if maximum is None else max(maximum, newest)
             number += 1
@@ -190,11 +196,12 @@ class FileLog(Log):
         check_times(times, self._folder.shown(self._name(number)))
         return times
 
-    def _maximum(self, number: int) -> int | None:
-        if number not in self._maxima:
+    def _look(self, number: int) -> tuple[int | None, int]:
+        """The newest event time of a file, and its rows."""
+        if number not in self._seen:
             times = self._times(self._table(number, [self._event_time]), number)
-            self._maxima = {number: int(times.max()) if len(times) else None}
-        return self._maxima[number]
+            self._seen = {number: (int(times.max()) if len(times) else None, len(times))}
+        return self._seen[number]
 
     def _set_aside(self, late: pa.Table, number: int) -> None:
         if self._sidelog:
