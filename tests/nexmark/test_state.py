@@ -13,6 +13,7 @@ from weir_runtime.metrics import Metrics
 
 from tests.nexmark import events
 from tests.nexmark.house import House, desired, fragments
+from tests.nexmark.test_queries import EVENTS
 from tests.runtime.sessions import Run
 
 COUNT = 40_000
@@ -56,7 +57,10 @@ def planned(folder: Path, query: dict[str, Any]) -> float:
     return sum(RULES[op.kind].memory(op, [flows[name] for name in op.inputs])(1.0) for op in model.operators)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+QUICK = ("graph", "few-groups")
+
+
+@pytest.mark.parametrize("name", QUERIES if EVENTS else QUICK)
 def test_state_is_planned_within_a_factor_of_two(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
