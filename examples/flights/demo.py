@@ -168,9 +168,9 @@ class Demo:
         policy = group.policy
         result = Result(plan, policy.strategy.name, policy.objective, None, None, False, 0, 0.0)
         zones = {node.name: node.zone for node in group.problem.cluster.nodes}
-        told = report(group.problem, result)
+        plan_report = report(group.problem, result)
         for kind in ("svg", "png"):
-            (OUT / f"plan-{name}.{kind}").write_bytes(picture(told, kind, zones))  # type: ignore[arg-type]
+            (OUT / f"plan-{name}.{kind}").write_bytes(picture(plan_report, kind, zones))  # type: ignore[arg-type]
 
     def _report(self) -> int:
         """Moves, audit, pictures."""
@@ -207,8 +207,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="the flights example, from plan to audit")
     parser.add_argument("--seconds", type=int, default=150, help="length of the replay")
     parser.add_argument("--limit", type=float, default=290.0, help="it ends after so many seconds")
-    told = parser.parse_args()
-    return Demo(told.seconds, told.limit, Console()).run()
+    arguments = parser.parse_args()
+    return Demo(arguments.seconds, arguments.limit, Console()).run()
 
 
 if __name__ == "__main__":

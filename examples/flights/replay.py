@@ -61,12 +61,12 @@ def chosen(shape: Shape) -> dict[str, pd.DataFrame]:
     result = {}
     for name, frame in streams(shape.seconds).items():
         second = ((frame["ts"] - begin) // 1_000_000).clip(0, shape.seconds - 1)
-        kept = frame[frame["month"].to_numpy() <= months[second.to_numpy()]].copy()
+        chosen_rows = frame[frame["month"].to_numpy() <= months[second.to_numpy()]].copy()
         chance = np.random.default_rng(len(name))
-        delay = chance.integers(0, LATENESS, len(kept))
-        delay = np.where(chance.random(len(kept)) < 0.001, TOO_LATE, delay)
-        kept["arrival"] = kept["ts"] - begin + delay
-        result[name] = kept.sort_values("arrival", kind="stable")
+        delay = chance.integers(0, LATENESS, len(chosen_rows))
+        delay = np.where(chance.random(len(chosen_rows)) < 0.001, TOO_LATE, delay)
+        chosen_rows["arrival"] = chosen_rows["ts"] - begin + delay
+        result[name] = chosen_rows.sort_values("arrival", kind="stable")
     return result
 
 
@@ -126,8 +126,8 @@ def main() -> None:
     parser.add_argument("--low", type=int, default=2, help="months side by side when it is quiet")
     parser.add_argument("--high", type=int, default=MONTHS, help="and at the peak")
     parser.add_argument("--speed", type=float, default=1.0, help="seconds of event time in a second")
-    told = parser.parse_args()
-    replay(told.folder, Shape(told.low, told.high, told.seconds), told.speed)
+    arguments = parser.parse_args()
+    replay(arguments.folder, Shape(arguments.low, arguments.high, arguments.seconds), arguments.speed)
 
 
 if __name__ == "__main__":

@@ -89,14 +89,16 @@ def main() -> None:
     )
     parser.add_argument("--surge-after", type=float, default=0.0, help="seconds before it does")
     parser.add_argument("--patience", type=float, default=120.0, help="seconds to wait for the broker")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     admin = KafkaAdminClient(
-        bootstrap_servers=given.servers, bootstrap_timeout_ms=round(given.patience * 1000)
+        bootstrap_servers=arguments.servers, bootstrap_timeout_ms=round(arguments.patience * 1000)
     )
-    make_topics(admin, [given.prefix + name for name in ("departures", "arrivals", "weather")])
+    make_topics(admin, [arguments.prefix + name for name in ("departures", "arrivals", "weather")])
     admin.close()
-    producer = KafkaProducer(bootstrap_servers=given.servers, linger_ms=20)
-    replay(producer, given.prefix, given.hours, given.speed, given.surge_after, given.surge)
+    producer = KafkaProducer(bootstrap_servers=arguments.servers, linger_ms=20)
+    replay(
+        producer, arguments.prefix, arguments.hours, arguments.speed, arguments.surge_after, arguments.surge
+    )
 
 
 if __name__ == "__main__":

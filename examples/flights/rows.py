@@ -33,8 +33,8 @@ def streams(hours: int) -> dict[str, pd.DataFrame]:
     arrivals = arrivals.assign(minutes=arrivals["minutes"] + arrivals["air_time"])
     observed = weather.dropna(subset=["temp", "wind_speed", "precip", "visib"])
     observed = observed.assign(minutes=((observed["day"] - 1) * 24 + observed["hour"]) * 60)
-    found = {"departures": departures, "arrivals": arrivals, "weather": observed}
-    return {name: _rows(frame, hours, COLUMNS[name]) for name, frame in found.items()}
+    frames = {"departures": departures, "arrivals": arrivals, "weather": observed}
+    return {name: _rows(frame, hours, COLUMNS[name]) for name, frame in frames.items()}
 
 
 def _table(file: str) -> pd.DataFrame:

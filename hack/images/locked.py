@@ -17,12 +17,12 @@ def main(roots: list[str]) -> None:
     unknown = set(roots) - set(by_name)
     if unknown:
         sys.exit(f"not in the lock: {', '.join(sorted(unknown))}")
-    wanted: set[str] = set()
-    found = set(roots)
-    while found:
-        wanted |= found
-        found = {name for name, parents in needed_by.items() if wanted & set(parents)} - wanted
-    print("".join(by_name[name] for name in sorted(wanted)), end="")
+    included: set[str] = set()
+    added = set(roots)
+    while added:
+        included |= added
+        added = {name for name, parents in needed_by.items() if included & set(parents)} - included
+    print("".join(by_name[name] for name in sorted(included)), end="")
 
 
 if __name__ == "__main__":

@@ -40,25 +40,25 @@ class Checkpoint:
             FragmentError: a newer Weir or a newer Spark has written this checkpoint.
         """
         file, spark = self.folder / NUMBERING, pyspark.__version__
-        known = read_json(file)
-        if known is None:
+        result = read_json(file)
+        if result is None:
             if self.planned() >= 0:
                 return ""
-            known = {"format": FORMAT, "numbering": uuid.uuid4().hex[:16], "spark": spark}
-            write_whole(file, json.dumps(known))
-        if known["format"] > FORMAT:
+            result = {"format": FORMAT, "numbering": uuid.uuid4().hex[:16], "spark": spark}
+            write_whole(file, json.dumps(result))
+        if result["format"] > FORMAT:
             raise FragmentError(
-                f"checkpoint {self.folder}: of format {known['format']}, written by a newer Weir; this one "
+                f"checkpoint {self.folder}: of format {result['format']}, written by a newer Weir; this one "
                 f"reads formats up to {FORMAT}"
             )
-        if _release(known["spark"]) > _release(spark):
+        if _release(result["spark"]) > _release(spark):
             raise FragmentError(
-                f"checkpoint {self.folder}: written by Spark {known['spark']}; Spark {spark} may read its "
+                f"checkpoint {self.folder}: written by Spark {result['spark']}; Spark {spark} may read its "
                 "state wrongly: go on with the newer one"
             )
-        if known["spark"] != spark:
-            write_whole(file, json.dumps({**known, "spark": spark}))
-        return str(known["numbering"])
+        if result["spark"] != spark:
+            write_whole(file, json.dumps({**result, "spark": spark}))
+        return str(result["numbering"])
 
     def drop_unfinished(self) -> None:
         """Takes away what a process that was killed or frozen has half written. With the holder's lease only:

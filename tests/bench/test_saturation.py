@@ -13,10 +13,10 @@ def test_start_up_and_a_neighbour_do_not_count() -> None:
         cost = 40e-6 if step < 25 else 30e-6 if 50 <= step < 70 else 20e-6
         cpu, now = cpu + cost * 5000, now + 2 * cost * 5000
         readings.append((now, 5000.0 * (step + 1), cpu, 2500.0 * (step + 1)))
-    found = fit("x", readings)
-    assert found.cpu_per_row == pytest.approx(20, rel=0.05)
-    assert found.wall_rate == pytest.approx(25_000, rel=0.05)
-    assert found.out_per_row == pytest.approx(0.5)
+    costs = fit("x", readings)
+    assert costs.cpu_per_row == pytest.approx(20, rel=0.05)
+    assert costs.wall_rate == pytest.approx(25_000, rel=0.05)
+    assert costs.out_per_row == pytest.approx(0.5)
 
 
 def test_too_few_readings_are_told() -> None:

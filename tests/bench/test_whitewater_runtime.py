@@ -19,10 +19,10 @@ def test_the_papers_model_gives_its_rates_with_the_implied_keys() -> None:
 
 
 def test_the_found_plan_filters_first_and_carries_more_than_the_papers() -> None:
-    found = query.found()
-    assert [op.kind for op in found.query.operators] == ["filter", "filter", "join", "join"]
-    assert set(found.nodes.values()) == {"n1", "n2"}
-    assert model(found) > model(query.of_the_paper()) > 3 * model(query.as_written())
+    plan = query.found()
+    assert [op.kind for op in plan.query.operators] == ["filter", "filter", "join", "join"]
+    assert set(plan.nodes.values()) == {"n1", "n2"}
+    assert model(plan) > model(query.of_the_paper()) > 3 * model(query.as_written())
     assert len(groups_of(query.as_written())) == 1
 
 

@@ -87,8 +87,8 @@ def one_query() -> Scenario:
 
 
 def condition(cluster: FakeCluster, name: str, kind: str) -> str:
-    found = cluster.statuses[f"default/{name}"]["conditions"]
-    return next(c["status"] for c in found if c["type"] == kind)
+    present = cluster.statuses[f"default/{name}"]["conditions"]
+    return next(c["status"] for c in present if c["type"] == kind)
 
 
 class NoMetrics:

@@ -66,11 +66,11 @@ class Story:
 
     def rounds(self, count: int) -> list[str]:
         """The node after each round."""
-        seen = []
+        nodes = []
         for _ in range(count):
             self.loop.once()
-            seen += sorted(set(self.cluster.running().values()))
-        return seen
+            nodes += sorted(set(self.cluster.running().values()))
+        return nodes
 
     def revision(self) -> int:
         return int(self.cluster.placements["default/q"].spec["revision"])

@@ -28,9 +28,9 @@ def test_a_transition_time_stays_while_the_status_stays() -> None:
 
 
 def test_the_reason_is_on_ready_and_on_whatever_holds() -> None:
-    made = {c["type"]: c for c in conditions(STALLED, 1, 0.0, [])}
-    assert made["Ready"]["message"] == made["Stalled"]["message"] == "memory of node n1"
-    assert made["Reconciling"]["message"] == ""
+    by_type = {c["type"]: c for c in conditions(STALLED, 1, 0.0, [])}
+    assert by_type["Ready"]["message"] == by_type["Stalled"]["message"] == "memory of node n1"
+    assert by_type["Reconciling"]["message"] == ""
 
 
 def test_a_number_is_written_when_it_moved_by_a_tenth_and_only_when_numbers_are_due() -> None:

@@ -85,9 +85,9 @@ def test_queries_and_nodes_are_left_to_others() -> None:
 
 def test_a_stream_names_its_readers_and_its_measured_rate() -> None:
     both = {f"default/{name}": desired(query(name)) for name in ("r", "q")}
-    seen = round_state([a_stream("s"), a_stream("t")], both)
-    seen.numbers["default/q"] = {"rates": {"default/s": 1234.567, "default/t": 5.0}}
-    read, unread = definition_statuses(seen, True)
+    state = round_state([a_stream("s"), a_stream("t")], both)
+    state.numbers["default/q"] = {"rates": {"default/s": 1234.567, "default/t": 5.0}}
+    read, unread = definition_statuses(state, True)
     assert figures(read) == {"readers": ["default/q", "default/r"], "rate": 1230.0}
     assert figures(unread) == {}, "no empty list, and no rate of what nobody reads"
 
@@ -96,15 +96,15 @@ def test_a_rate_is_written_when_it_differs_by_a_tenth_and_stays_while_none_is_me
     queries = {"default/q": desired(query("q"))}
 
     def with_rate(stream: Manifest, rate: float | None) -> RoundState:
-        seen = round_state([stream], queries)
-        seen.numbers["default/q"] = {"rates": {} if rate is None else {"default/s": rate}}
-        return seen
+        state = round_state([stream], queries)
+        state.numbers["default/q"] = {"rates": {} if rate is None else {"default/s": rate}}
+        return state
 
     (first,) = definition_statuses(with_rate(a_stream("s"), 1000.0), True)
 
     def second(rate: float | None, numbers: bool) -> list[dict[str, Any]]:
-        seen = with_rate(a_stream("s", **first.status), rate)
-        return [figures(write) for write in definition_statuses(seen, numbers)]
+        state = with_rate(a_stream("s", **first.status), rate)
+        return [figures(write) for write in definition_statuses(state, numbers)]
 
     assert second(1090.0, True) == []
     assert second(None, True) == []
@@ -123,18 +123,18 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
     ]
     queries = {f"default/{name}": desired(query(name)) for name in ("q", "r", "s")}
     queries["default/s"] = replace(queries["default/s"], suspended=True)
-    seen = round_state(there, queries)
-    seen.refused["default/r"] = "no room"
-    seen.numbers = {name: {"headroom": 1.83333333} for name in queries}
-    used, spare = definition_statuses(seen, True)
+    state = round_state(there, queries)
+    state.refused["default/r"] = "no room"
+    state.numbers = {name: {"headroom": 1.83333333} for name in queries}
+    used, spare = definition_statuses(state, True)
     assert figures(used) == {"queries": 4, "admitted": 1, "headroom": 1.8333}
     assert figures(spare) == {"queries": 0, "admitted": 0}
-    seen.snapshot = replace(seen.snapshot, objects=(a_policy("default", **used.status), *there[1:]))
-    assert [write.name for write in definition_statuses(seen, True)] == ["spare"]
+    state.snapshot = replace(state.snapshot, objects=(a_policy("default", **used.status), *there[1:]))
+    assert [write.name for write in definition_statuses(state, True)] == ["spare"]
 
 
 def test_a_headroom_without_limit_is_not_written() -> None:
-    seen = round_state([a_policy("default"), a_query("q")], {"default/q": desired(query("q"))})
-    seen.numbers["default/q"] = {"headroom": float("inf")}
-    (write,) = definition_statuses(seen, True)
+    state = round_state([a_policy("default"), a_query("q")], {"default/q": desired(query("q"))})
+    state.numbers["default/q"] = {"headroom": float("inf")}
+    (write,) = definition_statuses(state, True)
     assert figures(write) == {"queries": 1, "admitted": 1}

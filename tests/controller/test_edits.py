@@ -28,12 +28,12 @@ def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
     assert not set(cluster.leases) & old
     assert set(cluster.forgotten) == old
     packed = cluster.placements["default/q"].spec["plan"]
-    told = packed["told"]
+    specs = packed["told"]
     assert packed["since"] > 0
     assert packed["leaving"] == []
-    assert told[-1]["output"]["after"] == packed["since"]
+    assert specs[-1]["output"]["after"] == packed["since"]
     assert all(
-        i["after"] == packed["since"] for spec in told for i in spec["inputs"] if i["kind"] == "source"
+        i["after"] == packed["since"] for spec in specs for i in spec["inputs"] if i["kind"] == "source"
     )
     assert condition(cluster, "q", "Ready") == "True"
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def given() -> set[tuple[str, str]]:
     """(reason, type) of each `Event(...)` and `add_event(...)` of the operator."""
-    found = set()
+    reasons = set()
     for file in (ROOT / "operator" / "weir_operator").rglob("*.py"):
         for call in (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -21,8 +21,8 @@ def given() -> set[tuple[str, str]]:
                 and isinstance(call.args[1], ast.Constant)
             ):
                 warns = any(k.arg == "warning" for k in call.keywords)
-                found.add((str(call.args[1].value), "Warning" if warns else "Normal"))
-    return found
+                reasons.add((str(call.args[1].value), "Warning" if warns else "Normal"))
+    return reasons
 
 
 def test_the_documentation_lists_the_reasons_that_are_given() -> None:

@@ -76,8 +76,8 @@ def test_the_budget_is_told_of_them() -> None:
     settle(loop(town, cluster))
     assert {entry["executors"] for entry in cluster.placements["default/q"].status["running"]} == {"0/2"}
     started = {a.spec.executors for a in actions if isinstance(a, Start)}
-    kept = {a.executors for a in actions if isinstance(a, Protect)}
-    assert (started, kept) == ({2}, {2})
+    protected = {a.executors for a in actions if isinstance(a, Protect)}
+    assert (started, protected) == ({2}, {2})
 
 
 def test_on_one_machine_there_are_none() -> None:

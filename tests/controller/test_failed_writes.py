@@ -131,8 +131,8 @@ def test_what_stays_wrong_is_told_once() -> None:
     cluster.put_elsewhere()
     for _ in range(20):
         it.once()
-    told = [event for event in cluster.events if event.reason == "OffItsPin"]
-    assert len(told) == 1
+    events = [event for event in cluster.events if event.reason == "OffItsPin"]
+    assert len(events) == 1
 
 
 def test_a_start_that_is_refused_is_told_once_for_each_reason() -> None:
@@ -148,9 +148,9 @@ def test_a_start_that_is_refused_is_told_once_for_each_reason() -> None:
     cluster.apply = refuse  # type: ignore[method-assign]
     for _ in range(3):
         it.once()
-    told = [e for e in cluster.events if e.reason == "StartRefused"]
-    assert len(told) == len({e.message for e in told}) >= 1
-    assert all("exceeded quota" in e.message and e.warning for e in told)
+    events = [e for e in cluster.events if e.reason == "StartRefused"]
+    assert len(events) == len({e.message for e in events}) >= 1
+    assert all("exceeded quota" in e.message and e.warning for e in events)
     cluster.apply = applied  # type: ignore[method-assign]
     settle(it)
     assert it.refusals == {}

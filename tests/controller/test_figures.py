@@ -23,9 +23,9 @@ def test_the_latency_is_that_of_the_plan_in_force() -> None:
 def test_what_limits_the_headroom_is_told_anew_with_another_plan_or_when_numbers_are(
     now: float, revision: int, told: str
 ) -> None:
-    seen = round_state([], {"default/q": desired(query("q"))}, now=now)
-    seen.records["default/q"] = replace(seen.records["default/q"], revision=revision)
-    seen.numbers["default/q"] = {"headroom": 2.0, "binding": "n2"}
-    seen.desired = replace(seen.desired, statuses={"default/q": {"revision": 1, "binding": "n1"}})
-    (write,) = statuses(seen)
+    state = round_state([], {"default/q": desired(query("q"))}, now=now)
+    state.records["default/q"] = replace(state.records["default/q"], revision=revision)
+    state.numbers["default/q"] = {"headroom": 2.0, "binding": "n2"}
+    state.desired = replace(state.desired, statuses={"default/q": {"revision": 1, "binding": "n1"}})
+    (write,) = statuses(state)
     assert write.status["binding"] == told

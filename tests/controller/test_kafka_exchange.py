@@ -24,11 +24,11 @@ def flights(folder: Path, exchange: str, kind: str = "kafka") -> DesiredQuery:
     """A query of the example under a policy with this `exchange.kafka`, or of another kind; "" for none."""
     folder.mkdir()
     policy = (FLIGHTS / "policy.yaml").read_text()
-    told = f"  exchange: {{{kind}: {exchange}}}\n" if exchange else ""
-    (folder / "policy.yaml").write_text(policy + told)
+    text = f"  exchange: {{{kind}: {exchange}}}\n" if exchange else ""
+    (folder / "policy.yaml").write_text(policy + text)
     paths = tuple(str(FLIGHTS / f"{name}.yaml") for name in ("streams", "queries", "cluster"))
-    given = Options((*paths, str(folder / "policy.yaml")), folder, FLIGHTS, Knobs())
-    machine = Machine(given, lambda findings: None)
+    options = Options((*paths, str(folder / "policy.yaml")), folder, FLIGHTS, Knobs())
+    machine = Machine(options, lambda findings: None)
     # the same uid in each folder: it is part of what a query's rows depend on
     objects = tuple(
         {**o, "metadata": {**o["metadata"], "uid": "u"}} for o in machine.cluster.observe().objects
@@ -39,8 +39,8 @@ def flights(folder: Path, exchange: str, kind: str = "kafka") -> DesiredQuery:
 
 def test_the_policy_says_where_flows_lie(tmp_path: Path) -> None:
     assert flights(tmp_path / "a", "").ends.flows == Flows()
-    told = flights(tmp_path / "b", "{bootstrapServers: 'k:9092', replication: 3}").ends.flows
-    assert told.written("/data", "a", "f") == Location(
+    flows = flights(tmp_path / "b", "{bootstrapServers: 'k:9092', replication: 3}").ends.flows
+    assert flows.written("/data", "a", "f") == Location(
         "topic", "weir.a.f", {"bootstrapServers": "k:9092", "replication": 3}
     )
 

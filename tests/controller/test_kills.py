@@ -39,7 +39,7 @@ def test_killed_after_any_write_it_ends_in_the_same_place(crash_at: int) -> None
     for epochs in crashed.writers.values():
         assert epochs == sorted(set(epochs)), "an epoch wrote twice, or after a later one"
     for written in crashed.placements.values():
-        known = {entry["revision"] for entry in written.status["history"]}
-        assert written.spec["revision"] in known, "a plan in force to which nobody could roll back"
+        revisions = {entry["revision"] for entry in written.status["history"]}
+        assert written.spec["revision"] in revisions, "a plan in force to which nobody could roll back"
     states = {p.fragment: p.state for p in crashed.processes.values()}
     assert set(states.values()) == {"running"}

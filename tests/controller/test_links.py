@@ -80,13 +80,13 @@ def story(measured: bool) -> tuple[FakeCluster, list[str]]:
     town = Measuring({"default/q": desired(replace(far, operators=operators))}, policy, measured=measured)
     cluster = FakeCluster(time=10_000.0)
     running = loop(town, cluster, Readings(cluster), period=1.0)
-    seen = []
+    places = []
     for _ in range(300):
         running.once()
         where = {f.split("-")[1]: node for f, node in cluster.running().items()}
         if where.get("p"):
-            seen.append(where["p"])
-    return cluster, seen
+            places.append(where["p"])
+    return cluster, places
 
 
 def test_a_link_found_slow_is_left_and_not_taken_again():
@@ -108,10 +108,10 @@ def test_a_measurement_replaces_both_directions_unless_the_other_was_measured():
     problem = Problem(
         Cluster(tuple(Node(f"n{i}", 1.0) for i in (1, 2, 3)), Network.of_matrix(WRITTEN)), {}, ()
     )
-    found = with_links(
+    updated = with_links(
         problem, {("n1", "n2"): 0.05, ("n3", "n1"): 0.01, ("n1", "n3"): 0.02, ("gone", "n1"): 9.0}
     )
-    latency = found.cluster.network.latency
+    latency = updated.cluster.network.latency
     assert latency[0, 1] == latency[1, 0] == 0.05
     assert (latency[2, 0], latency[0, 2]) == (0.01, 0.02)
     assert latency[1, 2] == WRITTEN[1, 2]
@@ -121,8 +121,8 @@ def test_a_measurement_replaces_both_directions_unless_the_other_was_measured():
 def test_zones_take_the_median_of_their_links():
     zones = Network(np.array([0, 0, 1, 1]), np.zeros((2, 2)), np.full((2, 2), np.inf))
     problem = Problem(Cluster(tuple(Node(f"n{i}", 1.0) for i in range(4)), zones), {}, ())
-    found = with_links(problem, {("n0", "n2"): 0.01, ("n1", "n2"): 0.03, ("n1", "n3"): 0.02})
-    assert found.cluster.network.latency[0, 1] == pytest.approx(0.02)
+    updated = with_links(problem, {("n0", "n2"): 0.01, ("n1", "n2"): 0.03, ("n1", "n3"): 0.02})
+    assert updated.cluster.network.latency[0, 1] == pytest.approx(0.02)
 
 
 def test_small_differences_are_not_news():

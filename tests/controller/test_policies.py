@@ -33,8 +33,8 @@ class Two(Scenario):
                 queries=tuple(whole.queries[n].model for n in mine),
                 streams=streams,
             )
-            known = {n: whole.queries[n] for n in mine}
-            groups.append(replace(whole, name=name, queries=known, problem=problem))
+            own_queries = {n: whole.queries[n] for n in mine}
+            groups.append(replace(whole, name=name, queries=own_queries, problem=problem))
         return replace(state, groups=tuple(groups))
 
 

@@ -43,13 +43,13 @@ def measured(interval: float = 0.0) -> tuple[FakeCluster, Scraped, Loop]:
 
 def spans(it: Loop, rounds: int) -> list[float]:
     """Of each round the seconds between the two readings; 0 where there are no two."""
-    found = []
+    seconds = []
     for _ in range(rounds):
         it.once()
         assert it.snapshot is not None
         now, before = it.snapshot.metrics["f"], it.snapshot.previous_metrics.get("f")
-        found.append(now.at - before.at if before else 0.0)
-    return found
+        seconds.append(now.at - before.at if before else 0.0)
+    return seconds
 
 
 @pytest.mark.parametrize("interval", [0.0, 5.0, 15.0, 60.0])

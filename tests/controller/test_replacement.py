@@ -33,10 +33,10 @@ def boundaries(plan: Plan) -> dict[str, frozenset[str]]:
 def test_one_overloaded_node_is_relieved_by_one_move() -> None:
     plan = Plan((placed("a", "n0"), placed("b", "n0"), placed("c", "n1")))
     now = problem([0.8, 1.0, 1.0])
-    found = replace_fragments(now, plan, boundaries(plan), target=1.5, min_gain=0.2, max_moves=5)
-    assert found is not None
-    assert len(found.moved) == 1
-    assert found.evaluation.rank > 1.5 > evaluate(now, plan).rank
+    replacement = replace_fragments(now, plan, boundaries(plan), target=1.5, min_gain=0.2, max_moves=5)
+    assert replacement is not None
+    assert len(replacement.moved) == 1
+    assert replacement.evaluation.rank > 1.5 > evaluate(now, plan).rank
 
 
 def test_nothing_moves_when_nothing_is_gained() -> None:
@@ -61,8 +61,8 @@ def test_with_two_moves_it_finds_what_exhaustive_search_finds(
     names = ["a", "b", "c"]
     plan = Plan(tuple(placed(names[i], f"n{w % len(cpus)}") for i, w in enumerate(where)))
     now = problem(cpus)
-    found = replace_fragments(now, plan, boundaries(plan), target, min_gain=0.0, max_moves=2)
-    reached = (found.evaluation if found else evaluate(now, plan)).rank
+    replacement = replace_fragments(now, plan, boundaries(plan), target, min_gain=0.0, max_moves=2)
+    reached = (replacement.evaluation if replacement else evaluate(now, plan)).rank
     best = {0: evaluate(now, plan).rank, 1: -1.0, 2: -1.0}
     for nodes in product(range(len(cpus)), repeat=len(where)):
         moves = sum(n != w % len(cpus) for n, w in zip(nodes, where, strict=True))
@@ -71,6 +71,6 @@ def test_with_two_moves_it_finds_what_exhaustive_search_finds(
             best[moves] = max(best[moves], evaluate(now, other).rank)
     if max(best.values()) >= target > best[0]:
         fewest = 1 if best[1] >= target else 2
-        assert found is not None
-        assert len(found.moved) == fewest
+        assert replacement is not None
+        assert len(replacement.moved) == fewest
     assert min(reached, target) >= min(max(best.values()), target) - 1e-9 or best[0] >= target

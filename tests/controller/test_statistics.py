@@ -33,19 +33,19 @@ def reading(at: float, rows: float, kept: float, cpu: float, epoch: int = 1) -> 
 
 
 def test_rate_selectivity_and_cpu_come_from_two_readings() -> None:
-    found = between(reading(100, 1000, 100, 5.0), reading(110, 5000, 900, 8.0))
-    assert found is not None
-    assert found.rows_in["s"] == 400.0
-    assert found.cpu == pytest.approx(300_000.0)
-    assert measured_rates({"default/q": PLAN}, {"default/q": {"p": found}}) == {"default/s": 400.0}
-    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": found})
+    rates = between(reading(100, 1000, 100, 5.0), reading(110, 5000, 900, 8.0))
+    assert rates is not None
+    assert rates.rows_in["s"] == 400.0
+    assert rates.cpu == pytest.approx(300_000.0)
+    assert measured_rates({"default/q": PLAN}, {"default/q": {"p": rates}}) == {"default/s": 400.0}
+    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": rates})
     assert measured.query.operators[0].selectivity == pytest.approx(0.2)
 
 
 def test_the_model_under_measured_statistics_gives_the_measured_cpu() -> None:
-    found = between(reading(100, 1000, 100, 5.0), reading(110, 5000, 900, 8.0))
-    assert found is not None
-    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": found})
+    rates = between(reading(100, 1000, 100, 5.0), reading(110, 5000, 900, 8.0))
+    assert rates is not None
+    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": rates})
     evaluation = evaluate(PROBLEM, Plan((measured,)))
     assert evaluation.loads["n1"].cpu(1.0) == pytest.approx(300_000.0)
     assert evaluation.headroom == pytest.approx((1e6 - 50_000) / 250_000)
@@ -56,16 +56,16 @@ def test_readings_of_two_epochs_are_never_subtracted() -> None:
 
 
 def test_a_few_rows_do_not_change_a_selectivity() -> None:
-    found = between(reading(100, 1000, 100, 5.0), reading(110, 1010, 110, 5.1))
-    assert found is not None
-    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": found})
+    rates = between(reading(100, 1000, 100, 5.0), reading(110, 1010, 110, 5.1))
+    assert rates is not None
+    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": rates})
     assert measured.query.operators[0].selectivity == 0.5
 
 
 def test_a_process_that_only_starts_up_does_not_blow_costs_up_without_bound() -> None:
-    found = between(reading(100, 0, 0, 0.0), reading(110, 1, 1, 20.0))
-    assert found is not None
-    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": found})
+    rates = between(reading(100, 0, 0, 0.0), reading(110, 1, 1, 20.0))
+    assert rates is not None
+    measured = with_measured(PROBLEM, PLAN, frozenset({"p"}), {"p": rates})
     assert measured.query.operators[0].cost <= 50 * PLAN.query.operators[0].cost
 
 

@@ -17,8 +17,8 @@ def test_the_policy_says_where_flows_lie(tmp_path: Path) -> None:
     alone = flights(tmp_path / "a", f"{{uri: '{URI}'}}", "files").ends.flows
     assert (alone.kind, alone.address, alone.options) == ("store", f"{URI}/{{namespace}}/{{fragment}}", {})
     reached = f"{{uri: '{URI}', s3: {{endpoint: 'http://s3:9000', region: eu, secretRef: login}}}}"
-    told = flights(tmp_path / "b", reached, "files").ends.flows
-    assert told.options == {"endpoint": "http://s3:9000", "region": "eu", "secretRef": "login"}
+    flows = flights(tmp_path / "b", reached, "files").ends.flows
+    assert flows.options == {"endpoint": "http://s3:9000", "region": "eu", "secretRef": "login"}
     assert flights(tmp_path / "c", "{claim: fast}", "files").ends.flows == Flows()
 
 

@@ -27,11 +27,11 @@ def test_is_that_of_the_whole_plan_with_the_other_streams_still(seed, reuse):
         profile=({}, {"bench/s1": 90.0}),
     )
     plan = EXACT_DP.plan(p, objective="network-usage", seed=0, time_limit=5.0, options={"reuse": reuse}).plan
-    found = query_headrooms(p, plan)
-    assert set(found) == {q.query.name for q in plan.queries}
+    headrooms = query_headrooms(p, plan)
+    assert set(headrooms) == {q.query.name for q in plan.queries}
     for placed in plan.queries:
         expected = headroom_of(p, plan, frozenset(placed.query.sources.values()))
-        assert found[placed.query.name] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert headrooms[placed.query.name] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_a_query_alone_scales_only_its_own_streams() -> None:

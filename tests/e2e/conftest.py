@@ -52,7 +52,7 @@ def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
     Only what the images are called and where the pods go differs from the defaults, and that a batch is begun
     every four seconds at most: two cores are to carry the starts of drivers beside what all of them do.
     """
-    given = [
+    values = [
         f"image.operator.tag={tag}",
         f"image.runtime.tag={tag}",
         *(["fragments.triggerMs=4000"] if tree == REPOSITORY else []),  # an earlier chart does not know it
@@ -63,7 +63,7 @@ def install(*settings: str, tree: Path = REPOSITORY, tag: str = "dev") -> None:
     run(
         *("helm", "upgrade", "--install", RELEASE, str(tree / "charts" / "weir")),
         *("--namespace", OPERATOR_NAMESPACE, "--create-namespace", "--wait", "--timeout", "150s"),
-        *(f"--set={setting}" for setting in given),
+        *(f"--set={setting}" for setting in values),
         f"--set-string=nodeSelector.{CONTROL_PLANE.replace('.', chr(92) + '.')}=",
         timeout=200,
     )
@@ -190,8 +190,8 @@ def _report(name: str) -> None:
 
     def keep(file: str, *arguments: str) -> None:
         command = ["kubectl", *arguments]
-        told = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-        (folder / file).write_text(told.stdout + told.stderr)
+        process = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        (folder / file).write_text(process.stdout + process.stderr)
 
     kinds = ["pods", "events", "leases", "persistentvolumeclaims", "streamqueries", "placements", "streams"]
     for kind in kinds:

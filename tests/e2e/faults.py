@@ -72,8 +72,8 @@ def drain(node: str) -> None:
 
 def budgets(namespace: str) -> dict[str, Manifest]:
     """Spec of each fragment's disruption budget."""
-    found = get("poddisruptionbudgets", "-n", namespace, "-l", "app.kubernetes.io/managed-by=weir")
-    return {b["metadata"]["labels"]["weir.dev/fragment"]: b["spec"] for b in found}
+    objects = get("poddisruptionbudgets", "-n", namespace, "-l", "app.kubernetes.io/managed-by=weir")
+    return {b["metadata"]["labels"]["weir.dev/fragment"]: b["spec"] for b in objects}
 
 
 def refused_eviction(namespace: str, pod: str) -> str:
@@ -98,8 +98,8 @@ def running_drivers(node: str) -> set[str]:
 def exit_code(node: str, container: str) -> int | None:
     """With which code a container has ended, from what the node's containerd keeps of it; None while it has
     not, or is forgotten. The API server knows nothing of it as long as the node is cut off."""
-    kept = f"cat /var/lib/containerd/*.cri*/containers/{container}/status"
-    text = _docker("exec", node, "sh", "-c", kept, check=False)
+    command = f"cat /var/lib/containerd/*.cri*/containers/{container}/status"
+    text = _docker("exec", node, "sh", "-c", command, check=False)
     status = json.loads(text) if text else {}
     return int(status["ExitCode"]) if status.get("FinishedAt") else None
 
@@ -112,5 +112,5 @@ def exit_codes(node: str, containers: set[str]) -> set[int]:
 
 def is_ready(node: str) -> bool:
     """Whether the cluster believes in the node."""
-    found: Manifest = get("node", node)[0]
-    return condition(found, "Ready").get("status") == "True"
+    manifest: Manifest = get("node", node)[0]
+    return condition(manifest, "Ready").get("status") == "True"

@@ -39,7 +39,7 @@ def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Mani
     Kafka and the replay run beside the control plane, so that workers can be drained and frozen; the
     claim is the namespace's static volume.
     """
-    found = []
+    objects = []
     for manifest in yaml.safe_load_all(kubectl("kustomize", "examples/flights")):
         if manifest["kind"] == "Namespace":
             continue
@@ -49,13 +49,13 @@ def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Mani
             manifest["spec"]["template"]["spec"] |= ON_CONTROL_PLANE
         if manifest["kind"] == "Job":
             container = manifest["spec"]["template"]["spec"]["containers"][0]
-            given = ["--servers", "kafka:9092", "--hours", str(hours), "--speed", str(speed), *more]
-            container["args"] = given
-            found.append(reader_of(manifest))
+            arguments = ["--servers", "kafka:9092", "--hours", str(hours), "--speed", str(speed), *more]
+            container["args"] = arguments
+            objects.append(reader_of(manifest))
         if manifest["kind"] == "PersistentVolumeClaim":
             manifest["spec"]["storageClassName"] = ""
-        found.append(manifest)
-    return found
+        objects.append(manifest)
+    return objects
 
 
 def only(objects: list[Manifest], queries: tuple[str, ...]) -> list[Manifest]:
@@ -83,13 +83,13 @@ def run(
 
 def topics(namespace: str, names: Iterable[str]) -> dict[str, list[Message]]:
     """Every message that each topic has now, in order; none when there is no such topic yet."""
-    found: dict[str, list[Message]] = {name: [] for name in names}
-    reader = ("exec", "-i", "-n", namespace, "reader", "--", "/opt/venv/bin/python", "-", *found)
+    messages: dict[str, list[Message]] = {name: [] for name in names}
+    reader = ("exec", "-i", "-n", namespace, "reader", "--", "/opt/venv/bin/python", "-", *messages)
     packed = base64.b64decode(kubectl(*reader, stdin=READ_TOPICS.read_text(), timeout=180))
     for line in zlib.decompress(packed).decode().splitlines():
         name, headers, value = json.loads(line)
-        found[name].append(Message(headers, json.loads(value)))
-    return found
+        messages[name].append(Message(headers, json.loads(value)))
+    return messages
 
 
 def reader_of(job: Manifest) -> Manifest:
@@ -204,8 +204,8 @@ def moving(namespace: str) -> list[str]:
 
 def events(namespace: str, reason: str) -> list[tuple[str, str]]:
     """Query and text of each event that was published for the reason."""
-    found = get("events.v1.events.k8s.io", "-n", namespace)
-    return [(e["regarding"]["name"], e["note"]) for e in found if e["reason"] == reason]
+    objects = get("events.v1.events.k8s.io", "-n", namespace)
+    return [(e["regarding"]["name"], e["note"]) for e in objects if e["reason"] == reason]
 
 
 def revisions(namespace: str) -> dict[str, int]:
@@ -216,8 +216,8 @@ def revisions(namespace: str) -> dict[str, int]:
 def generations(namespace: str) -> dict[str, int]:
     """How often the spec of each of Weir's objects has changed, by kind and name."""
     kinds = "streams,streamqueries,inputprofiles,placements,placementpolicies,networktopologies"
-    found = get(kinds, "-n", namespace)
-    return {f"{o['kind']}/{o['metadata']['name']}": o["metadata"]["generation"] for o in found}
+    items = get(kinds, "-n", namespace)
+    return {f"{o['kind']}/{o['metadata']['name']}": o["metadata"]["generation"] for o in items}
 
 
 def images(namespace: str) -> set[str]:
@@ -236,5 +236,7 @@ def restarted_and_ready(namespace: str, pod: str) -> bool:
 
 def restarts(namespace: str, pod: str) -> int:
     """How often the containers of a pod were started again."""
-    found = [s for p in get("pods", "-n", namespace, pod) for s in p["status"].get("containerStatuses", [])]
-    return sum(state["restartCount"] for state in found)
+    statuses = [
+        s for p in get("pods", "-n", namespace, pod) for s in p["status"].get("containerStatuses", [])
+    ]
+    return sum(state["restartCount"] for state in statuses)

@@ -62,8 +62,8 @@ def kubectl(*arguments: str, stdin: str | None = None, timeout: float = 120) -> 
 def get(*arguments: str) -> list[Manifest]:
     """Objects that `kubectl get` lists; one that is named and not there: none."""
     shown = json.loads(kubectl("get", *arguments, "--ignore-not-found", "-o", "json") or '{"items": []}')
-    found: list[Manifest] = shown.get("items", [shown])
-    return found
+    objects: list[Manifest] = shown.get("items", [shown])
+    return objects
 
 
 def apply(manifests: Sequence[Mapping[str, Any]], force: bool = True) -> None:
@@ -76,14 +76,14 @@ def wait_until(seconds: float, what: str, holds: Callable[[], object], every: fl
     """The first true value of `holds()`. AssertionError that says `what` did not come within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
-        seen = holds()
-        if seen:
-            return seen
+        value = holds()
+        if value:
+            return value
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
         time.sleep(every)
 
 
 def condition(manifest: Manifest, kind: str) -> Manifest:
     """A condition of `status.conditions`; empty when it is not there."""
-    found = manifest.get("status", {}).get("conditions", [])
-    return next((c for c in found if c["type"] == kind), {})
+    present = manifest.get("status", {}).get("conditions", [])
+    return next((c for c in present if c["type"] == kind), {})

@@ -85,5 +85,5 @@ def _pod() -> Manifest:
 def labels_of(namespace: str, expression: str, label: str) -> set[str]:
     """What a label of an expression's series says, as Prometheus has them now."""
     service = f"/api/v1/namespaces/{namespace}/services/prometheus:{PORT}/proxy"
-    told = kubectl("get", "--raw", f"{service}/api/v1/query?query={quote(expression)}")
-    return {series["metric"].get(label, "") for series in json.loads(told)["data"]["result"]}
+    output = kubectl("get", "--raw", f"{service}/api/v1/query?query={quote(expression)}")
+    return {series["metric"].get(label, "") for series in json.loads(output)["data"]["result"]}

@@ -107,15 +107,15 @@ def _row(query: str, value: dict[str, Any]) -> tuple[Any, ...]:
 def delivered(query: str, messages: list[Message]) -> Counter[tuple[Any, ...]]:
     """Rows of a result topic. A Kafka sink writes at least once and names each row in a header: the same
     row id twice is one row; messages without headers all count."""
-    seen: dict[str, tuple[Any, ...]] = {}
+    by_row_id: dict[str, tuple[Any, ...]] = {}
     nameless: list[tuple[Any, ...]] = []
     for message in messages:
         row = _row(query, message.value)
         if message.headers in ("", "NO_HEADERS"):
             nameless.append(row)
         else:
-            assert seen.setdefault(message.headers, row) == row, f"one id, two rows: {message.headers}"
-    return Counter([*seen.values(), *nameless])
+            assert by_row_id.setdefault(message.headers, row) == row, f"one id, two rows: {message.headers}"
+    return Counter([*by_row_id.values(), *nameless])
 
 
 def compare(want: Counter[tuple[Any, ...]], have: Counter[tuple[Any, ...]]) -> Audit:

@@ -71,9 +71,9 @@ POLICY: Manifest = {
 
 def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
     """A copy with the value at `spec.path`; None takes the field away."""
-    found = copy.deepcopy(manifest)
+    copied = copy.deepcopy(manifest)
     *parents, last = path.split(".")
-    place: Any = found["spec"]
+    place: Any = copied["spec"]
     for parent in parents:
         place = place[int(parent)] if isinstance(place, list) else place.setdefault(parent, {})
     if isinstance(place, list):
@@ -82,7 +82,7 @@ def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
         del place[last]
     else:
         place[last] = value
-    return found
+    return copied
 
 
 REFUSED = {
@@ -177,8 +177,8 @@ def pods(namespace: str) -> dict[str, tuple[str, int]]:
 @pytest.mark.parametrize("what", REFUSED)
 def test_the_api_server_refuses(what: str, steady: str) -> None:
     manifest, path = REFUSED[what]
-    said = refusal(*APPLY, "-n", steady, stdin=json.dumps(named(manifest, "bad")))
-    assert path in said
+    refusal_text = refusal(*APPLY, "-n", steady, stdin=json.dumps(named(manifest, "bad")))
+    assert path in refusal_text
 
 
 @pytest.mark.parametrize("what", STALLED)
@@ -230,8 +230,8 @@ def test_the_webhook_refuses_at_once_what_would_be_told_later(confined: str) -> 
         if what in MAY_COME:
             run(*tried, stdin=text)
         else:
-            said = refusal(*tried, stdin=text)
-            assert f'admission webhook "check.weir.dev" denied the request: {begin}' in said
+            refusal_text = refusal(*tried, stdin=text)
+            assert f'admission webhook "check.weir.dev" denied the request: {begin}' in refusal_text
     run(*tried, stdin=json.dumps(_in(wrong, "default")))  # not watched
 
 

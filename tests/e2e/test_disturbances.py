@@ -56,12 +56,12 @@ def running(release: None, request: pytest.FixtureRequest) -> Iterator[str]:
 def manifests(namespace: str) -> list[Manifest]:
     """The flights, with moves for what happens to them and for nothing else: once a node is back, the plan of
     before is the better one again, and would be moved to in the middle of the next test."""
-    found = flights.manifests(namespace, HOURS, SPEED)
-    (policy,) = [m for m in found if m["kind"] == "PlacementPolicy"]
+    objects = flights.manifests(namespace, HOURS, SPEED)
+    (policy,) = [m for m in objects if m["kind"] == "PlacementPolicy"]
     policy["spec"]["drift"] |= {"minHeadroom": 1.0, "minGain": 0}
-    (user,) = [m for m in found if m["metadata"]["name"] == "made-up-time"]
+    (user,) = [m for m in objects if m["metadata"]["name"] == "made-up-time"]
     user["spec"]["env"] = [{"name": "TOKEN", "secretRef": {"name": "token", "key": "value"}}]
-    return [*found, secret(namespace, "first")]
+    return [*objects, secret(namespace, "first")]
 
 
 def secret(namespace: str, value: str) -> Manifest:

@@ -117,19 +117,19 @@ def neighbour(own_namespace: str, tmp_path_factory: pytest.TempPathFactory) -> A
 @pytest.fixture(scope="module")
 def asker(own_namespace: str, neighbour: Asker, tmp_path_factory: pytest.TempPathFactory) -> Asker:
     """A driver whose policy is in force."""
-    found = with_account(own_namespace, "q-f1", tmp_path_factory.mktemp("policy"))
-    other = {**found.executor(), "metadata": {**found.executor()["metadata"], "labels": {"app": "miner"}}}
+    result = with_account(own_namespace, "q-f1", tmp_path_factory.mktemp("policy"))
+    other = {**result.executor(), "metadata": {**result.executor()["metadata"], "labels": {"app": "miner"}}}
     answers: list[str] = []
 
     def refused() -> bool:
-        answers.append(found.create(other))
+        answers.append(result.create(other))
         return "ValidatingAdmissionPolicy" in answers[-1]
 
     try:
         wait_until(180, "the policy is in force", refused)
     except AssertionError as error:
         raise AssertionError(f"{error}: {answers[-1]}") from None
-    return found
+    return result
 
 
 def test_an_executor_of_its_own_is_made(asker: Asker) -> None:

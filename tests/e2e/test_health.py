@@ -52,12 +52,12 @@ def test_kstatus_and_lua_agree_on_live_objects(namespace: str, kstatus: Path) ->
         return all(q.get("status", {}).get("observedGeneration") == 1 for q in queries)
 
     wait_until(60, "every query was seen", seen)
-    found = verdicts(kstatus, "streamqueries", "-n", namespace)
-    assert found["StreamQuery/early"][0] == "InProgress"  # a reference that may still come
-    assert found["StreamQuery/wrong"][0] == "Failed"
-    assert found["StreamQuery/asleep"][0] == "Current"
-    assert_agree(found)
-    assert "n.w" in condition(found["StreamQuery/wrong"][2], "Stalled")["message"]
+    computed = verdicts(kstatus, "streamqueries", "-n", namespace)
+    assert computed["StreamQuery/early"][0] == "InProgress"  # a reference that may still come
+    assert computed["StreamQuery/wrong"][0] == "Failed"
+    assert computed["StreamQuery/asleep"][0] == "Current"
+    assert_agree(computed)
+    assert "n.w" in condition(computed["StreamQuery/wrong"][2], "Stalled")["message"]
 
 
 def test_applying_twice_and_in_reverse_order_changes_nothing(namespace: str) -> None:

@@ -115,12 +115,12 @@ def planned(namespace: str, case: Case) -> int | None:
     mine = [{**o, "metadata": {**o["metadata"], "namespace": namespace}} for o in (STREAM, query)]
     objects, wrong = from_raw([NODE, *there, *mine])
     assert wrong == []
-    made = build(objects)
-    if made.findings:
+    scene = build(objects)
+    if scene.findings:
         return None
-    budgets = made.groups[0].problem.budgets
-    asked = [(budget.left, each) for budget in budgets for each in budget.each.values()]
-    return max(n for n in range(MANY + 1) if all(n * each <= left * (1 + 1e-9) for left, each in asked))
+    budgets = scene.groups[0].problem.budgets
+    rooms = [(budget.left, each) for budget in budgets for each in budget.each.values()]
+    return max(n for n in range(MANY + 1) if all(n * each <= left * (1 + 1e-9) for left, each in rooms))
 
 
 def pods_of(namespace: str, number: int, case: Case) -> list[Manifest]:
@@ -141,15 +141,15 @@ def pods_of(namespace: str, number: int, case: Case) -> list[Manifest]:
         OwnerReference("x", "x"),
     )
     template = DriverTemplate(image="weir-runtime:dev", service_account="default")
-    made = [build_driver_pod_spec(driver, template)]
+    pods = [build_driver_pod_spec(driver, template)]
     for i in range(executors):
         executor = build_executor_template(driver, template)
         executor["metadata"] |= {"name": f"f{number}-exec-{i}", "namespace": namespace}
-        made.append(executor)
-    for pod in made:
+        pods.append(executor)
+    for pod in pods:
         pod["metadata"].pop("ownerReferences", None)
         pod["metadata"]["labels"] = {}  # else an operator would end it, as a pod that no plan has
-    return made
+    return pods
 
 
 def from_text(text: str | None) -> float | None:
@@ -183,14 +183,14 @@ def test_what_own_pods_hold_is_what_the_quota_counts(case: tuple[str, Case]) -> 
     namespace, found = case
     for pod in pods_of(namespace, 0, found) if found.fragments else ():
         assert create(namespace, pod) == ""
-    held: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for pod in get("pods", "-n", namespace):
         for resource, amount in counted(pod, 0.0).items():
-            held[resource] = held.get(resource, 0.0) + amount
+            totals[resource] = totals.get(resource, 0.0) + amount
     for quota in quotas(namespace):
         if found.fragments != MANY:
             used = {resource: from_text(amount) for resource, amount in quota["status"]["used"].items()}
-            assert used == pytest.approx({resource: held.get(resource, 0.0) for resource in used})
+            assert used == pytest.approx({resource: totals.get(resource, 0.0) for resource in used})
 
 
 def test_the_operator_says_why_a_query_waits_and_starts_it_when_it_fits(namespace: str) -> None:

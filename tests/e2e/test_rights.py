@@ -15,26 +15,26 @@ EVERYBODYS = ("selfsubject",)  # granted to every account by the cluster itself
 
 def granted(account: str, namespace: str) -> dict[tuple[str, str], set[str]]:
     """`kubectl auth can-i --list`: verbs by resource and resource name."""
-    found: dict[tuple[str, str], set[str]] = {}
+    verbs_of: dict[tuple[str, str], set[str]] = {}
     for line in kubectl("auth", "can-i", "--list", f"--as={account}", "-n", namespace).splitlines()[1:]:
         resource, _, rest = line.partition(" ")
         if not resource or resource.startswith(EVERYBODYS):
             continue
         _, names, verbs = (part.split("]")[0].split() for part in rest.split("[")[1:])
         for name in names or [""]:
-            found.setdefault((resource, name), set()).update(verbs)
-    return found
+            verbs_of.setdefault((resource, name), set()).update(verbs)
+    return verbs_of
 
 
 def listed(*scopes: str) -> dict[tuple[str, str], set[str]]:
     """The rights that are written down with a reason, as `granted` gives them."""
-    found: dict[tuple[str, str], set[str]] = {}
+    verbs_of: dict[tuple[str, str], set[str]] = {}
     for right in RIGHTS:
         for resource in right.resources if right.scope in scopes else ():
             plural, _, part = resource.partition("/")
             name = f"{plural}.{right.group}" if right.group else plural
-            found.setdefault((name + (f"/{part}" if part else ""), ""), set()).update(right.verbs)
-    return found
+            verbs_of.setdefault((name + (f"/{part}" if part else ""), ""), set()).update(right.verbs)
+    return verbs_of
 
 
 @pytest.mark.usefixtures("operator")

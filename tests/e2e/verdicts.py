@@ -41,12 +41,12 @@ def assert_agree(found: Mapping[str, tuple[str, str, Manifest]]) -> None:
 
 def assert_all_current(kstatus: Path, namespace: str) -> None:
     """Every object of every kind that users write is in order, for both; a Placement is so for kstatus."""
-    found = verdicts(kstatus, KINDS, "-n", namespace)
-    assert {name.split("/")[0].lower() for name in found} == {
+    by_object = verdicts(kstatus, KINDS, "-n", namespace)
+    assert {name.split("/")[0].lower() for name in by_object} == {
         "stream", "streamquery", "inputprofile", "placementpolicy", "networktopology",
     }  # fmt: skip
-    assert_agree(found)
+    assert_agree(by_object)
     placed = verdicts(kstatus, "placements", "-n", namespace)
     assert placed
-    for name, (computed, _, manifest) in [*found.items(), *placed.items()]:
+    for name, (computed, _, manifest) in [*by_object.items(), *placed.items()]:
         assert computed == "Current", f"{name}: {manifest['status']}"

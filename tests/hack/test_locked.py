@@ -31,13 +31,13 @@ def locked(*names: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_what_a_package_needs_comes_along_with_its_hashes() -> None:
-    found = locked("alpha").stdout
-    assert [line.split("==")[0] for line in found.splitlines() if "==" in line] == [
+    output = locked("alpha").stdout
+    assert [line.split("==")[0] for line in output.splitlines() if "==" in line] == [
         "alpha",
         "beta",
         "delta-x",
     ]
-    assert found.count("--hash=") == 3
+    assert output.count("--hash=") == 3
 
 
 def test_a_package_that_is_not_locked_is_an_error() -> None:

@@ -45,12 +45,12 @@ def test_plans_are_valid_and_cost_what_they_say(seed):
     problem = spread(seed)
     best = plan(problem, "exact-dp").value
     for name in (*HIERARCHICAL, "plan-then-deploy", "relaxation"):
-        found = plan(problem, name)
-        evaluation = evaluate(problem, found.plan)
+        result = plan(problem, name)
+        evaluation = evaluate(problem, result.plan)
         assert evaluation.feasible, (name, evaluation.reasons)
-        assert evaluation.network_usage == pytest.approx(found.value, rel=1e-9), name
-        assert best <= found.value * (1 + 1e-9), name
-        assert found.bound <= best * (1 + 1e-9), name
+        assert evaluation.network_usage == pytest.approx(result.value, rel=1e-9), name
+        assert best <= result.value * (1 + 1e-9), name
+        assert result.bound <= best * (1 + 1e-9), name
 
 
 @given(st.integers(0, 10_000))
@@ -64,11 +64,11 @@ def test_refining_a_query_alone_is_never_worse_than_top_down(seed):
 def test_loads_of_many_queries_stay_within_the_nodes(name):
     """A query more than fits is refused with the node that is short; what is placed fits."""
     problem = spread(5, queries=10, cpu=0.012, cost=60.0)
-    found = plan(problem, name, reuse="off")
-    assert found.plan.queries
-    assert found.plan.rejected
-    assert all("CPU" in r.reason or "cpu of node" in r.reason for r in found.plan.rejected)
-    headroom = evaluate(problem, found.plan).headroom
+    result = plan(problem, name, reuse="off")
+    assert result.plan.queries
+    assert result.plan.rejected
+    assert all("CPU" in r.reason or "cpu of node" in r.reason for r in result.plan.rejected)
+    headroom = evaluate(problem, result.plan).headroom
     assert headroom is None or headroom >= 1 - 1e-9
 
 

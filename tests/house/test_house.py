@@ -40,8 +40,8 @@ def test_the_lock_holds_hashes_and_no_address() -> None:
 def test_subjects_of_commits_fit_a_line() -> None:
     """Of those after the rule was made; in a clone without history of the last one alone."""
     before = "98f0272"
-    known = subprocess.run(["git", "cat-file", "-e", f"{before}^{{commit}}"], cwd=ROOT, capture_output=True)
-    commits = [f"{before}..HEAD"] if known.returncode == 0 else ["-1"]
+    process = subprocess.run(["git", "cat-file", "-e", f"{before}^{{commit}}"], cwd=ROOT, capture_output=True)
+    commits = [f"{before}..HEAD"] if process.returncode == 0 else ["-1"]
     log = subprocess.check_output(["git", "log", "--format=%h %s", *commits], cwd=ROOT, text=True)
     long = [line for line in log.splitlines() if len(line.split(" ", 1)[1]) > 72]
     assert not long, f"subjects over 72 letters: {long}"

@@ -62,15 +62,15 @@ def test_after_each_change_the_nodes_have_the_sets_of_the_central_update(
 
 def reachable(agent: Agent) -> dict[int, object]:
     """Everything that an agent refers to, classes, functions and modules apart."""
-    seen: dict[int, object] = {}
+    objects: dict[int, object] = {}
     waiting: list[object] = [agent]
     while waiting:
         value = waiting.pop()
-        if id(value) in seen or isinstance(value, type | FunctionType | ModuleType):
+        if id(value) in objects or isinstance(value, type | FunctionType | ModuleType):
             continue
-        seen[id(value)] = value
+        objects[id(value)] = value
         waiting += gc.get_referents(value)
-    return seen
+    return objects
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -55,8 +55,8 @@ class Broker:
 
 def jars() -> Path:
     """Where they are; fetched the first time."""
-    found = subprocess.run([ROOT / "hack/kafka-jars"], check=True, stdout=subprocess.PIPE, text=True)
-    return Path(found.stdout.strip())
+    process = subprocess.run([ROOT / "hack/kafka-jars"], check=True, stdout=subprocess.PIPE, text=True)
+    return Path(process.stdout.strip())
 
 
 def free_port() -> int:
@@ -94,9 +94,9 @@ def start_broker(folder: Path, node: int = 1, rack: str = "z1", after: Broker | 
     properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     command = [java(), "-Xmx192m", *OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     command += ["-cp", f"{jars()}/*"]
-    told = ["format", "--cluster-id", CLUSTER_ID, "--config", str(properties), *login.scram()]
+    arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(properties), *login.scram()]
     log = (folder / "log").open("wb")
-    subprocess.run([*command, "kafka.tools.StorageTool", *told], check=True, stdout=log, stderr=log)
+    subprocess.run([*command, "kafka.tools.StorageTool", *arguments], check=True, stdout=log, stderr=log)
     process = subprocess.Popen([*command, "kafka.Kafka", str(properties)], stdout=log, stderr=log)
     broker = Broker(node, rack, folder, port, own, secure, process)
     for known_to in filter(None, (broker, after)):
@@ -114,8 +114,8 @@ def _await(broker: Broker, address: str, seconds: float = 120.0) -> None:
         except (KafkaError, OSError):
             time.sleep(0.1)
             continue
-        found = {b["broker_id"] for b in admin.describe_cluster()["brokers"]}
+        broker_ids = {b["broker_id"] for b in admin.describe_cluster()["brokers"]}
         admin.close()
-        if broker.node in found:
+        if broker.node in broker_ids:
             return
         time.sleep(0.1)

@@ -16,9 +16,9 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """In rack z1."""
-    found = start_broker(tmp_path_factory.mktemp("kafka") / "b1")
-    yield found
-    found.stop()
+    server = start_broker(tmp_path_factory.mktemp("kafka") / "b1")
+    yield server
+    server.stop()
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ START: Place = {"next": 0, "offset": 0, "epoch": 0}
 
 
 def writer(topic: Topic, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> TopicWriter:
-    made = TopicWriter(topic, epoch, "z1", consumers, keep)
-    made.describe(DESCRIPTION)
-    return made
+    new_writer = TopicWriter(topic, epoch, "z1", consumers, keep)
+    new_writer.describe(DESCRIPTION)
+    return new_writer
 
 
 def log(topic: Topic, consumer: str = "r") -> TopicLog:
@@ -44,10 +44,10 @@ def commit(topic: Topic, consumer: str, place: Place) -> None:
     def known() -> bool:
         log(topic, consumer).committed(place)
         try:
-            kept = admin_of(topic.options).list_group_offsets({group: [ends]})[group]
+            offsets = admin_of(topic.options).list_group_offsets({group: [ends]})[group]
         except KafkaError:
             return False
-        return bool(ends in kept and kept[ends].offset == place["offset"])
+        return bool(ends in offsets and offsets[ends].offset == place["offset"])
 
     until(known)
 
@@ -213,9 +213,9 @@ def test_it_says_what_it_is_once_and_where_its_producer_is_now(topic: Topic) -> 
     first.announce({"host": "a", "port": 1})
     second.announce({"host": "b", "port": 2})
     assert topic.about() == {"stream": DESCRIPTION, "producer": {"host": "b", "port": 2}}
-    asked = ConfigResource(ConfigResourceType.TOPIC, topic.name)
-    told = str(admin_of(topic.options).describe_configs([asked]))
-    assert all(f"'{name}'" in told for name in topic_settings(3)), told
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
+    settings = str(admin_of(topic.options).describe_configs([resource]))
+    assert all(f"'{name}'" in settings for name in topic_settings(3)), settings
 
 
 def test_a_topic_of_somebody_else_is_not_used(broker: Broker) -> None:

@@ -23,8 +23,8 @@ def test_topics_and_positions_of_fragments_that_are_gone_are_removed(broker: Bro
         writer(topic).write(batch(1), 0, 0, free)
         commit(topic, "r1", whole(topic)[1])
     topics = Flows("topic", "weir.{namespace}.{fragment}", broker.options)
-    told = sweep_flows(topics, Path("/nonexistent"), "a", frozenset({"f2"}))
-    assert told == ["removed weir.a.f1", "removed weir.a.r1"]
+    messages = sweep_flows(topics, Path("/nonexistent"), "a", frozenset({"f2"}))
+    assert messages == ["removed weir.a.f1", "removed weir.a.r1"]
     until(lambda: not Topic("weir.a.f1", broker.options).exists())
     assert all(Topic(f"weir.{name}", broker.options).exists() for name in ("a.f2", "b.f1", "ab.f1"))
     assert sweep_flows(topics, Path("/nonexistent"), "a", frozenset({"f2"})) == []

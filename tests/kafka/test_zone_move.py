@@ -17,9 +17,9 @@ from tests.runtime.flows import batch, free
 @pytest.fixture
 def other(broker: Broker, tmp_path: Path) -> Iterator[Broker]:
     """A second broker, in rack z2."""
-    found = start_broker(tmp_path / "b2", node=2, rack="z2", after=broker)
-    yield found
-    found.stop()
+    server = start_broker(tmp_path / "b2", node=2, rack="z2", after=broker)
+    yield server
+    server.stop()
 
 
 def leaders(topic: Topic) -> set[int]:

@@ -80,10 +80,10 @@ def lease(store: Store) -> Iterator[Callable[[], KubernetesLease]]:
             self.end_headers()
             while store.answers:
                 try:
-                    found = events.get(timeout=0.1)
+                    lease = events.get(timeout=0.1)
                 except queue.Empty:
                     continue
-                self.wfile.write(json.dumps({"type": "MODIFIED", "object": found}).encode() + b"\n")
+                self.wfile.write(json.dumps({"type": "MODIFIED", "object": lease}).encode() + b"\n")
                 self.wfile.flush()
 
         def answer(self, status: int, body: dict[str, Any]) -> None:

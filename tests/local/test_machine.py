@@ -105,8 +105,8 @@ class Place:
             time.sleep(0.3)
 
     def pid(self, fragment: str, epoch: int) -> int:
-        told = self.folder / "run" / "processes" / f"{fragment}-e{epoch}.json"
-        return int(json.loads(told.read_text())["pid"])
+        path = self.folder / "run" / "processes" / f"{fragment}-e{epoch}.json"
+        return int(json.loads(path.read_text())["pid"])
 
     def states(self) -> dict[tuple[str, int], tuple[str, str]]:
         return {(p.fragment, p.epoch): (p.node, p.state) for p in self.machine.cluster.processes.observe()}
@@ -115,8 +115,8 @@ class Place:
         return any(s == (node, "running") for s in self.states().values())
 
     def committed(self, batches: int) -> bool:
-        seen = self.machine.loop.snapshot
-        return bool(seen and any(m.batches >= batches for m in seen.metrics.values()))
+        snapshot = self.machine.loop.snapshot
+        return bool(snapshot and any(m.batches >= batches for m in snapshot.metrics.values()))
 
     def logs(self) -> str:
         files = (self.folder / "run" / "logs").glob("*.log")

@@ -77,9 +77,9 @@ def test_status_and_explain_say_where_and_why(auto: Told, capsys: pytest.Capture
     assert auto.weir("status") == 0
     assert "default/sums" in capsys.readouterr().out
     assert auto.weir("explain", "sums") == 0
-    told = capsys.readouterr().out
-    assert "n1" in told
-    assert "first plan" in told
+    output = capsys.readouterr().out
+    assert "n1" in output
+    assert "first plan" in output
     assert auto.weir("explain", "nobody") == 2
 
 

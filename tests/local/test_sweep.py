@@ -138,8 +138,8 @@ def test_a_query_that_does_not_run_keeps_its_checkpoints(change: str) -> None:
     exchange = FakeExchange()
     it = loop(town, cluster, exchange=exchange, period=1.0)
     settle(it)
-    kept = set(cluster.leases)
-    exchange.folders = set(kept)
+    checkpoints = set(cluster.leases)
+    exchange.folders = set(checkpoints)
     if change == "suspended":
         town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
     else:
@@ -147,7 +147,7 @@ def test_a_query_that_does_not_run_keeps_its_checkpoints(change: str) -> None:
     for _ in range(130):
         it.once()
     assert exchange.sweeps > 1
-    assert exchange.folders == kept
+    assert exchange.folders == checkpoints
 
 
 def test_the_real_sweep_takes_folders_of_fragments_that_are_gone_and_nothing_else(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ OVER = {
 
 
 def operators(*specs, extra=()):
-    made = built(*NODES, *STREAMS, *extra, graph("q", *specs))
-    assert made.findings == (), [str(f) for f in made.findings]
-    return made.groups[0].problem.queries[0].operators
+    scene = built(*NODES, *STREAMS, *extra, graph("q", *specs))
+    assert scene.findings == (), [str(f) for f in scene.findings]
+    return scene.groups[0].problem.queries[0].operators
 
 
 def test_a_window_is_half_open_to_both_sides_of_its_pair():
@@ -33,8 +33,8 @@ def test_a_window_is_half_open_to_both_sides_of_its_pair():
 
 
 def test_what_is_said_is_not_estimated():
-    said = {"selectivity": 0.001, "cost": 800, "costPair": 2, "memory": "1Ki", "nodes": ["n1", "n2"]}
-    (join,) = operators(JOIN | said)
+    fields = {"selectivity": 0.001, "cost": 800, "costPair": 2, "memory": "1Ki", "nodes": ["n1", "n2"]}
+    (join,) = operators(JOIN | fields)
     assert (join.selectivity, join.cost, join.cost_pair, join.memory) == (0.001, 800.0, 2.0, 1024.0)
     assert join.nodes == ("n1", "n2")
     assert (join.delay, join.row_overhead, join.cost_out) == (0.0, 0.0, 0.0)  # Tables 3 and 4 of WhiteWater
@@ -49,11 +49,11 @@ def test_over_streams_with_a_source_rows_are_kept_as_spark_keeps_them():
 
 
 def test_an_equality_join_passes_one_over_the_most_distinct_values():
-    known = [
+    streams = [
         stream("a", statistics={"distinct": {"y": 50}}),
         stream("b", statistics={"distinct": {"y": 200}}),
     ]
-    (join,) = built(*NODES, *known, graph("q", JOIN)).groups[0].problem.queries[0].operators
+    (join,) = built(*NODES, *streams, graph("q", JOIN)).groups[0].problem.queries[0].operators
     assert join.selectivity == pytest.approx(1 / 200)
 
 
@@ -85,18 +85,18 @@ def test_an_aggregate():
 
 
 def test_a_union_gives_its_branches_the_same_names():
-    made = operators({"id": "u", "kind": "union", "inputs": ["a", "b"]})
-    assert [(op.id, op.kind) for op in made] == [("u-1", "project"), ("u-2", "project"), ("u", "union")]
-    assert [item.name for item in made[1].items] == ["x", "y", "ts"]
-    assert made[2].inputs == ("u-1", "u-2")
+    branches = operators({"id": "u", "kind": "union", "inputs": ["a", "b"]})
+    assert [(op.id, op.kind) for op in branches] == [("u-1", "project"), ("u-2", "project"), ("u", "union")]
+    assert [item.name for item in branches[1].items] == ["x", "y", "ts"]
+    assert branches[2].inputs == ("u-1", "u-2")
 
 
 def test_windows_of_windows_of_a_union():
     union = {"id": "u", "kind": "union", "inputs": ["g", "h"]}
     other = WINDOWS | {"id": "h", "inputs": ["b"], "groupBy": ["b.x"]}
     above = OVER | {"id": "o", "inputs": ["u"], "time": "end", "groupBy": ["x"]}
-    made = operators(WINDOWS, other, union, above)
-    assert (made[-1].time, made[-1].groups) == ("end", 100.0)
+    merged = operators(WINDOWS, other, union, above)
+    assert (merged[-1].time, merged[-1].groups) == ("end", 100.0)
 
 
 def test_groups_are_a_float_also_when_there_is_one():
@@ -134,5 +134,5 @@ def test_groups_are_a_float_also_when_there_is_one():
 def test_refusals(specs, message):
     others = [stream("c", schema="z STRING", eventTime=None)]
     others += [stream(name, schema="x INT, _time INT, ts TIMESTAMP") for name in ("d", "d2")]
-    found = messages(*NODES, *STREAMS, *others, graph("q", *specs))
-    assert any(message in text for text in found), found
+    errors = messages(*NODES, *STREAMS, *others, graph("q", *specs))
+    assert any(message in text for text in errors), errors

@@ -15,9 +15,9 @@ NODES = [node("e1", "east"), node("e2", "east"), node("w1", "west")]
 
 def net(spec, **options):
     raw = [*NODES, *STREAMS, obj("NetworkTopology", "default", spec), graph("q", FILTER)]
-    made = built(*raw, **options)
-    assert made.findings == (), [str(f) for f in made.findings]
-    return made.groups[0].problem.cluster.network
+    scene = built(*raw, **options)
+    assert scene.findings == (), [str(f) for f in scene.findings]
+    return scene.groups[0].problem.cluster.network
 
 
 def test_without_a_topology_the_network_costs_nothing():
@@ -88,13 +88,15 @@ def test_a_matrix_between_nodes_in_seconds():
 def test_a_matrix_that_is_none(text, message):
     spec = {"matrix": {"file": "m", "nodes": ["e1", "w1"]}}
     raw = [*NODES, *STREAMS, obj("NetworkTopology", "default", spec), graph("q", FILTER)]
-    found = built(*raw, read={"default": lambda matrix: text}).findings
-    assert message in found[0].message
+    scene = built(*raw, read={"default": lambda matrix: text}).findings
+    assert message in scene[0].message
 
 
 def test_links_of_what_is_not_there():
-    found = messages(*NODES, obj("NetworkTopology", "default", {"links": [{"from": "eastt", "to": "e1"}]}))
-    assert found == ["NetworkTopology default: spec.links[0].from: no zone or node eastt; did you mean east?"]
+    errors = messages(*NODES, obj("NetworkTopology", "default", {"links": [{"from": "eastt", "to": "e1"}]}))
+    assert errors == [
+        "NetworkTopology default: spec.links[0].from: no zone or node eastt; did you mean east?"
+    ]
 
 
 def test_a_matrix_in_a_config_map(tmp_path):

@@ -39,10 +39,10 @@ def test_a_good_world_has_no_findings():
 )  # fmt: skip
 def test_wording(query, message):
     shop = [stream("bids", "shop"), stream("open", "shop", sharedWith=["default"])]
-    found = messages(*NODES, *STREAMS, *shop, query)
-    assert len(found) == 1, found
-    assert found[0].startswith("StreamQuery default/q: ")
-    assert message in found[0]
+    errors = messages(*NODES, *STREAMS, *shop, query)
+    assert len(errors) == 1, errors
+    assert errors[0].startswith("StreamQuery default/q: ")
+    assert message in errors[0]
 
 
 @pytest.mark.parametrize(
@@ -74,29 +74,29 @@ def test_executors_are_refused_where_their_policy_cannot_hold(template, message)
     ],
 )
 def test_streams_by_themselves(change, message):
-    found = messages(*NODES, stream("a", **change))
-    assert any(text.startswith(f"Stream default/a: {message}") for text in found), found
+    errors = messages(*NODES, stream("a", **change))
+    assert any(text.startswith(f"Stream default/a: {message}") for text in errors), errors
 
 
 def test_the_other_queries_go_on():
-    made = built(*NODES, *STREAMS, sql(GOOD, "good"), sql("SELECT z.x FROM zzz z", "bad"))
-    assert [query.name for query in made.groups[0].problem.queries] == ["default/good"]
-    assert [finding.object.name for finding in made.findings] == ["bad"]
-    assert made.findings[0].reason == "ReferenceNotFound"
+    scene = built(*NODES, *STREAMS, sql(GOOD, "good"), sql("SELECT z.x FROM zzz z", "bad"))
+    assert [query.name for query in scene.groups[0].problem.queries] == ["default/good"]
+    assert [finding.object.name for finding in scene.findings] == ["bad"]
+    assert scene.findings[0].reason == "ReferenceNotFound"
 
 
 def test_a_policy_that_does_not_admit_the_namespace():
     policy = obj("PlacementPolicy", "p", {"allowedNamespaces": ["shop"]})
-    found = built(*NODES, *STREAMS, policy, sql(GOOD, policy="p")).findings
-    assert found[0].reason == "NotAllowed"
-    assert "does not admit namespace default" in found[0].message
+    scene = built(*NODES, *STREAMS, policy, sql(GOOD, policy="p")).findings
+    assert scene[0].reason == "NotAllowed"
+    assert "does not admit namespace default" in scene[0].message
 
 
 def test_a_policy_with_an_unknown_strategy_and_topology():
     policy = obj("PlacementPolicy", "p", {"strategy": {"name": "magick"}, "topology": "moon"})
-    found = messages(*NODES, policy)
-    assert "spec.strategy.name: no strategy magick" in found[0]
-    assert "spec.topology: no NetworkTopology moon; topologies: default" in found[1]
+    errors = messages(*NODES, policy)
+    assert "spec.strategy.name: no strategy magick" in errors[0]
+    assert "spec.topology: no NetworkTopology moon; topologies: default" in errors[1]
 
 
 def test_a_profile_with_an_unknown_stream():
@@ -120,9 +120,9 @@ def test_nodes_say_what_they_lack():
 def test_a_namespace_gets_no_more_queries_than_its_limit():
     policy = obj("PlacementPolicy", "p", {"limits": [{"namespace": "default", "queries": 1}]})
     queries = [sql(GOOD, "first", policy="p", priority=1), sql(GOOD, "second", policy="p")]
-    made = built(*NODES, *STREAMS, policy, *queries)
-    assert [query.name for query in made.groups[0].problem.queries] == ["default/first"]
-    assert "allows 1 queries in namespace default" in made.findings[0].message
+    scene = built(*NODES, *STREAMS, policy, *queries)
+    assert [query.name for query in scene.groups[0].problem.queries] == ["default/first"]
+    assert "allows 1 queries in namespace default" in scene.findings[0].message
 
 
 def test_nothing_is_planned_before_the_last_object_that_it_depends_on():

@@ -62,14 +62,14 @@ def test_absolute_ones_below_the_root_stay_as_they_are() -> None:
 )
 def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: str) -> None:
     right = "is not below /var/lib/weir/files/default, the namespace's root; write it relative to that, as "
-    found = desired_state("in", uri)
-    assert not found.groups[0].queries
-    fault = found.faults["default/q"]
+    scene = desired_state("in", uri)
+    assert not scene.groups[0].queries
+    fault = scene.faults["default/q"]
     assert not fault.missing
     assert fault.message.startswith(f'spec.sink.files.uri: "{uri}" {right}')
-    found = desired_state(uri, "out")
-    assert found.errors["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
-    assert "stream a has errors itself" in found.faults["default/q"].message
+    scene = desired_state(uri, "out")
+    assert scene.errors["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
+    assert "stream a has errors itself" in scene.faults["default/q"].message
     assert desired_state(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
 
 
@@ -83,11 +83,11 @@ def test_objects_stay_where_they_are_and_their_keys_are_told() -> None:
     ends = (
         DesiredStateBuilder(site=CLUSTER)(Snapshot(0.0, tuple(raw)), Settings(Layout("/d"))).groups[0].queries
     )
-    told = ends["default/q"].ends
-    assert told.sources["a"] == {"files": objects("login")}
-    assert told.sink.uri == "s3://lake/out"
-    assert told.sink.options == {"format": "parquet", "s3": {"secretRef": "login"}}
-    assert secrets_in(told.sources["a"], told.sink.options) == ("login",), "which the pods mount"
+    query_ends = ends["default/q"].ends
+    assert query_ends.sources["a"] == {"files": objects("login")}
+    assert query_ends.sink.uri == "s3://lake/out"
+    assert query_ends.sink.options == {"format": "parquet", "s3": {"secretRef": "login"}}
+    assert secrets_in(query_ends.sources["a"], query_ends.sink.options) == ("login",), "which the pods mount"
 
 
 def test_keys_of_an_object_store_are_a_secret_in_a_cluster_and_variables_on_this_machine() -> None:
@@ -112,9 +112,9 @@ def test_objects_of_another_namespace_are_read_with_the_readers_own_keys() -> No
 
 
 def test_a_variable_from_a_secret_is_refused_on_this_machine_alone() -> None:
-    asked = query()
-    asked["spec"]["env"] = [{"name": "KEY", "secretRef": {"name": "login", "key": "k"}}]
-    raw = [*NODES, clicks("in"), asked]
+    manifest = query()
+    manifest["spec"]["env"] = [{"name": "KEY", "secretRef": {"name": "login", "key": "k"}}]
+    raw = [*NODES, clicks("in"), manifest]
     (finding,) = built(*raw, site=HERE).findings
     assert finding.message == (
         "spec.env[0].secretRef: `weir run` reads no secret; write value, for a run on this machine"

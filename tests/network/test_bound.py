@@ -42,10 +42,10 @@ def test_prices_raise_it_where_a_node_is_full():
     nodes = tuple(replace(n, cpu=1.5 * load / 1e6) for n in problem.cluster.nodes)
     tight = replace(problem, cluster=replace(problem.cluster, nodes=nodes), queries=twins)
     spaces = [plan_space(tight, q).private() for q in twins]
-    found = EXACT_DP.plan(tight, objective="network-usage", seed=0, time_limit=10.0, options={})
-    assert len(found.plan.queries) == 3
-    assert found.bound > lower_bound(tight, spaces) * 1.01
-    assert found.bound <= found.value * (1 + 1e-12)
+    result = EXACT_DP.plan(tight, objective="network-usage", seed=0, time_limit=10.0, options={})
+    assert len(result.plan.queries) == 3
+    assert result.bound > lower_bound(tight, spaces) * 1.01
+    assert result.bound <= result.value * (1 + 1e-12)
 
 
 @given(st.integers(0, 10_000))
@@ -76,13 +76,13 @@ def test_shares_that_move_come_close_to_the_best_plan_where_even_shares_do_not()
     """Several queries over the same streams at different sinks: even shares let each pay a part only."""
     problem = small_problem(4, nodes=8, width=3, queries=6, streams=4)
     spaces = [plan_space(problem, q) for q in problem.queries]
-    found = EXACT_DP.plan(
+    result = EXACT_DP.plan(
         problem, objective="network-usage", seed=0, time_limit=30.0, options={"reuse": "on"}
     )
-    even = lower_bound(problem, spaces, value=found.value, rounds=1)
-    moved = lower_bound(problem, spaces, value=found.value)
-    assert even < 0.6 * found.value
-    assert 0.85 * found.value < moved <= found.value * (1 + 1e-9)
+    even = lower_bound(problem, spaces, value=result.value, rounds=1)
+    moved = lower_bound(problem, spaces, value=result.value)
+    assert even < 0.6 * result.value
+    assert 0.85 * result.value < moved <= result.value * (1 + 1e-9)
 
 
 def test_cells_of_a_large_cluster_bound_what_its_nodes_can_do(monkeypatch):
@@ -91,8 +91,8 @@ def test_cells_of_a_large_cluster_bound_what_its_nodes_can_do(monkeypatch):
     spaces = [plan_space(problem, q) for q in problem.queries]
     exact = lower_bound(problem, spaces, rounds=1)
     monkeypatch.setattr(cells, "MOST", 8)
-    taken = cells.cells_of(problem)
-    assert len(taken.size) <= 8
-    assert taken.size.sum() == 24
+    few = cells.cells_of(problem)
+    assert len(few.size) <= 8
+    assert few.size.sum() == 24
     rough = lower_bound(problem, spaces, rounds=1)
     assert 0.0 < rough <= exact * (1 + 1e-9)

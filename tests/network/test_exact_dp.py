@@ -24,19 +24,19 @@ def plan(problem: Problem, reuse: str = "on") -> Result:
 @settings(max_examples=8, deadline=None)
 def test_is_the_cheapest_of_all_orders_and_places(seed):
     problem = small_problem(seed, nodes=3)
-    found = plan(problem)
-    assert found.value == pytest.approx(cheapest(problem), rel=1e-9)
-    assert found.proven
+    result = plan(problem)
+    assert result.value == pytest.approx(cheapest(problem), rel=1e-9)
+    assert result.proven
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=20, deadline=None)
 def test_its_value_is_what_the_cost_model_says_of_its_plan(seed):
     problem = small_problem(seed, nodes=8, width=4, streams=6)
-    found = plan(problem)
-    evaluation = evaluate(problem, found.plan)
+    result = plan(problem)
+    evaluation = evaluate(problem, result.plan)
     assert evaluation.feasible, evaluation.reasons
-    assert evaluation.network_usage == pytest.approx(found.value, rel=1e-9)
+    assert evaluation.network_usage == pytest.approx(result.value, rel=1e-9)
 
 
 @given(st.integers(0, 10_000))
@@ -86,9 +86,9 @@ def test_without_a_sink_delivery_costs_nothing():
 def test_a_fixed_order_is_kept_and_only_placed():
     problem = small_problem(5, nodes=4, width=3)
     fixed = replace(problem, queries=(replace(problem.queries[0], fixed_order=True),))
-    found = plan(fixed)
-    assert [op.id for op in found.plan.queries[0].query.operators] == ["j1", "j2"]
-    assert found.value == pytest.approx(cheapest(fixed), rel=1e-9)
+    result = plan(fixed)
+    assert [op.id for op in result.plan.queries[0].query.operators] == ["j1", "j2"]
+    assert result.value == pytest.approx(cheapest(fixed), rel=1e-9)
 
 
 def test_a_node_too_small_for_the_join_is_left_out():
@@ -108,31 +108,31 @@ def test_a_node_too_small_for_the_join_is_left_out():
 def test_two_queries_share_a_join_that_lies_on_the_way_of_both():
     problem = small_problem(7, nodes=5, width=3, queries=1)
     twin = replace(problem.queries[0], name="bench/twin")
-    found = plan(replace(problem, queries=(*problem.queries, twin)))
-    assert found.value == pytest.approx(plan(problem).value, rel=1e-9)
-    assert found.proven
+    result = plan(replace(problem, queries=(*problem.queries, twin)))
+    assert result.value == pytest.approx(plan(problem).value, rel=1e-9)
+    assert result.proven
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=10, deadline=None)
 def test_the_bound_of_several_queries_is_below_every_plan(seed):
     problem = small_problem(seed, nodes=5, width=3, queries=3, streams=4)
-    found = plan(problem)
+    result = plan(problem)
     alone = sum(plan(replace(problem, queries=(q,))).value for q in problem.queries)
-    assert found.bound <= found.value * (1 + 1e-12)
-    assert found.value <= alone * (1 + 1e-9)
+    assert result.bound <= result.value * (1 + 1e-12)
+    assert result.value <= alone * (1 + 1e-9)
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=10, deadline=None)
 def test_without_reuse_the_cost_model_agrees_on_several_queries_and_their_loads(seed):
     problem = small_problem(seed, nodes=6, width=3, queries=5, streams=5, cpu=0.05, cost=40.0)
-    found = plan(problem, reuse="off")
-    evaluation = evaluate(problem, found.plan)
+    result = plan(problem, reuse="off")
+    evaluation = evaluate(problem, result.plan)
     assert evaluation.feasible, evaluation.reasons
-    assert evaluation.network_usage == pytest.approx(found.value, rel=1e-9)
+    assert evaluation.network_usage == pytest.approx(result.value, rel=1e-9)
     assert evaluation.headroom is None or evaluation.headroom >= 1 - 1e-9
-    assert found.bound <= found.value * (1 + 1e-12)
+    assert result.bound <= result.value * (1 + 1e-12)
 
 
 def test_reuse_is_on_or_off():

@@ -91,11 +91,11 @@ def test_the_exact_program_chooses_anew_where_planning_one_after_the_other_falls
     for seed in range(12):
         problem = tight(seed, kind)
         lowest = best(problem)
-        found = EXACT_DP.plan(problem, objective="network-usage", seed=0, time_limit=20.0, options={})
-        evaluation = evaluate(problem, found.plan)
+        result = EXACT_DP.plan(problem, objective="network-usage", seed=0, time_limit=20.0, options={})
+        evaluation = evaluate(problem, result.plan)
         assert evaluation.headroom is None or evaluation.headroom >= 1 - 1e-9
-        if np.isfinite(lowest) and not found.plan.rejected:
-            assert found.bound <= lowest * (1 + 1e-9)
-            above.append(found.value / lowest - 1.0)
+        if np.isfinite(lowest) and not result.plan.rejected:
+            assert result.bound <= lowest * (1 + 1e-9)
+            above.append(result.value / lowest - 1.0)
     assert len(above) >= 3
     assert float(np.mean(above)) <= (0.03 if kind == "ingress" else 1e-6)

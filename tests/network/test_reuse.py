@@ -24,10 +24,10 @@ def plan(problem: Problem, reuse: str = "on", name: str = "exact-dp"):
 def test_the_cost_model_counts_what_the_planner_counted(seed, name):
     """Flows and loads of shared operators once: usage equal, and nothing beyond a capacity."""
     problem = small_problem(seed, nodes=6, width=3, queries=6, streams=4, cpu=0.04, cost=40.0)
-    found = plan(problem, name=name)
-    evaluation = evaluate(problem, found.plan)
+    result = plan(problem, name=name)
+    evaluation = evaluate(problem, result.plan)
     assert evaluation.feasible, evaluation.reasons
-    assert evaluation.network_usage == pytest.approx(found.value, rel=1e-9)
+    assert evaluation.network_usage == pytest.approx(result.value, rel=1e-9)
     assert evaluation.headroom is None or evaluation.headroom >= 1 - 1e-9
 
 
@@ -39,8 +39,8 @@ def twins(count: int = 3) -> Problem:
 
 def test_equal_queries_run_once_and_say_so():
     problem = twins()
-    found = plan(problem)
-    shown = report(problem, found)
+    result = plan(problem)
+    shown = report(problem, result)
     alone = report(problem, plan(replace(problem, queries=problem.queries[:1], overheads=problem.overheads)))
     assert shown["networkUsageBytes"] == pytest.approx(shown["objectiveValue"])
     assert shown["networkUsageBytes"] == pytest.approx(alone["networkUsageBytes"])
@@ -66,21 +66,21 @@ def test_a_shared_join_is_written_for_its_readers():
     wider = replace(problem.queries[0], name="bench/wider")
     part = replace(wider, operators=wider.operators[:1], sources=dict(list(wider.sources.items())[:2]))
     both = replace(problem, queries=(replace(part, name="bench/part"), wider))
-    found = plan(both)
-    first, second = found.plan.queries
+    result = plan(both)
+    first, second = result.plan.queries
     common = set(first.shared.values()) & set(second.shared.values())
     if not common:
         pytest.fail("this example is meant to share its first join")
-    evaluation = evaluate(both, found.plan)
+    evaluation = evaluate(both, result.plan)
     assert evaluation.fragments == 2
-    assert evaluation.network_usage == pytest.approx(found.value)
+    assert evaluation.network_usage == pytest.approx(result.value)
 
 
 def test_the_report_can_be_read_back_and_scored_the_same():
     problem = twins()
-    found = plan(problem)
-    again = read_plan(problem, report(problem, found))
-    first, second = evaluate(problem, found.plan), evaluate(problem, again)
+    result = plan(problem)
+    again = read_plan(problem, report(problem, result))
+    first, second = evaluate(problem, result.plan), evaluate(problem, again)
     assert second.network_usage == pytest.approx(first.network_usage)
     assert second.fragments == first.fragments
     assert second.loads.keys() == first.loads.keys()
@@ -89,9 +89,9 @@ def test_the_report_can_be_read_back_and_scored_the_same():
 
 
 def test_without_reuse_nothing_is_shared():
-    found = plan(twins(), reuse="off")
-    assert not any(q.shared for q in found.plan.queries)
-    assert all(not op["sharedWith"] for q in report(twins(), found)["queries"] for op in q["operators"])
+    result = plan(twins(), reuse="off")
+    assert not any(q.shared for q in result.plan.queries)
+    assert all(not op["sharedWith"] for q in report(twins(), result)["queries"] for op in q["operators"])
 
 
 @given(st.integers(0, 10_000))

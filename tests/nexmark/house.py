@@ -68,9 +68,9 @@ def desired(logs: Path, sink: Path, query: Mapping[str, Any]) -> DesiredState:
         )
         for name, schema in events.STREAMS.items()
     ]
-    asked = obj("StreamQuery", "q", {**query, "sink": {"files": {"uri": str(sink)}}})
+    manifest = obj("StreamQuery", "q", {**query, "sink": {"files": {"uri": str(sink)}}})
     return DesiredStateBuilder()(
-        Snapshot(0.0, (node("n1"), *streams, asked)), Settings(Layout(str(sink.parent)))
+        Snapshot(0.0, (node("n1"), *streams, manifest)), Settings(Layout(str(sink.parent)))
     )
 
 
@@ -79,15 +79,15 @@ def fragments(root: Path, logs: Path, query: Mapping[str, Any]) -> tuple[Fragmen
     state = desired(logs, root / "out", query)
     assert state.faults == {}
     (group,) = state.groups
-    wanted = group.queries["default/q"]
+    desired_query = group.queries["default/q"]
     plan = QueryPlan(
-        wanted.model,
-        {operator.id: "n1" for operator in wanted.model.operators},
-        dict.fromkeys(wanted.model.sources, "n1"),
+        desired_query.model,
+        {operator.id: "n1" for operator in desired_query.model.operators},
+        dict.fromkeys(desired_query.model.sources, "n1"),
         "n1",
     )
     layout = Layout(str(root))
-    specs = cut(plan, group.problem.streams, wanted.ends, layout)
+    specs = cut(plan, group.problem.streams, desired_query.ends, layout)
     return tuple(replace(layout.stamp(spec, 1, "n1", False), trigger_ms=20) for spec in specs)
 
 

@@ -46,7 +46,7 @@ def test_rows_are_those_of_duckdb(run: Run, tables, tmp_path: Path, name: str, w
         run(spec)
     if finish:
         finish()
-    found = verdict(tmp_path, house.expected(query.judge))
-    print(f"{name}, {way}: {found} of {found.rows} rows")
-    assert found.rows > 0
-    assert found.good, f"{found}\n{found.examples}"
+    result = verdict(tmp_path, house.expected(query.judge))
+    print(f"{name}, {way}: {result} of {result.rows} rows")
+    assert result.rows > 0
+    assert result.good, f"{result}\n{result.examples}"

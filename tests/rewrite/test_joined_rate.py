@@ -58,12 +58,12 @@ def rates(query: Query, streams: dict[str, Stream] = STREAMS) -> dict[frozenset[
     """Of every joined set of aliases in the plan [rows/s]."""
     flows = flows_of(query, streams, {n: Load.of(s.rate) for n, s in streams.items()})
     below = {a: frozenset([a]) for a in query.sources}
-    found = {}
+    result = {}
     for op in query.operators:
         below[op.id] = frozenset().union(*(below[i] for i in op.inputs))
         if isinstance(op, Join):
-            found[below[op.id]] = flows[op.id].rate(1.0)
-    return found
+            result[below[op.id]] = flows[op.id].rate(1.0)
+    return result
 
 
 def same(one: dict[frozenset[str], float], other: dict[frozenset[str], float]) -> None:
@@ -145,8 +145,8 @@ def test_an_implied_equality_without_declared_values_is_as_selective_as_the_leas
             replace(o, selectivity=joins[o.id]) if isinstance(o, Join) else o for o in written.operators
         ),
     )
-    seen: dict[frozenset[str], float] = {}
+    result: dict[frozenset[str], float] = {}
     for plan in Rewriter(stated, bare).reachable():
-        seen |= rates(plan, bare)
-    assert seen[frozenset("ab")] == pytest.approx(9 * 10 * 10 * 0.1)
-    assert seen[frozenset("ac")] == pytest.approx(9 * 11 * 10 * 0.1)
+        result |= rates(plan, bare)
+    assert result[frozenset("ab")] == pytest.approx(9 * 10 * 10 * 0.1)
+    assert result[frozenset("ac")] == pytest.approx(9 * 11 * 10 * 0.1)

@@ -45,11 +45,11 @@ def test_no_cross_products() -> None:
 
 
 def test_transitive_equalities_join_directly_where_a_window_is_written() -> None:
-    found = plans(STAR)
-    assert orders(found) == {frozenset("ab"), frozenset("bc"), frozenset("ac")}
+    reachable = plans(STAR)
+    assert orders(reachable) == {frozenset("ab"), frozenset("bc"), frozenset("ac")}
     (implied,) = {
         o.on
-        for p in found
+        for p in reachable
         for o in p.operators
         if isinstance(o, Join) and {w.left + w.right for w in o.windows} in ({"ac"}, {"ca"})
     }
@@ -89,24 +89,24 @@ def test_order_fixed_leaves_the_plan_as_written() -> None:
 
 def test_ids_stay_and_new_operators_say_where_they_come_from() -> None:
     written = query_from_sql("d/q", CHAIN + " AND a.x = 1", STREAMS)
-    known = {o.id: o for o in written.operators}
+    operators = {o.id: o for o in written.operators}
     for plan in Rewriter(written, STREAMS).reachable():
         ids = [o.id for o in plan.operators]
         assert len(set(ids)) == len(ids)
         for operator in plan.operators:
-            if operator.id in known:
-                assert operator.kind == known[operator.id].kind
+            if operator.id in operators:
+                assert operator.kind == operators[operator.id].kind
             else:
                 assert operator.origin
-                assert set(operator.origin) <= set(known)
+                assert set(operator.origin) <= set(operators)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_plans_are_told_apart(seed: int) -> None:
     written = query(Random(seed)).query
-    found = list(islice(Rewriter(written, STREAMS).reachable(), 60))
-    assert len({shape(p) for p in found}) == len(found)
-    for plan in found:
+    reachable = list(islice(Rewriter(written, STREAMS).reachable(), 60))
+    assert len({shape(p) for p in reachable}) == len(reachable)
+    for plan in reachable:
         done = set(plan.sources)
         for operator in plan.operators:
             assert set(operator.inputs) <= done, "topological order"

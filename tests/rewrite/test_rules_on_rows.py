@@ -34,11 +34,13 @@ def with_projections(random: Random, written: Query) -> Query:
         available = [c for a in sorted(under) for c in _columns(written, a)]
         produced = _output(written, operators, below.id)
         read = {c for o in above for c in o.columns} | {f"{a}.{TIMES[written.sources[a]]}" for a in under}
-        kept = [c for c in available if c in produced and (c in read or random.random() < 0.3)]
-        if set(kept) == set(produced):
+        columns = [c for c in available if c in produced and (c in read or random.random() < 0.3)]
+        if set(columns) == set(produced):
             continue
         identifier = f"q{position}"
-        narrow = Project(identifier, (below.id,), tuple(sorted(kept)), items=tuple(Item(c, c) for c in kept))
+        narrow = Project(
+            identifier, (below.id,), tuple(sorted(columns)), items=tuple(Item(c, c) for c in columns)
+        )
         moved = [
             replace(o, inputs=tuple(identifier if i == below.id else i for i in o.inputs)) for o in above
         ]
@@ -68,10 +70,10 @@ def _output(written: Query, operators: list[Operator], name: str) -> list[str]:
 
 def mismatch(random: Random, moves: int = MOVES) -> str:
     """Walks random legal moves from a random plan; says which move changed the rows, "" if none did."""
-    made = query(random)
-    written = with_projections(random, made.query) if random.random() < 0.4 else made.query
+    parsed = query(random)
+    written = with_projections(random, parsed.query) if random.random() < 0.4 else parsed.query
     data = rows(random)
-    wanted = run(written, data, TIMES)
+    expected = run(written, data, TIMES)
     rewriter, plan = Rewriter(written, STREAMS), written
     for _ in range(moves):
         choices = list(rewriter.neighbours(plan))
@@ -79,11 +81,11 @@ def mismatch(random: Random, moves: int = MOVES) -> str:
             break
         plan = random.choice(choices)
         try:
-            found = run(plan, data, TIMES)
+            actual = run(plan, data, TIMES)
         except KeyError as column:
-            return f"{made.sql}\ncolumn {column} is missing in {plan.operators}"
-        if found != wanted:
-            return f"{made.sql}\n{wanted - found} lost, {found - wanted} extra in {plan.operators}"
+            return f"{parsed.sql}\ncolumn {column} is missing in {plan.operators}"
+        if actual != expected:
+            return f"{parsed.sql}\n{expected - actual} lost, {actual - expected} extra in {plan.operators}"
     return ""
 
 
@@ -103,8 +105,8 @@ def test_the_walks_meet_every_rule_and_rows() -> None:
             rules.RULES[pair] = _counted(used, pair, rule)
         for seed in range(120):
             random = Random(seed)
-            made = query(random)
-            written = with_projections(random, made.query) if seed % 2 else made.query
+            parsed = query(random)
+            written = with_projections(random, parsed.query) if seed % 2 else parsed.query
             data = rows(random)
             joined += bool(run(written, data, TIMES)) and any(isinstance(o, Join) for o in written.operators)
             for plan in list(Rewriter(written, STREAMS).reachable(40)):

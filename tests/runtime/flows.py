@@ -84,6 +84,6 @@ def assert_right_through_kills_and_a_move(
     replayer.finish.set()
     assert second.wait(300) == 0
     assert count.wait(300) == 0
-    found = verdict(folder, [item], [FILTER, COUNTED], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
-    assert found.rows > 10
+    result = verdict(folder, [item], [FILTER, COUNTED], COLUMNS)
+    assert result.good, f"{result} {result.examples}"
+    assert result.rows > 10

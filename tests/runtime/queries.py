@@ -77,6 +77,6 @@ def check(
     """Runs every fragment to its end and asserts that the sink is right."""
     for spec in cut(root, sources, operators, columns, ends, **settings):
         run(spec)
-    found = verdict(root, sources, operators, columns)
-    assert found.good, f"{found}\n{found.examples}"
-    return found
+    result = verdict(root, sources, operators, columns)
+    assert result.good, f"{result}\n{result.examples}"
+    return result

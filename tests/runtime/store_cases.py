@@ -26,9 +26,9 @@ START: Place = {"next": 0}
 
 def writer(store: ObjectStore, epoch: int = 1, consumers: tuple[str, ...] = (), keep: int = 0) -> StoreWriter:
     """Of a process that has started."""
-    made = StoreWriter(store, epoch, consumers, keep, every=0)
-    made.describe(DESCRIPTION)
-    return made
+    new_writer = StoreWriter(store, epoch, consumers, keep, every=0)
+    new_writer.describe(DESCRIPTION)
+    return new_writer
 
 
 def log(store: ObjectStore, consumer: str = "r") -> StoreLog:
@@ -116,9 +116,9 @@ class StoreCases:
         reader = log(store)
         assert reader.advance(START, 0, 64).clock == 8
         assert whole(store) == [1, 2]
-        told = store.about("0000000000.arrow")
-        assert told is not None
-        assert {key: told[key] for key in ("epoch", "rows", "clock", "min", "max")} == {
+        metadata = store.about("0000000000.arrow")
+        assert metadata is not None
+        assert {key: metadata[key] for key in ("epoch", "rows", "clock", "min", "max")} == {
             "epoch": "1",
             "rows": "1",
             "clock": "7",

@@ -78,10 +78,10 @@ class FileCases:
         StoreSink(store, SPEC, "p", [("v", "n")]).write(batch(100), 0, 0, free)
         sink.write(batch(4), 2, 0, free)
         assert list(store.names()) == ["p-0000000000.parquet", "p-0000000002.parquet"]
-        found = [
+        tables = [
             pq.ParquetFile(f).read() for f in sink_files(Output("files", store.uri, {"s3": store.options}))
         ]
-        assert pa.concat_tables(found).to_pydict() == {"n": [1, 2, 4]}
+        assert pa.concat_tables(tables).to_pydict() == {"n": [1, 2, 4]}
 
     def test_a_sink_with_the_rows_of_a_lost_checkpoint_is_refused(self, store: ObjectStore) -> None:
         first = StoreSink(store, SPEC, "0123456789ab", [("v", "n")])

@@ -117,8 +117,8 @@ def launch(spec: FragmentSpec, **environment: str) -> subprocess.Popen[bytes]:
 def state(spec: FragmentSpec) -> dict[str, Any]:
     """What the process says of itself."""
     path = Path(spec.state)
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"phase": ""}
-    return found
+    document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"phase": ""}
+    return document
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 90.0) -> None:

@@ -52,14 +52,14 @@ def test_spark_requests_what_the_template_says(template: ExecutorTemplate) -> No
         "POD_IP": "10.0.0.7", "POD_NAME": "q-f1-e2", "POD_NAMESPACE": "ns",
         "KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443",
     }  # fmt: skip
-    told = spark_settings(spec_with(3), template, environment)
-    assert told["spark.master"] == "k8s://https://10.96.0.1:443"
-    assert told["spark.driver.host"] == told["spark.driver.bindAddress"] == "10.0.0.7"
-    assert told["spark.kubernetes.executor.request.cores"] == "250m"
-    heap, beside = (told[f"spark.executor.{n}"].removesuffix("m") for n in ("memory", "memoryOverhead"))
+    settings = spark_settings(spec_with(3), template, environment)
+    assert settings["spark.master"] == "k8s://https://10.96.0.1:443"
+    assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "10.0.0.7"
+    assert settings["spark.kubernetes.executor.request.cores"] == "250m"
+    heap, beside = (settings[f"spark.executor.{n}"].removesuffix("m") for n in ("memory", "memoryOverhead"))
     assert int(heap) + int(beside) == 1212
-    assert told["spark.executor.instances"] == "3"
-    session = SETTINGS | told  # as `start_session` joins them
+    assert settings["spark.executor.instances"] == "3"
+    session = SETTINGS | settings  # as `start_session` joins them
     assert session["spark.authenticate"] == "true"
     assert session["spark.ui.enabled"] == session["spark.ui.killEnabled"] == "false"
 
@@ -84,10 +84,10 @@ class Cluster:
         self.pods[name] = {"metadata": meta, "status": {}}
 
     def items(self) -> list[dict[str, Any]]:
-        found = list(self.pods.values())
+        result = list(self.pods.values())
         for name in [n for n in self.going if n not in self.stuck]:
             self.pods.pop(name, None)
-        return found
+        return result
 
 
 @pytest.fixture

@@ -58,11 +58,11 @@ def test_a_join_feeds_a_join_and_an_aggregate_in_one_fragment(run: Run, tmp_path
         "j2", ("j1", "c"), on="b.k = c.k",
         windows=(Window("a", "c", -2 * SECOND, SECOND), Window("b", "c", -SECOND, SECOND)),
     )  # fmt: skip
-    found = check(
+    result = check(
         run, tmp_path, sources, [j1, j2, count_by_second("j2", "a.ts")], KEYS,
         max_batches=1,
     )  # fmt: skip
-    assert found.rows > 3
+    assert result.rows > 3
 
 
 def test_the_same_over_two_exchanges(run: Run, tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_the_slow_branch_of_a_union_loses_nothing(run: Run, tmp_path: Path) -> N
         for x in "ab"
     ]  # fmt: skip
     union = Union("u", ("pa", "pb"))
-    found = check(
+    result = check(
         run, tmp_path, sources, [*project, union, count_by_second("u", "a.t", 2.0)],
         KEYS, ends=["u"], max_batches=1,
     )  # fmt: skip
-    assert found.rows == 8 + 5
+    assert result.rows == 8 + 5
 
 
 def test_a_filter_does_not_swallow_the_markers(run: Run, tmp_path: Path) -> None:

@@ -19,5 +19,5 @@ def test_a_join_runs_with_any_condition(run: Run, tmp_path: Path, on: str) -> No
     rows = [[(i % 3, i, n * SECOND + i) for i in range(n, n + 4)] for n in range(1, 7)]
     sources = [source(alias, write_log(tmp_path / alias, rows)) for alias in "ab"]
     join = Join("j", ("a", "b"), on=on, windows=(Window("a", "b", -SECOND, SECOND),))
-    found = check(run, tmp_path, sources, [join], ["a.k", "a.v", "b.k", "b.v"], max_batches=2)
-    assert found.rows > 10
+    result = check(run, tmp_path, sources, [join], ["a.k", "a.v", "b.k", "b.v"], max_batches=2)
+    assert result.rows > 10

@@ -20,12 +20,12 @@ Range = tuple[str, int, int]
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Range]:
     """Ranges that were asked of the broker, in order. Each partition holds an odd time at every third offset,
     later than its watermark allows."""
-    asked: list[Range] = []
+    ranges: list[Range] = []
 
     def messages(
         log: KafkaLog, key: str, first: int, beyond: int, room: float, seconds: float
     ) -> tuple[list[bytes], list[int], int]:
-        asked.append((key, first, beyond))
+        ranges.append((key, first, beyond))
         offsets = [*range(first, beyond)]
         seconds = [30 if at % 3 else 10 for at in offsets]
         values = [
@@ -35,7 +35,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Range]:
 
     monkeypatch.setattr(KafkaLog, "_messages", messages)
     monkeypatch.setattr(KafkaLog, "_ends", lambda log, place: {k: at + 6 for k, at in place["next"].items()})
-    return asked
+    return ranges
 
 
 def log_of(folder: Path | None, sidelog: str = "") -> KafkaLog:
@@ -53,9 +53,9 @@ def test_each_row_is_fetched_once_and_reads_the_same(fetched: list[Range], tmp_p
         end = log.advance(place, 0, 1).place
         worker: KafkaLog = pickle.loads(pickle.dumps(log))
         fetched_before = len(fetched)
-        found = rows(worker, place, end)
+        actual = rows(worker, place, end)
         assert len(fetched) == fetched_before
-        assert found == rows(log_of(None), place, end)
+        assert actual == rows(log_of(None), place, end)
         assert worker.late(place, end) > 0
         place = end
 

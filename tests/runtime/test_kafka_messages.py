@@ -106,8 +106,8 @@ def test_a_thin_link_gives_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> N
     while (end := log.advance(place, 0, 64).place) != place:
         ends.append(end["next"]["0"])
         place = end
-    taken = int(BATCH_SECONDS // link.seconds) + 1
-    assert ends == [*range(taken, 30, taken), 30]
+    messages_read = int(BATCH_SECONDS // link.seconds) + 1
+    assert ends == [*range(messages_read, 30, messages_read), 30]
 
 
 def test_a_batch_is_read_to_its_end_as_long_as_something_comes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,9 +28,9 @@ def producer(tmp_path):
 
 
 def test_is_half_of_a_round_trip(producer):
-    found = latency(FolderReader(str(producer)))
-    assert found is not None
-    assert 0.0 < found < 1.0
+    seconds = latency(FolderReader(str(producer)))
+    assert seconds is not None
+    assert 0.0 < seconds < 1.0
 
 
 def test_says_nothing_of_a_producer_that_has_not_said_where_it_is_or_is_gone(tmp_path):

@@ -19,9 +19,9 @@ from tests.runtime.test_findings import KEYS, SECOND, count_by_second, steps
 
 def opened(tmp_path: Path, log: Path, start: int = 0) -> Log:
     item = source("a", log, start=start)
-    found = open_input(item, fragment(tmp_path, "x", [item], [], files_output(tmp_path / "o")))
-    assert found is not None
-    return found.log
+    input_ = open_input(item, fragment(tmp_path, "x", [item], [], files_output(tmp_path / "o")))
+    assert input_ is not None
+    return input_.log
 
 
 def test_numbers_are_dense_and_a_hole_is_waited_for(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_whatever_changes_state_or_batches_changes_the_checkpoint(tmp_path: Path
     )
     hashes = set()
     for one in (spec, change(spec)):
-        found = open_input(one.inputs[0], one)
-        assert found is not None
-        hashes.add(plan_hash(one, [found]))
+        input_ = open_input(one.inputs[0], one)
+        assert input_ is not None
+        hashes.add(plan_hash(one, [input_]))
     assert len(hashes) == 2
 
 

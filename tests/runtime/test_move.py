@@ -55,6 +55,6 @@ def test_killed_restarted_moved_and_fenced(tmp_path: Path, monkeypatch: pytest.M
     assert launch(old).wait(300) == 75, "an old epoch is fenced"
     replayer.finish.set()
     assert second.wait(300) == 0
-    found = verdict(tmp_path, [item], [COUNT], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    result = verdict(tmp_path, [item], [COUNT], COLUMNS)
+    assert result.good, f"{result} {result.examples}"
     assert list(scratch.iterdir()) == []

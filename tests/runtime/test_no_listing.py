@@ -72,14 +72,14 @@ def put(folder: Path, form: str) -> None:
 
 def read(log: Log) -> list[int]:
     """Everything, as a reader does it: two batches at a time."""
-    found: list[int] = []
+    values: list[int] = []
     place, clock = log.start(), 0
     while (ahead := log.advance(place, clock, 2)).place != place:
-        found += [v for batch in log.read(place, ahead.place) for v in batch.column("v").to_pylist()]
+        values += [v for batch in log.read(place, ahead.place) for v in batch.column("v").to_pylist()]
         log.committed(ahead.place)
         log.backlog(ahead.place)
         place, clock = ahead.place, ahead.clock
-    return found
+    return values
 
 
 def test_the_watch_sees_a_listing(tmp_path: Path) -> None:

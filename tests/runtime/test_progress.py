@@ -28,21 +28,21 @@ class Report:
 
 
 def test_only_new_reports_are_read_and_none_is_lost_while_spark_keeps_it() -> None:
-    kept: list[Report] = []
-    query: Any = SimpleNamespace(_jsq=SimpleNamespace(recentProgress=lambda: kept))
+    retained: list[Report] = []
+    query: Any = SimpleNamespace(_jsq=SimpleNamespace(recentProgress=lambda: retained))
     progress = Progress(query)
     assert progress.new() == []
     every, seen = [], []
     for count in (1, 0, 3, 0, 0, 5, 2, 4):
         for _ in range(count):
             every.append(Report(len(every)))
-        kept[:] = every[-5:]
+        retained[:] = every[-5:]
         seen += progress.new()
         seen += progress.new()
     assert [report["batchId"] for report in seen] == list(range(15))
     assert all(report.read == 1 for report in every)
     every += [Report(number) for number in range(15, 27)]
-    kept[:] = every[-5:]  # the one seen last is no longer kept
+    retained[:] = every[-5:]  # the one seen last is no longer kept
     assert [report["batchId"] for report in progress.new()] == [22, 23, 24, 25, 26]
 
 
@@ -50,9 +50,9 @@ def test_reports_of_a_query_are_those_that_spark_gives(spark: SparkSession, tmp_
     frame = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
     query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     progress = Progress(query)
-    found: list[dict[str, Any]] = []
-    wait_for(lambda: len(found) >= 5 or found.extend(progress.new()), "five batches")
+    reports: list[dict[str, Any]] = []
+    wait_for(lambda: len(reports) >= 5 or reports.extend(progress.new()), "five batches")
     query.stop()
-    found += progress.new()
-    assert found == [json.loads(report.json) for report in query.recentProgress]
-    assert [report["batchId"] for report in found] == list(range(len(found)))
+    reports += progress.new()
+    assert reports == [json.loads(report.json) for report in query.recentProgress]
+    assert [report["batchId"] for report in reports] == list(range(len(reports)))

@@ -46,8 +46,8 @@ def test_rows_are_a_plan_s_own_by_their_event_time(
     share = Share(after, tmp_path / "hash")
     if until is not None:
         assert share.look(asking(Change(1.0, time=until)), 1, "me")
-    kept = share.restrict(rows(1, 5, 6, 9))
-    assert kept.column("v").to_pylist() == [f"at {t}" for t in left]
+    own_rows = share.restrict(rows(1, 5, 6, 9))
+    assert own_rows.column("v").to_pylist() == [f"at {t}" for t in left]
     newest = tmp_path / "hash.newest"
     assert (int(newest.read_text()) if newest.exists() else None) == max(left, default=None)
 

@@ -88,8 +88,8 @@ def at(endpoint: str) -> ObjectStore:
 def test_a_store_that_overwrites_is_refused(secrets: Path) -> None:
     with serving(Careless) as endpoint, pytest.raises(FragmentError) as refused:
         at(endpoint).probe()
-    told = "exchange.files.uri: s3://bucket/flows/default/f: the store overwrites"
-    assert str(refused.value).startswith(told)
+    text = "exchange.files.uri: s3://bucket/flows/default/f: the store overwrites"
+    assert str(refused.value).startswith(text)
     assert "use a store with conditional writes" in str(refused.value)
 
 
@@ -125,12 +125,16 @@ def test_a_store_that_is_away_is_nothing_new_for_a_while(
 def test_keys_are_of_the_secret_alone(secrets: Path) -> None:
     store = at("http://127.0.0.1:1")
     keys = under_test._Keys("login")
-    told = keys()
-    assert (told["access_key_id"], told["secret_access_key"], told["token"]) == ("id", "key", None)
+    credentials = keys()
+    assert (credentials["access_key_id"], credentials["secret_access_key"], credentials["token"]) == (
+        "id",
+        "key",
+        None,
+    )
     (secrets / "AWS_ACCESS_KEY_ID").write_text("rotated")
     (secrets / "AWS_SESSION_TOKEN").write_text("token\n")
-    told = keys()
-    assert (told["access_key_id"], told["token"]) == ("rotated", "token")
+    credentials = keys()
+    assert (credentials["access_key_id"], credentials["token"]) == ("rotated", "token")
     assert b"rotated" not in pickle.dumps(store)
 
 

@@ -16,23 +16,23 @@ RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
 
 def end(epoch: int, batch: int) -> dict[str, Any]:
     copy = f"{epoch}-{batch}"
-    told = {"epoch": epoch, "batch": batch, "copy": copy, "first": -1, "last": -1, "pieces": 0}
-    return told | {"rows": 0, "clock": batch, "newest": batch}
+    numbers = {"epoch": epoch, "batch": batch, "copy": copy, "first": -1, "last": -1, "pieces": 0}
+    return numbers | {"rows": 0, "clock": batch, "newest": batch}
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Writers take over from each other; each writes the next batches, some twice, and the one before may
     come back with a batch that it had begun before it was over."""
-    told: list[dict[str, Any]] = []
+    ends: list[dict[str, Any]] = []
     batch = 0
     for epoch in range(1, draw(st.integers(2, 4))):
-        told += [end(epoch, max(0, batch - 1))] * draw(st.integers(0, 1))
+        ends += [end(epoch, max(0, batch - 1))] * draw(st.integers(0, 1))
         for _ in range(draw(st.integers(0, 4))):
-            told += [end(epoch - 1, batch)] * draw(st.integers(0, 1))
-            told += [end(epoch, batch)] * draw(st.integers(1, 2))
+            ends += [end(epoch - 1, batch)] * draw(st.integers(0, 1))
+            ends += [end(epoch, batch)] * draw(st.integers(1, 2))
             batch += 1
-    return told
+    return ends
 
 
 @given(histories(), st.lists(st.integers(1, 3)))

@@ -137,8 +137,8 @@ def test_another_spark_goes_on_with_the_same_checkpoint(
     run(spec)
     assert checkpoint_of(spec) == checkpoint
     assert json.loads((checkpoint / "numbering.json").read_text())["spark"] == "4.9.1"
-    found = verdict(tmp_path, spec.inputs, spec.operators, COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    result = verdict(tmp_path, spec.inputs, spec.operators, COLUMNS)
+    assert result.good, f"{result} {result.examples}"
 
 
 def test_an_older_spark_does_not_read_a_newer_ones_state(
@@ -194,8 +194,8 @@ def test_what_an_earlier_version_has_begun_goes_on(
         run(spec)
     assert [checkpoint_of(spec) for spec in specs] == begun
     assert not list(tmp_path.glob("**/numbering.json"))
-    found = verdict(tmp_path, specs[0].inputs, [*specs[0].operators, *specs[1].operators], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    result = verdict(tmp_path, specs[0].inputs, [*specs[0].operators, *specs[1].operators], COLUMNS)
+    assert result.good, f"{result} {result.examples}"
 
 
 def two_fragments(root: Path) -> list[FragmentSpec]:

@@ -51,16 +51,16 @@ def test_a_time_keeps_its_wait_under_another_name_and_in_a_union() -> None:
 @pytest.mark.parametrize("most", [1, 64])
 @pytest.mark.parametrize("operators", [[COUNTED, OF_STARTS], [COUNTED, OF_STARTS, AGAIN]])
 def test_no_window_of_windows_is_lost(run: Run, tmp_path: Path, operators: list[Operator], most: int) -> None:
-    found = check(run, tmp_path, [source("a", log(tmp_path / "a"))], operators, COLUMNS, max_batches=most)
-    assert found.rows > 4
+    result = check(run, tmp_path, [source("a", log(tmp_path / "a"))], operators, COLUMNS, max_batches=most)
+    assert result.rows > 4
 
 
 @pytest.mark.parametrize("most", [1, 64])
 def test_windows_without_an_aggregate_are_the_groups_themselves(run: Run, tmp_path: Path, most: int) -> None:
     groups = replace(COUNTED, items=(Item("k", "a.v % 3"),), aggregations=())
     columns = ["window.start", "k"]
-    found = check(run, tmp_path, [source("a", log(tmp_path / "a"))], [groups], columns, max_batches=most)
-    assert found.rows > 12
+    result = check(run, tmp_path, [source("a", log(tmp_path / "a"))], [groups], columns, max_batches=most)
+    assert result.rows > 12
 
 
 def test_a_batch_that_lacks_rows_is_not_published(

@@ -30,36 +30,38 @@ def random_problem(seed: int, operators: int = 6, nodes: int = 3, *, limits: boo
     ]
     tops = [s.name[-1] for s in streams]
     below = {t: [t] for t in tops}
-    made: list[Operator] = []
-    while len(tops) > 1 or len(made) < r.randint(1, operators):
-        name = f"o{len(made)}"
-        if len(tops) > 1 and (r.random() < 0.5 or len(made) > operators):
+    operators_: list[Operator] = []
+    while len(tops) > 1 or len(operators_) < r.randint(1, operators):
+        name = f"o{len(operators_)}"
+        if len(tops) > 1 and (r.random() < 0.5 or len(operators_) > operators):
             a, b = r.sample(tops, 2)
             tops = [t for t in tops if t not in (a, b)]
             on = f"{r.choice(below[a])}.k", f"{r.choice(below[b])}.k"
-            made.append(join(name, a, b, *on, r.choice([0.001, 0.1])))
+            operators_.append(join(name, a, b, *on, r.choice([0.001, 0.1])))
             below[name] = below[a] + below[b]
         else:
             a = tops.pop(r.randrange(len(tops)))
             below[name] = below[a]
             if r.random() < 0.7:
-                made.append(filter_(name, a, f"{r.choice(below[a])}.k", r.choice([0.01, 0.5, 0.9]), 20))
+                operators_.append(filter_(name, a, f"{r.choice(below[a])}.k", r.choice([0.01, 0.5, 0.9]), 20))
             else:
-                made.append(project(name, a, [f"{x}.k" for x in below[a]]))
+                operators_.append(project(name, a, [f"{x}.k" for x in below[a]]))
         tops.append(name)
     if r.random() < 0.2:
-        made.append(Aggregate("agg", (tops[0],), window=10.0, slide=5.0, groups=50, cost=5.0, memory=9.0))
-        made.append(replace(filter_("last", "agg", "n", 0.5, 500), columns=()))
+        operators_.append(
+            Aggregate("agg", (tops[0],), window=10.0, slide=5.0, groups=50, cost=5.0, memory=9.0)
+        )
+        operators_.append(replace(filter_("last", "agg", "n", 0.5, 500), columns=()))
     overheads = Overheads(r.choice([0, 100.0]), r.choice([0, 50.0]), r.choice([0, 5.0]), r.choice([0, 0.1]))
     p = problem(
         machines,
         streams,
-        made,
+        operators_,
         deliver_to=r.choice([(), tuple(names[:1])]),
         max_latency=r.choice([inf, 0.3]) if limits else inf,
         overheads=overheads if limits else Overheads(),
         profile=r.choice([(), ({"default/a": 5.0}, {"default/a": 50.0})]),
     )
     p = replace(p, queries=tuple(replace(q, processes=r.choice([1, 3])) for q in p.queries))
-    force = tuple(Placed("default/q", o.id, r.choice(names)) for o in made)
+    force = tuple(Placed("default/q", o.id, r.choice(names)) for o in operators_)
     return replace(p, in_force=force)

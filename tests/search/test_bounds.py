@@ -13,7 +13,7 @@ from tests.search.random_problems import random_problem
 def test_no_plan_exceeds_the_bound() -> None:
     problems = [random_problem(seed) for seed in range(15)]
     problems += [random_query(seed, 1 + seed % 3, 6, 2) for seed in range(15)]
-    known = 0
+    bounded = 0
     for k, problem in enumerate(problems):
         result = STRATEGIES["exhaustive"].plan(
             problem, objective="headroom", seed=1, time_limit=10.0, options={"steps": "20000"}
@@ -24,8 +24,8 @@ def test_no_plan_exceeds_the_bound() -> None:
         encoding.run(code.EVALUATE)
         bound = upper_bound(encoding, result.value / 3)
         assert bound >= result.value * (1 - 1e-9), k
-        known += bound < HUGE
-    assert known > 15
+        bounded += bound < HUGE
+    assert bounded > 15
 
 
 def test_large_queries_are_mostly_within_one_percent_of_their_bound() -> None:

@@ -36,15 +36,15 @@ OPERATORS = (JOIN, FILTER)
 def logs(root: Path) -> list[Input]:
     """Two logs of 400 rows: few keys and none, ties, out of order within a second."""
     chance = random.Random(4)
-    made = []
+    inputs = []
     for alias in "ab":
         rows = [
             (chance.choice([None, *range(KEYS)]), chance.randrange(10), n * 50_000 + chance.randrange(SECOND))
             for n in range(400)
         ]
         folder = write_log(root / alias, [rows[n : n + 40] for n in range(0, 400, 40)])
-        made.append(source(alias, folder, delay=SECOND))
-    return made
+        inputs.append(source(alias, folder, delay=SECOND))
+    return inputs
 
 
 def fragments(root: Path, sources: list[Input]) -> tuple[FragmentSpec, ...]:
@@ -66,5 +66,5 @@ def fragments(root: Path, sources: list[Input]) -> tuple[FragmentSpec, ...]:
     assert sorted(clones) == ["n1", "n2"]
     ends = Ends({item.name: item.source for item in sources}, files_output(root / "out", *COLUMNS))
     layout = Layout(str(root))
-    told = [layout.stamp(s, 1, s.node, False) for s in cut(plan, streams, ends, layout)]
-    return tuple(replace(spec, trigger_ms=50) for spec in told)
+    stamped = [layout.stamp(s, 1, s.node, False) for s in cut(plan, streams, ends, layout)]
+    return tuple(replace(spec, trigger_ms=50) for spec in stamped)

@@ -133,9 +133,9 @@ def judge(old: FragmentSpec, new: FragmentSpec, cut: int, columns: Sequence[str]
         rows = batch(spec.operators, sources)
         parts.append(rows.filter(mine(end_of(spec.operators, rows), cut)).select(columns))
     assert all(part.num_rows for part in parts), "both plans have a part"
-    found = [dict(zip(columns, row, strict=True)) for row in sink_rows(Path(new.output.uri))]
+    actual = [dict(zip(columns, row, strict=True)) for row in sink_rows(Path(new.output.uri))]
     expected = pa.concat_tables(parts)
-    return compare(expected, pa.Table.from_pylist(found, schema=expected.schema))
+    return compare(expected, pa.Table.from_pylist(actual, schema=expected.schema))
 
 
 def successor(old: FragmentSpec, operators: Sequence[Operator], cut: int) -> FragmentSpec:
@@ -223,5 +223,5 @@ def test_both_plans_together_give_each_row_once_whenever_they_are_killed(
     assert change_of(old) == Change(2.0, cut, passed=True), "agreed once and for ever"
     run(old)  # nothing of what it still reads is published
     run(new)
-    found = judge(old, new, cut, columns)
-    assert found.good, f"{found} {found.examples}"
+    result = judge(old, new, cut, columns)
+    assert result.good, f"{result} {result.examples}"

@@ -71,5 +71,5 @@ def test_an_ended_input_does_not_hold_the_watermark_after_a_restart(
     append_batch(b, 1, [(1, 9, 5 * SECOND), (1, 9, 60 * SECOND)])
     (b / "END").touch()
     run(spec)
-    found = verdict(tmp_path, sources, operators, KEYS)
-    assert found.good, found
+    result = verdict(tmp_path, sources, operators, KEYS)
+    assert result.good, result

@@ -16,6 +16,6 @@ def test_clones_on_two_nodes_give_the_rows_of_one_join(run: Run, tmp_path: Path)
     assert {spec.node for spec in specs} == {"n1", "n2"}
     for spec in specs:
         run(spec)
-    found = verdict(tmp_path, sources, OPERATORS, COLUMNS)
-    assert found.good, f"{found}\n{found.examples}"
-    assert found.rows > 100
+    result = verdict(tmp_path, sources, OPERATORS, COLUMNS)
+    assert result.good, f"{result}\n{result.examples}"
+    assert result.rows > 100

@@ -31,5 +31,5 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
         assert launch(spec, **{VARIABLE: point}).wait(300) == -signal.SIGKILL, point
     assert launch(spec).wait(300) == 0
     assert state(spec)["phase"] == "finished"
-    found = verdict(tmp_path, [item], [COUNT], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    result = verdict(tmp_path, [item], [COUNT], COLUMNS)
+    assert result.good, f"{result} {result.examples}"

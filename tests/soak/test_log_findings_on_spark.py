@@ -27,9 +27,9 @@ from tests.runtime.test_rate_log import rate_input
 
 def opened(tmp_path: Path, log: Path, start: int = 0) -> Log:
     item = source("a", log, start=start)
-    found = open_input(item, fragment(tmp_path, "x", [item], [], files_output(tmp_path / "o")))
-    assert found is not None
-    return found.log
+    input_ = open_input(item, fragment(tmp_path, "x", [item], [], files_output(tmp_path / "o")))
+    assert input_ is not None
+    return input_.log
 
 
 def test_reading_begins_at_any_batch(run: Run, tmp_path: Path) -> None:
@@ -151,10 +151,10 @@ def test_rows_with_equal_times_join_once(run: Run, tmp_path: Path, order: str) -
     """Ties are where a multi-way join loses or doubles rows."""
     logs = [[steps(3), [(1, i, 3 * SECOND) for i in range(3)]] for _ in "abc"]
     sources = [source(a, write_log(tmp_path / a, log)) for a, log in zip("abc", logs, strict=True)]
-    found = check(
+    result = check(
         run, tmp_path, sources, three_way(order), ["a.v", "b.v", "c.v", "a.ts", "c.ts"], max_batches=1
     )
-    assert found.rows > 4**3
+    assert result.rows > 4**3
 
 
 def test_a_watermark_is_read_from_the_offsets_written_before_the_batch(run: Run, tmp_path: Path) -> None:
@@ -169,18 +169,18 @@ def test_a_watermark_is_read_from_the_offsets_written_before_the_batch(run: Run,
         max_batches=1,
     )
     done = run(spec)
-    told = [int(batch_metadata(path)["clock"]) for path in sorted((tmp_path / "e").glob("*.arrow"))]
+    clocks = [int(batch_metadata(path)["clock"]) for path in sorted((tmp_path / "e").glob("*.arrow"))]
     from weir_runtime.checkpoint import Checkpoint
 
     checkpoint = Checkpoint(Path(spec.checkpoint) / done.status.fields["hash"])
-    written = [checkpoint.watermark_ms(number) * 1000 for number in range(len(told))]
-    assert told[:-1] == written[:-1]
-    assert told[-1] > written[-2]
+    written = [checkpoint.watermark_ms(number) * 1000 for number in range(len(clocks))]
+    assert clocks[:-1] == written[:-1]
+    assert clocks[-1] > written[-2]
 
 
 def test_a_fragment_over_a_generator_gives_each_row_once(run: Run, tmp_path: Path) -> None:
     item = rate_input(rowsPerSecond=400.0, rows=200)
     run(fragment(tmp_path, "r", [item], [], files_output(tmp_path / "o", "r.k", "r.name", "r.ts")))
-    found = sink_rows(tmp_path / "o")
-    assert len(found) == 200
-    assert len({row[2] for row in found}) == 200
+    actual = sink_rows(tmp_path / "o")
+    assert len(actual) == 200
+    assert len({row[2] for row in actual}) == 200

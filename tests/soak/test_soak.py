@@ -82,9 +82,9 @@ def finish(root: Path, spec: FragmentSpec, replayer: Replayer, process: subproce
     """Ends the log and audits."""
     replayer.finish.set()
     assert process.wait(300) == 0
-    found = verdict(root, spec.inputs, spec.operators, COLUMNS)
-    print(f"{found} of {found.rows} rows")
-    assert found.good, found.examples
+    result = verdict(root, spec.inputs, spec.operators, COLUMNS)
+    print(f"{result} of {result.rows} rows")
+    assert result.good, result.examples
 
 
 def published_files(root: Path) -> list[Path]:

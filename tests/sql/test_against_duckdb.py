@@ -40,14 +40,14 @@ def in_duckdb(database: duckdb.DuckDBPyConnection, sql: str, data: dict[str, lis
         sql = sql.replace(grouped[0], bucket).replace("window.start", bucket)
     result = database.execute(sql)
     names = [(d[0], d[1] == "TIMESTAMP" or str(d[1]) == "TIMESTAMP") for d in result.description]
-    found = Counter()
+    counts = Counter()
     for row in result.fetchall():
         values = {
             name: round(value.timestamp() * 1e6) if is_time and value is not None else value
             for (name, is_time), value in zip(names, [_utc(v) for v in row], strict=True)
         }
-        found[tuple(sorted(values.items()))] += 1
-    return found
+        counts[tuple(sorted(values.items()))] += 1
+    return counts
 
 
 def _utc(value: object) -> object:
@@ -80,5 +80,5 @@ def test_union_all(database: duckdb.DuckDBPyConnection, random: Random) -> None:
             continue
         parts.append(sql)
     whole, data = " UNION ALL ".join(parts), rows(random)
-    made = query_from_sql("d/q", whole, STREAMS)
-    assert run(made, data, TIMES) == in_duckdb(database, whole, data), whole
+    parsed = query_from_sql("d/q", whole, STREAMS)
+    assert run(parsed, data, TIMES) == in_duckdb(database, whole, data), whole

@@ -89,12 +89,12 @@ def test_spark_computes_the_types_that_are_inferred(frame) -> None:  # type: ign
     from pyspark.sql import functions as f
 
     parsed = [parse_expression(text, TYPES) for text in EXPRESSIONS]
-    made = frame.select(*(f.expr(p.spark).alias(f"e{i}") for i, p in enumerate(parsed)))
-    found = [normalise(field.dataType.simpleString()) for field in made.schema.fields]
-    wrong = [(p.text, p.type, kind) for p, kind in zip(parsed, found, strict=True) if p.type != kind]
+    computed = frame.select(*(f.expr(p.spark).alias(f"e{i}") for i, p in enumerate(parsed)))
+    kinds = [normalise(field.dataType.simpleString()) for field in computed.schema.fields]
+    wrong = [(p.text, p.type, kind) for p, kind in zip(parsed, kinds, strict=True) if p.type != kind]
     assert not wrong, f"(expression, inferred, Spark's): {wrong}"
     # a sink computes every column of every row; collecting would be limited by Python's years
-    made.write.format("noop").mode("overwrite").save()
+    computed.write.format("noop").mode("overwrite").save()
 
 
 def test_aggregates_have_the_types_that_are_inferred(frame) -> None:  # type: ignore[no-untyped-def]
@@ -104,8 +104,8 @@ def test_aggregates_have_the_types_that_are_inferred(frame) -> None:  # type: ig
     for function in ("sum", "avg", "min", "max", "count"):
         for name in (f"a.{n}" for n in NUMBERS):
             inferred = aggregation_type(Aggregation("n", function, name), TYPES)  # type: ignore[arg-type]
-            made = frame.agg(getattr(f, function)(f.col(f"`{name}`")))
-            kind = normalise(made.schema.fields[0].dataType.simpleString())
+            computed = frame.agg(getattr(f, function)(f.col(f"`{name}`")))
+            kind = normalise(computed.schema.fields[0].dataType.simpleString())
             if kind != inferred:
                 wrong.append((function, TYPES[name], inferred, kind))
     assert not wrong, f"(function, argument, inferred, Spark's): {wrong}"

@@ -16,9 +16,9 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Plain HTTP."""
-    found = start_server(tmp_path_factory.mktemp("s3") / "plain")
-    yield found
-    found.stop()
+    started = start_server(tmp_path_factory.mktemp("s3") / "plain")
+    yield started
+    started.stop()
 
 
 @pytest.fixture(autouse=True)

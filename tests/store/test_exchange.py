@@ -27,15 +27,15 @@ def test_of_many_writers_of_a_number_one_succeeds(store: ObjectStore) -> None:
     for number in range(10):
         name = f"{number:010d}.arrow"
         with ThreadPoolExecutor(8) as pool:
-            made = list(
+            created = list(
                 pool.map(lambda i, n=name: store.create(n, b"x" * 1000 * i, {"by": str(i)}), range(8))
             )
-        assert sum(made) == 1
+        assert sum(created) == 1
         about, body = store.about(name), store.read(name)
         assert about is not None
         assert body is not None
-        assert about["by"] == str(made.index(True))
-        assert len(body) == 1000 * made.index(True), "what is beside the body is of the same writer"
+        assert about["by"] == str(created.index(True))
+        assert len(body) == 1000 * created.index(True), "what is beside the body is of the same writer"
 
 
 def test_large_batches_are_put_whole(store: ObjectStore) -> None:
@@ -97,9 +97,9 @@ def secure(tmp_path: Path) -> Iterator[Server]:
     command += ["-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1", "-days", "2"]
     command += ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    found = start_server(tmp_path / "secure", (certificate, key))
-    yield found
-    found.stop()
+    server = start_server(tmp_path / "secure", (certificate, key))
+    yield server
+    server.stop()
 
 
 def test_an_authority_of_a_mounted_secret(

@@ -27,9 +27,9 @@ def test_rows_from_objects_to_objects_are_right_through_kills(store: ObjectStore
     for point in ("before-publish:2", "after-publish:2"):
         assert launch(spec, **{VARIABLE: point}).wait(300) == -signal.SIGKILL
     assert launch(spec).wait(300) == 0
-    found = audit(spec)
-    assert found.good, f"{found} {found.examples}"
-    assert found.rows > 100
+    result = audit(spec)
+    assert result.good, f"{result} {result.examples}"
+    assert result.rows > 100
 
 
 def test_a_flow_over_a_store_is_right_to_the_row_through_kills_and_a_move(

@@ -52,8 +52,8 @@ class Small(Scenario):
 
 def one(name: str, priority: int = 0, predicate: str = "s.k = 1") -> DesiredQuery:
     """A query of one operator, hence of one fragment."""
-    found = query(name, predicate)
-    return desired(replace(found, operators=found.operators[:1], priority=priority))
+    parsed = query(name, predicate)
+    return desired(replace(parsed, operators=parsed.operators[:1], priority=priority))
 
 
 def town(most: int, *names: str) -> Small:
@@ -63,8 +63,8 @@ def town(most: int, *names: str) -> Small:
 
 
 def message(it: Small, name: str) -> str:
-    found = it.cluster.statuses[f"default/{name}"]["conditions"]
-    return str(next(c["message"] for c in found if c["type"] == "Ready"))
+    present = it.cluster.statuses[f"default/{name}"]["conditions"]
+    return str(next(c["message"] for c in present if c["type"] == "Ready"))
 
 
 def test_what_does_not_fit_is_refused_by_name_and_never_asked_for() -> None:

@@ -97,11 +97,11 @@ def _forced(
     names = ", ".join(sorted({*planning.unplaced.values()}.union(*left.values())))
     if replacement is None or any(barred.left(q) for q in replacement.plan.queries if q.query.name in left):
         _record_decision(
-            planning, list(left), f"stay: node {names} takes no more of it, but nothing else fits"
+            planning, list(left), f"stay: node {names} no longer accepts it, but no other place fits"
         )
     if replacement is None:
         return False
-    _adopt(planning, replacement, f"node {names} takes no more of it", drift=False)
+    _adopt(planning, replacement, f"node {names} no longer accepts it", drift=False)
     return True
 
 
@@ -131,7 +131,7 @@ def _relieve(
         replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None
     )
     if replacement is None:
-        text = f"stay: headroom {present:.2f} is low ({binding}); no {budget} moves gain enough"
+        text = f"stay: headroom {present:.2f} is low ({binding}); no plan within {budget} moves gains enough"
         _record_decision(planning, running, text)
         return
     why = f"headroom {present:.2f} below {drift.min_headroom:g} ({binding}); "

@@ -47,26 +47,28 @@ ORDER = ("plain-job", "weir", "spark-default", "round-robin")
 
 def main() -> None:
     """The command line."""
-    given = arguments(sys.argv[1:])
+    options = arguments(sys.argv[1:])
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupted)  # so that what was made is taken away again
     places = sites(ZONES)
-    if given.clean:
+    if options.clean:
         unlimit(places)
         leave(SHARED / NAMESPACE)
         return
     subprocess.run(["hack/images/build", "--load", "--everywhere", "kafka"], check=True, cwd=REPOSITORY)
-    conditions = page.Conditions(given.bits, given.payload, given.seconds, given.trigger)
+    conditions = page.Conditions(options.bits, options.payload, options.seconds, options.trigger)
     with namespace() as folder:
-        setting = Setting(NAMESPACE, folder, given.payload, given.bits, given.trigger)
-        prepare(setting, given.trigger)
+        setting = Setting(NAMESPACE, folder, options.payload, options.bits, options.trigger)
+        prepare(setting, options.trigger)
         file = REPOSITORY / "out" / "links" / "results.json"
-        asked = [(chosen, name) for chosen in given.queries for name in given.contenders if given.again]
-        known = [r for r in page.load(file, conditions) if (r.queries, r.contender) not in asked]
-        bench = Bench(setting, places, conditions, api(), file, given.out, known)
-        with limited(places, given.bits):
-            bench.run(given.queries, given.contenders, given.minutes)
-    for row in page.rows(bench.known, given.bits):
+        repeated = [
+            (chosen, name) for chosen in options.queries for name in options.contenders if options.again
+        ]
+        present = [r for r in page.load(file, conditions) if (r.queries, r.contender) not in repeated]
+        bench = Bench(setting, places, conditions, api(), file, options.out, present)
+        with limited(places, options.bits):
+            bench.run(options.queries, options.contenders, options.minutes)
+    for row in page.rows(bench.known, options.bits):
         print("\t".join(map(shown, row)))
     if bench.failed:
         raise SystemExit(f"not measured: {'; '.join(bench.failed)}")

@@ -91,7 +91,7 @@ def pod(
 def brokers() -> list[Manifest]:
     """One in each zone, whose rack it is; clients everywhere know it by its zone's name."""
     voters = f"1@kafka-{CONTROLLER}:9093"
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     for number, zone in enumerate(ZONES, 1):
         name = f"kafka-{zone}"
         env = {
@@ -102,15 +102,15 @@ def brokers() -> list[Manifest]:
             "KAFKA_ROLES": "broker,controller" if zone == CONTROLLER else "broker",
             "KAFKA_CREATE_TOPICS": "false",
         }
-        made = pod(name, BROKER_IMAGE, zone, ["broker"], 1024, env, "empty")
-        made["spec"]["restartPolicy"] = "Always"
-        (container,) = made["spec"]["containers"]
+        broker = pod(name, BROKER_IMAGE, zone, ["broker"], 1024, env, "empty")
+        broker["spec"]["restartPolicy"] = "Always"
+        (container,) = broker["spec"]["containers"]
         container["readinessProbe"] = {"tcpSocket": {"port": 9092}, "periodSeconds": 1}
         ports = [{"name": "clients", "port": 9092}, {"name": "controllers", "port": 9093}]
         service = {"selector": {"app": name}, "publishNotReadyAddresses": True, "ports": ports}
-        found.append({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": service})
-        found.append(made)
-    return found
+        manifests.append({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": service})
+        manifests.append(broker)
+    return manifests
 
 
 def ballast(zone: str) -> Manifest:

@@ -103,10 +103,10 @@ class Plain:
 
     def reading(self) -> Reading | None:
         try:
-            said = json.loads((self.setting.folder / "links" / "read.json").read_text())
+            document = json.loads((self.setting.folder / "links" / "read.json").read_text())
         except FileNotFoundError:
             return None
-        return Reading(said["at"], slowest(said["read"].values()))
+        return Reading(document["at"], slowest(document["read"].values()))
 
     def where(self) -> dict[str, str]:
         pods = get("pods", "-n", self.setting.namespace, "-l", "app in (plain,plain-executor)")
@@ -118,11 +118,11 @@ class Plain:
 
 def slowest(readers: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Of each stream, the fewest rows that one of its readers has taken."""
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for taken in readers:
         for stream, count in taken.items():
-            found[stream] = min(found.get(stream, count), count)
-    return found
+            counts[stream] = min(counts.get(stream, count), count)
+    return counts
 
 
 @dataclass
@@ -168,37 +168,37 @@ class Placed:
 
     def reading(self) -> Reading | None:
         try:
-            seen = {pod: self._operators(pod) for pod in self.fragments}
+            operators_of = {pod: self._operators(pod) for pod in self.fragments}
         except ApiError:
             return None
         at = time.time()
-        made = {
+        rows_out = {
             (self.fragments[pod].query, name): out
-            for pod, operators in seen.items()
+            for pod, operators in operators_of.items()
             for name, (_, out) in operators.items()
         }
         readers, flows = [], {}
-        for pod, operators in seen.items():
+        for pod, operators in operators_of.items():
             spec = self.fragments[pod]
             for item in spec.inputs:
                 took = operators.get(item.name, (0.0, 0.0))[0]
                 if item.kind == "source":
                     readers.append({item.stream.rpartition("/")[2]: took})
                 else:
-                    flows[f"{spec.query}/{item.name}"] = (made.get((spec.query, item.name), 0.0), took)
+                    flows[f"{spec.query}/{item.name}"] = (rows_out.get((spec.query, item.name), 0.0), took)
         return Reading(at, slowest(readers), flows)
 
     def _operators(self, pod: str) -> dict[str, tuple[float, float]]:
         """Rows into and out of each operator and input of a fragment."""
         path = f"/api/v1/namespaces/{self.setting.namespace}/pods/{pod}:{names.RUNTIME_PORT}/proxy/metrics"
         spec = self.fragments[pod]
-        found = parse_metrics(self.api.text(path), spec.name, spec.epoch, time.time()).operators
+        metrics = parse_metrics(self.api.text(path), spec.name, spec.epoch, time.time()).operators
         return {
             name: (
                 self.counts.setdefault((pod, name, "in"), Counted()).total(seen.rows_in),
                 self.counts.setdefault((pod, name, "out"), Counted()).total(seen.rows_out),
             )
-            for name, seen in found.items()
+            for name, seen in metrics.items()
         }
 
     def where(self) -> dict[str, str]:

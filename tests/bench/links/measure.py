@@ -49,20 +49,20 @@ class Bench:
         rows = {chosen: write_rows(self.setting.folder / "links", chosen) for chosen in queries}
         for chosen in queries:
             for name in contenders:
-                told = f"{chosen}, {PLACES[name]}"
-                known = self._found(chosen, name)
-                if known.tries and known.following is None:
-                    tell(f"{told}: is in {self.file.name}")
+                text = f"{chosen}, {PLACES[name]}"
+                previous = self._found(chosen, name)
+                if previous.tries and previous.following is None:
+                    tell(f"{text}: is in {self.file.name}")
                 elif end - time.monotonic() < DEPLOYED + self.conditions.seconds:
-                    tell(f"{told}: no time is left")
-                    self.failed.append(told)
+                    tell(f"{text}: no time is left")
+                    self.failed.append(text)
                 else:
-                    tell(told)
+                    tell(text)
                     try:
                         self.measure(chosen, name, rows[chosen], end)
                     except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
-                        tell(f"{told}: {error}")
-                        self.failed.append(told)
+                        tell(f"{text}: {error}")
+                        self.failed.append(text)
 
     def measure(self, chosen: str, name: str, written: Written, end: float) -> None:
         """One contender on one set of queries, from nothing to nothing."""
@@ -81,17 +81,17 @@ class Bench:
             def tell_all(found: Found) -> None:
                 self._keep(page.Result(chosen, name, found, where))
 
-            known = self._found(chosen, name)
-            through = course.capacity(known.following or self.first())
+            previous = self._found(chosen, name)
+            through = course.capacity(previous.following or self.first())
             course.drain()
-            if not known.tries:  # once more: a JVM that has seen no load is several times slower
+            if not previous.tries:  # once more: a JVM that has seen no load is several times slower
                 through = course.capacity(through)
             climb(
-                known.following or BEGIN * through,
+                previous.following or BEGIN * through,
                 lambda rate: course.hold(rate, self.conditions.seconds),
                 lambda: end - time.monotonic() > self.conditions.seconds,
                 tell_all,
-                known,
+                previous,
             )
         finally:
             contender.stop()

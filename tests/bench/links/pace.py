@@ -68,11 +68,11 @@ class Course:
         """One reading: the lag of the slowest reader of all streams and flows."""
         for zone in self.zones:
             path = self.folder / f"sent-{zone}.json"
-            said = json.loads(path.read_text()) if path.exists() else {"sent": {}, "at": time.time()}
-            if said.get("rows_late", 0) > 1000:
-                tell(f"the feeder in {zone} is {said['rows_late']:.0f} rows late: it is the limit itself")
-            for stream, count in said["sent"].items():
-                self.sent.setdefault(stream, History()).add(said["at"], count)
+            document = json.loads(path.read_text()) if path.exists() else {"sent": {}, "at": time.time()}
+            if document.get("rows_late", 0) > 1000:
+                tell(f"the feeder in {zone} is {document['rows_late']:.0f} rows late: it is the limit itself")
+            for stream, count in document["sent"].items():
+                self.sent.setdefault(stream, History()).add(document["at"], count)
         reading = self.contender.reading()
         self.last = reading or self.last
         now = time.time()
@@ -134,7 +134,7 @@ class Course:
 
         samples = self.watch(seconds, clear)
         gone, after = time.time() - begin, self.bytes()
-        held = Held(
+        sample = Held(
             rate=rate,
             read=got_through(before, self.taken(), max(self._read_at() - at, 1e-3)),
             slope=slope(samples),
@@ -143,13 +143,13 @@ class Course:
             cores=(self.busy() - cpu) / gone,
             links={link: (after[link] - crossed[link]) / gone for link in after},
         )
-        said = "flat" if held.flat else "not flat"
-        busiest = max(held.links, key=lambda link: held.links[link])
+        text = "flat" if sample.flat else "not flat"
+        busiest = max(sample.links, key=lambda link: sample.links[link])
         tell(
-            f"  {rate:.0f} rows/s for {gone:.0f} s: {said}, lag {held.lag:.1f} s {held.slope:+.3f} s/s, "
-            f"{held.cores:.1f} cores, {busiest} {held.links[busiest] / 1e6:.2f} MB/s"
+            f"  {rate:.0f} rows/s for {gone:.0f} s: {text}, lag {sample.lag:.1f} s {sample.slope:+.3f} s/s, "
+            f"{sample.cores:.1f} cores, {busiest} {sample.links[busiest] / 1e6:.2f} MB/s"
         )
-        return held
+        return sample
 
     def _read_at(self) -> float:
         return self.last.at if self.last else time.time()

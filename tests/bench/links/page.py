@@ -70,30 +70,38 @@ def _result(raw: dict[str, Any]) -> Result:
 def rows(results: Sequence[Result], bits: int) -> list[page.Row]:
     """One a contender; "-" where nothing is known."""
     base = {r.queries: r.found.sustained for r in results if r.contender == BASE}
-    found: list[page.Row] = []
+    table: list[page.Row] = []
     for result in _ordered(results):
         held, refused, plain = result.found.sustained, result.found.refused, base.get(result.queries)
         above = (round(refused.rate), refused.slope) if refused else ("-", "-")
-        seen: tuple[str | float, ...] = ("-",) * 7
+        figures: tuple[str | float, ...] = ("-",) * 7
         if held:
             total = sum(held.links.values())
             fullest = max(held.links, key=lambda link: held.links[link])
             share = held.links[fullest] * 8 / bits
-            seen = (held.lag, held.slope, held.cores, total / 1e6, total / held.rate, fullest, f"{share:.0%}")
+            figures = (
+                held.lag,
+                held.slope,
+                held.cores,
+                total / 1e6,
+                total / held.rate,
+                fullest,
+                f"{share:.0%}",
+            )
         ratio: str | float = held.rate / plain.rate if held and plain else "-"
         if refused and plain and not held:  # what it sustains, if anything, is below all that was held
             ratio = f"< {refused.rate / plain.rate:.2f}"
         rate = round(held.rate) if held else f"< {above[0]}"
-        found.append((result.queries, PLACES[result.contender], rate, ratio, *above, *seen))
-    return found
+        table.append((result.queries, PLACES[result.contender], rate, ratio, *above, *figures))
+    return table
 
 
 def link_rows(results: Sequence[Result]) -> list[str]:
     """A second table: MB/s over each link while the sustained rate flowed."""
-    kept = [r for r in _ordered(results) if r.found.sustained]
-    links = sorted({link for r in kept for link in r.found.sustained.links}) if kept else []  # type: ignore[union-attr]
+    items = [r for r in _ordered(results) if r.found.sustained]
+    links = sorted({link for r in items for link in r.found.sustained.links}) if items else []  # type: ignore[union-attr]
     lines = [f"| queries | contender | {' | '.join(links)} |", f"|{'---|' * (len(links) + 2)}"]
-    for r in kept:
+    for r in items:
         assert r.found.sustained
         values = (f"{r.found.sustained.links.get(link, 0.0) / 1e6:.3f}" for link in links)
         lines.append(f"| {r.queries} | {PLACES[r.contender]} | {' | '.join(values)} |")

@@ -65,9 +65,9 @@ WHERE ab.a = 0 AND j.d = 0"""
 
 def sql() -> dict[str, dict[str, str]]:
     """By set and name, as Weir reads them; the flights' as their example has them."""
-    found = yaml.safe_load_all(Path(REPOSITORY / "examples/flights/queries.yaml").read_text())
+    manifests = yaml.safe_load_all(Path(REPOSITORY / "examples/flights/queries.yaml").read_text())
     return {
-        "flights": {q["metadata"]["name"]: q["spec"]["sql"] for q in found},
+        "flights": {q["metadata"]["name"]: q["spec"]["sql"] for q in manifests},
         "three-way": {"three-way": THREE_WAY},
     }
 

@@ -36,17 +36,17 @@ class Site:
 
 def sites(zones: Sequence[str]) -> dict[str, Site]:
     """The zones' nodes in the cluster under test. Raises SystemExit unless each has exactly one."""
-    found: dict[str, Site] = {}
+    site_of: dict[str, Site] = {}
     for node in get("nodes", "-l", ZONE):
         zone = node["metadata"]["labels"][ZONE]
         (address,) = [a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
         site = Site(zone, node["metadata"]["name"], address, node["spec"]["podCIDR"])
-        if found.setdefault(zone, site) != site:
-            raise SystemExit(f"zone {zone}: two nodes, {found[zone].node} and {site.node}; this wants one")
-    missing = [zone for zone in zones if zone not in found]
+        if site_of.setdefault(zone, site) != site:
+            raise SystemExit(f"zone {zone}: two nodes, {site_of[zone].node} and {site.node}; this wants one")
+    missing = [zone for zone in zones if zone not in site_of]
     if missing:
         raise SystemExit(f"no node in the zones {', '.join(missing)}: `make cluster` makes them")
-    return {zone: found[zone] for zone in zones}
+    return {zone: site_of[zone] for zone in zones}
 
 
 def limit_commands(others: Sequence[Site], bits: int) -> list[list[str]]:

@@ -17,10 +17,10 @@ RACKS = {1: "newyork", 2: "west", 3: "atlanta"}
 
 @pytest.mark.parametrize("chosen", ["flights", "three-way"])
 def test_each_stream_lies_in_its_zone_and_results_in_the_third(chosen: str) -> None:
-    made = feed.assignments(topics(chosen, "p-"), RACKS)
+    assignments = feed.assignments(topics(chosen, "p-"), RACKS)
     streams = {s.name: s.origin for s in rows.STREAMS[chosen]}
     assert set(streams.values()) == {"newyork", "west"}
-    for topic, settings in made.items():
+    for topic, settings in assignments.items():
         ((partition, (broker,)),) = settings["assignments"].items()
         assert partition == 0
         assert RACKS[broker] == streams.get(topic.removeprefix("p-"), "atlanta")
@@ -63,10 +63,10 @@ def test_rows_come_again_with_later_positions_and_times(tmp_path: Path) -> None:
 
 def test_a_row_that_happens_when_it_is_sent_stays_so(three_way: tuple[Path, rows.Written]) -> None:
     folder, written = three_way
-    found = itertools.islice(
+    three_cycles = itertools.islice(
         feed.rows(folder / "three-way-west.tsv", written.cycle, written.period), 3 * written.cycle
     )
-    assert {at for _, _, at, _ in found} == {feed.NOW}
+    assert {at for _, _, at, _ in three_cycles} == {feed.NOW}
 
 
 def test_a_message_is_json_with_time_and_payload() -> None:

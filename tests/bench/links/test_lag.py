@@ -8,10 +8,10 @@ from tests.bench.links.lag import FLAT, Held, History, Sample, behind, slope
 
 
 def history(*points: tuple[float, float]) -> History:
-    made = History()
+    points_so_far = History()
     for at, count in points:
-        made.add(at, count)
-    return made
+        points_so_far.add(at, count)
+    return points_so_far
 
 
 def test_the_oldest_row_that_is_not_read_says_how_far_behind() -> None:

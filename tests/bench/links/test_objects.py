@@ -80,8 +80,8 @@ def test_nothing_says_where_sparks_default_runs() -> None:
 
 
 def test_every_pod_is_restricted() -> None:
-    made = [*cluster.brokers(), *cluster.spark_application(), cluster.plain_job(), cluster.feeder("west")]
-    for pod in [o for o in made if o["kind"] == "Pod"] + [cluster.executor_template()]:
+    items = [*cluster.brokers(), *cluster.spark_application(), cluster.plain_job(), cluster.feeder("west")]
+    for pod in [o for o in items if o["kind"] == "Pod"] + [cluster.executor_template()]:
         assert pod["spec"]["securityContext"]["runAsNonRoot"]
         for container in pod["spec"]["containers"]:
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}

@@ -90,11 +90,13 @@ class Drivers(threading.Thread):
         with ThreadPoolExecutor(8) as pool:
             while True:
                 pods = list(self._api.list("Pod", selector=names.DRIVERS))
-                taken = list(pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"]))
+                objects = list(
+                    pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"])
+                )
                 for sweep in self._api.list("Pod", selector=f"{names.ROLE}=sweep"):
                     meta, done = sweep["metadata"], {"status": {"phase": "Succeeded"}}
                     self._api.merge("Pod", meta["namespace"], meta["name"], done, "status")
-                time.sleep(1.0 if any(taken) else 10.0)
+                time.sleep(1.0 if any(objects) else 10.0)
 
     def _take(self, pod: Manifest) -> bool:
         """Whether its lease was still to be taken."""
@@ -118,11 +120,11 @@ class Operator:
     """The operator as a process, and what it says of itself."""
 
     def __init__(self) -> None:
-        given = {"WEIR_METRICS_PORT": str(METRICS), "POD_NAMESPACE": "default", "POD_NAME": "scale"}
-        given |= {"MALLOC_ARENA_MAX": "2"}  # as its image has it
+        result = {"WEIR_METRICS_PORT": str(METRICS), "POD_NAMESPACE": "default", "POD_NAME": "scale"}
+        result |= {"MALLOC_ARENA_MAX": "2"}  # as its image has it
         weir = str(Path(sys.executable).with_name("weir"))
         with open(REPOSITORY / "out" / "scale-operator.log", "a") as log:
-            self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **given}, stderr=log)
+            self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **result}, stderr=log)
 
     def number(self, name: str) -> float:
         """One of its metrics; NaN while it does not answer."""
@@ -140,8 +142,8 @@ class Operator:
 
     def parts(self, of: str) -> dict[str, float]:
         """What each part of the last round took."""
-        found = self.numbers("weir_operator_round_part_seconds")
-        return {f"{of}, {part} [s]": seconds for part, seconds in found.items()}
+        parts = self.numbers("weir_operator_round_part_seconds")
+        return {f"{of}, {part} [s]": seconds for part, seconds in parts.items()}
 
     def peak(self) -> float:
         """The largest resident set that it ever had [MB]; it is one process."""
@@ -156,7 +158,7 @@ class Operator:
 def writes(api: Api, leases: bool = False) -> dict[str, float]:
     """Requests that write, by resource, since the API server began."""
     text = api.text("/metrics")
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for line in text.splitlines():
         if not line.startswith("apiserver_request_total{"):
             continue
@@ -164,8 +166,8 @@ def writes(api: Api, leases: bool = False) -> dict[str, float]:
         sample = family.samples[0]
         resource = sample.labels["resource"]
         if sample.labels["verb"] in WRITES and (leases or resource not in NOT_OURS):
-            found[resource] = found.get(resource, 0.0) + sample.value
-    return found
+            counts[resource] = counts.get(resource, 0.0) + sample.value
+    return counts
 
 
 def wait(what: str, seconds: float, holds: Callable[[], bool]) -> float:
@@ -199,33 +201,35 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
         api.create(CLAIM)
         list(pool.map(api.create, map(stream, range(STREAMS))))
         list(pool.map(api.create, map(query, range(queries))))
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     Drivers(api).start()
     operator = Operator()
     try:
         before = sum(writes(api).values())
-        found["seconds until all are Ready"] = wait("every query Ready", 1800, lambda: ready(api) == queries)
+        figures["seconds until all are Ready"] = wait(
+            "every query Ready", 1800, lambda: ready(api) == queries
+        )
         done = sum(writes(api).values()) - before
-        found["API writes a second meanwhile"] = done / found["seconds until all are Ready"]
-        found[PEAK] = operator.peak()
+        figures["API writes a second meanwhile"] = done / figures["seconds until all are Ready"]
+        figures[PEAK] = operator.peak()
         operator.kill()
         operator = Operator()
         wait("a round of the new operator", 300, lambda: operator.number("weir_operator_round_seconds") > 0)
-        found |= {RECONCILE: operator.number("weir_operator_round_seconds"), **operator.parts("of it")}
+        figures |= {RECONCILE: operator.number("weir_operator_round_seconds"), **operator.parts("of it")}
         time.sleep(30)
         before_idle = writes(api)
         time.sleep(idle)
         after = writes(api)
         changed = {k: v - before_idle.get(k, 0) for k, v in after.items() if v != before_idle.get(k, 0)}
         print("writes while idle, by resource:", json.dumps(changed))
-        found[IDLE_WRITES] = sum(changed.values())
-        found["round at rest [s]"] = operator.number("weir_operator_round_seconds")
-        found |= operator.parts("round at rest")
-        found["event loop lag, largest [s]"] = operator.number("weir_operator_event_loop_lag_seconds")
-        found[PEAK_AGAIN] = operator.peak()
+        figures[IDLE_WRITES] = sum(changed.values())
+        figures["round at rest [s]"] = operator.number("weir_operator_round_seconds")
+        figures |= operator.parts("round at rest")
+        figures["event loop lag, largest [s]"] = operator.number("weir_operator_event_loop_lag_seconds")
+        figures[PEAK_AGAIN] = operator.peak()
     finally:
         operator.kill()
-    return found
+    return figures
 
 
 def crossed(found: Mapping[str, float]) -> list[str]:
@@ -252,13 +256,13 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=10_000)
     parser.add_argument("--idle", type=float, default=300.0, help="seconds to watch the idle operator")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     (REPOSITORY / "out").mkdir(exist_ok=True)
     with simulated() as api:
-        found = measure(api, given.nodes, given.queries, given.pods, given.idle)
-    for name, value in found.items():
+        figures = measure(api, arguments.nodes, arguments.queries, arguments.pods, arguments.idle)
+    for name, value in figures.items():
         print(f"{name}: {value:.3g}")
-    if over := crossed(found):
+    if over := crossed(figures):
         raise SystemExit("\n".join(over))
 
 

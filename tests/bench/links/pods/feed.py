@@ -76,10 +76,10 @@ def rows(path: Path, cycle: int, period: int) -> Iterator[tuple[int, str, int, s
     """(position, stream, event time, rest of the object), for ever."""
     with path.open() as file:
         split = [line.rstrip("\n").split("\t", 3) for line in file]
-    known = [(int(position), stream, int(at), rest) for position, stream, at, rest in split]
+    written = [(int(position), stream, int(at), rest) for position, stream, at, rest in split]
     turn = 0
     while True:
-        for position, stream, at, rest in known:
+        for position, stream, at, rest in written:
             yield position + turn * cycle, stream, at + turn * period if at != NOW else NOW, rest
         turn += 1
 
@@ -134,7 +134,7 @@ def feed(folder: Path, zone: str) -> None:
     sent: dict[str, int] = {}
     coming = rows(source, plan.cycle, plan.period) if source.exists() else iter(())
     following = next(coming, None)
-    fill, clock, told, turn = payloads(plan.payload), Clock(), 0.0, 0
+    fill, clock, last_tell, turn = payloads(plan.payload), Clock(), 0.0, 0
     while True:
         now = time.time()
         try:
@@ -151,8 +151,8 @@ def feed(folder: Path, zone: str) -> None:
             following = next(coming)
             if turn % 256 == 0 and time.time() - now > TELL:
                 break
-        if now - told > TELL:
-            told = now
+        if now - last_tell > TELL:
+            last_tell = now
             late = goal - following[0] if following else 0.0
             write(
                 folder / f"sent-{zone}.json", {"at": time.time(), "sent": sent, "rows_late": max(0.0, late)}

@@ -81,13 +81,13 @@ def source(spark: Any, job: Job, name: str) -> Any:
 
 def taken(report: Any, prefix: str) -> dict[str, int]:
     """Rows of each stream that a query has taken, by the offsets behind its last batch."""
-    found = {}
+    offsets_of = {}
     for item in report["sources"]:
         offsets = item["endOffset"]
         offsets = json.loads(offsets) if isinstance(offsets, str) else offsets
         for topic, partitions in (offsets or {}).items():
-            found[topic.removeprefix(prefix)] = sum(int(n) for n in partitions.values())
-    return found
+            offsets_of[topic.removeprefix(prefix)] = sum(int(n) for n in partitions.values())
+    return offsets_of
 
 
 def write(path: Path, content: object) -> None:
