@@ -18,6 +18,10 @@ PRODUCER = "producer.json"
 NUMBERING = "numbering.json"
 """A file of this name in a checkpoint or an exchange: which numbering its batches are of."""
 
+TIMES = ".times"
+"""A folder of this name beside the side logs of a namespace's fragments, whose names begin with no dot: how
+far event time was in sources."""
+
 SIZE = "size"
 """[bytes] What an object store says of an object's length, among what the object says of itself."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from weir_placement.model.location import Flows
 
 from weir_runtime.exchanges import backend
+from weir_runtime.names import TIMES
 
 FLOWS = "WEIR_FLOWS"
 """Environment variable."""
@@ -28,14 +29,15 @@ FOLDERS = ("checkpoints", "late")
 
 
 def sweep(root: Path, namespace: str, keep: frozenset[str]) -> list[Path]:
-    """Folders of fragments that are not in `keep`; they are gone afterwards. Raises OSError."""
+    """Folders of fragments that are not in `keep`; they are gone afterwards; without any in it, also what
+    they share. Raises OSError."""
     volume = Flows()
     flows = backend(volume.kind).remove(volume, str(root), namespace, lambda name: name not in keep)
     folders = [
         folder
         for what in FOLDERS
         for folder in sorted((root / what / namespace).glob("*"))
-        if folder.name not in keep
+        if folder.name not in keep and not (keep and folder.name == TIMES)
     ]
     for folder in folders:
         shutil.rmtree(folder)

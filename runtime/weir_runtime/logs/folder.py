@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +12,9 @@ from weir_placement.model.location import STORE, Location
 
 from weir_runtime.logs.batches import size_of
 from weir_runtime.names import SIZE
+
+BATCH = re.compile(r"[0-9]{10}\.[a-z]+")
+"""A name as of `batch_name`."""
 
 
 class Folder(Protocol):
@@ -21,6 +25,9 @@ class Folder(Protocol):
 
     def size(self, name: str) -> int | None:
         """[bytes] of a file; None when it is not known to be there."""
+
+    def first(self, form: str) -> int | None:
+        """The lowest number of a file of this form: by a listing, where the first one is missing."""
 
     def open(self, name: str) -> pa.NativeFile:
         """A file that is there, to be read from any place."""
@@ -42,6 +49,10 @@ class LocalFolder:
     def size(self, name: str) -> int | None:
         """Asks the file system."""
         return size_of(self._path / name)
+
+    def first(self, form: str) -> int | None:
+        """Of the folder's listing; None of an empty one, or of none."""
+        return min(numbers_of(path.name for path in self._path.glob(f"*.{form}")), default=None)
 
     def open(self, name: str) -> pa.NativeFile:
         """Arrow files are mapped into memory, not copied."""
@@ -72,6 +83,12 @@ class StoreFolder:
             return None if about is None else int(about[SIZE])
         return None
 
+    def first(self, form: str) -> int | None:
+        """Of the store's listing, which is in order."""
+        with self._patience.waiting():
+            return next(numbers_of(name for name in self._store.names() if name.endswith(f".{form}")), None)
+        return None
+
     def open(self, name: str) -> pa.NativeFile:
         """The whole object."""
         body = self._store.read(name)
@@ -82,6 +99,11 @@ class StoreFolder:
     def shown(self, name: str) -> str:
         """The URI."""
         return f"{self._store.uri}/{name}"
+
+
+def numbers_of(names: Iterable[str]) -> Iterator[int]:
+    """Of the names that are a batch's."""
+    return (int(name[:10]) for name in names if BATCH.fullmatch(name))
 
 
 def folder_at(files: Location) -> Folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from weir_runtime.logs.batches import batch_rows, dense, write_batch
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import check_times, clock_after, on_time
 from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
+from weir_runtime.logs.time_index import TimeIndex
 from weir_runtime.names import END, batch_name
 
 MOST_ROWS = 100_000
@@ -80,20 +82,34 @@ class FileLog(Log):
         self._sidelog = sidelog
         self._start = start
         self._after = after
+        identity = [files.address, files.options.get("endpoint"), form, event_time]
+        self._index = TimeIndex(sidelog, identity, self._folder, form)
         self._seen: dict[int, tuple[int | None, int]] = {}
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
         """The first file; with `after`, the first whose running maximum exceeds it, with the maximum before
-        it, so that lateness is decided as by a reader of the whole log. O(files before it)."""
-        number: int = self._start
-        maximum: int | None = None
+        it, so that lateness is decided as by a reader of the whole log. O(files since the last
+        note before it).
+
+        Files that were deleted are passed over, and it is said. Raises ValueError when among them may be some
+        that `after` needs.
+        """
+        number, maximum = self._index.before(self._after) or (self._start, None)
+        expected, number = number, self._first_from(number)
+        first = number
         while self._after and self._has(number):
             newest, _ = self._look(number)
             if newest is not None and newest > self._after:
                 break
             maximum = newest if maximum is None else max(maximum, newest or maximum)
             number += 1
+        if self._after and expected < number == first:
+            raise ValueError(
+                f"{self._shown(expected)}: is gone, as those up to {self._name(first)}; their rows may be "
+                f"later than {self._after} us, from where the changed query needs them. Delete the query "
+                "and apply it again: it then begins with the files that are left"
+            )
         return {"next": number, "max": maximum}
 
     def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
@@ -113,6 +129,11 @@ class FileLog(Log):
         ended = self._folder.has(END) and not self._has(number)
         clock = FOREVER if ended else clock_after(maximum, self._delay)
         return Advance({"next": number, "max": maximum}, clock, ended)
+
+    def committed(self, place: Place) -> None:
+        """Leaves a note of it."""
+        if not self._start:
+            self._index.note(place)
 
     def backlog(self, place: Place) -> int:
         """Files that wait."""
@@ -153,8 +174,20 @@ class FileLog(Log):
     def _name(self, number: int) -> str:
         return batch_name(number, self._form)
 
+    def _shown(self, number: int) -> str:
+        return self._folder.shown(self._name(number))
+
     def _has(self, number: int) -> bool:
         return self._folder.has(self._name(number))
+
+    def _first_from(self, number: int) -> int:
+        """The file itself; where it is not there, but later ones are, the first of them: those before it were
+        deleted. Looked for by a listing."""
+        first = None if self._has(number) else self._folder.first(self._form)
+        if first is None or first <= number or self._has(number):
+            return number
+        print(f"{self._shown(number)}: is gone; reading begins at {self._name(first)}", file=sys.stderr)
+        return first
 
     def _waiting(self, first: int) -> int:
         return dense(lambda i: self._has(first + i))
