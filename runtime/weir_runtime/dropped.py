@@ -44,8 +44,9 @@ class DroppedRows:
         if not self._operators:
             return
         reports = _state_reports(self._execution.result())
-        dropped = [reports.apply(place).numRowsDroppedByWatermark() for place in range(len(self._operators))]
-        lost = [f"{n} in operator {name}" for n, name in zip(dropped, self._operators, strict=True) if n]
+        names = dict(enumerate(self._operators))
+        dropped = [reports.apply(place).numRowsDroppedByWatermark() for place in range(reports.size())]
+        lost = [f"{n} in operator {names.get(place, place)}" for place, n in enumerate(dropped) if n]
         if lost:
             self.error = RowsDropped(
                 f"batch {batch}: Spark dropped rows as late: {', '.join(lost)}; nothing of the batch is "
