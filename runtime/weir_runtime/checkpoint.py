@@ -11,6 +11,7 @@ from typing import Any
 import pyspark
 from weir_placement.model.fragment import FragmentError
 
+from weir_runtime.durable import sync
 from weir_runtime.names import NUMBERING, read_json, write_whole
 
 FORMAT = 1
@@ -67,6 +68,29 @@ class Checkpoint:
         for name in ("offsets", "commits"):
             for path in (self.folder / name).glob(".*.tmp"):
                 path.unlink(missing_ok=True)
+        self._drop_torn()
+
+    def sync(self, batch: int) -> None:
+        """Has on the disk what a batch was made from and its state, which Spark leaves to the kernel. Called
+        before the batch is published: with other offsets its number would have other rows."""
+        logs = (f"offsets/{batch}", f"commits/{batch - 1}", "metadata")
+        files = [path for name in logs for path in _with_checksum(self.folder / name)]
+        state = self.folder / "state"
+        for pattern in (f"**/{batch + 1}.delta*", f"**/.{batch + 1}.delta*", "**/_metadata/**/*"):
+            files += (path for path in state.glob(pattern) if path.is_file())
+        for path in files:
+            sync(path)
+        for folder in {path.parent for path in files}:
+            sync(folder)
+
+    def _drop_torn(self) -> None:
+        """Of the last files that a loss of power may have emptied: a batch whose offsets are not on the disk
+        is not published, and one whose commit is not is run again."""
+        for name, last in (("offsets", self.planned()), ("commits", self.committed())):
+            path = self.folder / name / str(last)
+            if last >= 0 and not _is_whole(path):
+                for file in _with_checksum(path):
+                    file.unlink()
 
     def watermark_ms(self, batch: int) -> int:
         """The watermark of a batch: written before it runs, so it is the same at every replay."""
@@ -92,3 +116,17 @@ def _newest(folder: Path) -> int:
 def _release(version: str) -> tuple[int, ...]:
     """4.2.0 as (4, 2): Spark reads the checkpoints of earlier feature releases."""
     return tuple(int(part) for part in version.split(".")[:2])
+
+
+def _with_checksum(path: Path) -> list[Path]:
+    """A file of Spark's and the one that Hadoop keeps beside it, as far as they are there."""
+    return [file for file in (path, path.with_name(f".{path.name}.crc")) if file.exists()]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether one of Spark's logs' files is as it was written: a version, then JSON or `-` on each line."""
+    version, *lines = path.read_text().splitlines() or [""]
+    try:
+        return version.startswith("v") and bool([json.loads(line) for line in lines if line != "-"])
+    except json.JSONDecodeError:
+        return False

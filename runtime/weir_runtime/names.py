@@ -9,6 +9,8 @@ from typing import Any
 
 from weir_placement.model.fragment import FOREVER
 
+from weir_runtime.durable import sync
+
 END = "END"
 """A file of this name in a log or an exchange: no further batch will come."""
 
@@ -35,11 +37,14 @@ def batch_name(number: int, suffix: str) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replaces `path` atomically: a reader sees the old text or the new one."""
+    """Replaces `path` atomically: a reader sees the old text or the new one, also after a loss of power; on
+    return it is the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text)
+    sync(temporary)
     os.replace(temporary, path)
+    sync(path.parent)
 
 
 def read_json(path: Path) -> Any | None:

@@ -213,6 +213,7 @@ class FragmentProcess:
             clock = plan.clock(checkpoint.watermark_ms(batch))
             if self._share:
                 table = self._share.restrict(table)
+            checkpoint.sync(batch)
             size = sink.write(table, batch, clock, self._fence)
             if self._share:
                 self._share.published(clock)

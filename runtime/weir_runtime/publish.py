@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime.compiler import TIME
+from weir_runtime.durable import sync
 from weir_runtime.faults import reach
 
 Fence = Callable[[], None]
@@ -54,11 +55,14 @@ class BatchSink(ABC):
 
 
 def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
-    """Publishes `temporary` as `final`; False when that name was there (a replay): the file is dropped."""
+    """Publishes `temporary` as `final`; False when that name was there (a replay): the file is dropped. Its
+    content is on the disk before its name is, so a loss of power leaves no name without content."""
+    sync(temporary)
     reach("before-publish")
     try:
         fence()
         os.link(temporary, final)
+        sync(final.parent)
         return True
     except FileExistsError:
         return False
