@@ -9,7 +9,7 @@ from weir_placement.cost.evaluation import equal
 from weir_placement.model.operators import Project
 from weir_placement.model.problem import Problem
 from weir_placement.rewrite.rewriter import Rewriter
-from weir_placement.search.forms import ALL, SWAPS
+from weir_placement.search.spaces import ALL, PUSHED
 from weir_placement.strategies import STRATEGIES
 
 from tests.search.placements import best_placement
@@ -55,4 +55,4 @@ def test_without_projections_compiled_swaps_reach_the_optimum_of_all_plans() -> 
 def test_a_large_query_says_that_its_proof_is_over_swaps() -> None:
     problem = random_query(5, 5, 16, 6)
     result = STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
-    assert result.extra["space"] == SWAPS
+    assert result.extra["space"] == PUSHED

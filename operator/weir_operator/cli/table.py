@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from weir_operator.planning.proof import over_space
+
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -54,10 +56,13 @@ def summary(report: Mapping[str, Any]) -> str:
     value, bound = report["objectiveValue"], report["bound"]
     parts = [f"{report['objective']} {amount(value) if value is not None else report.get('objectiveReason')}"]
     if report["proven"]:
-        parts.append("proved optimal")
+        parts.append(f"proved optimal{over_space(report)}")
     elif bound is not None:
         gap = report["gap"]
-        parts.append(f"bound {amount(bound)}" + (f", gap {gap:.1%}" if gap is not None else ""))
+        gap_text = f", gap {gap:.1%}" if gap is not None else ""
+        parts.append(f"bound {amount(bound)}{gap_text}{over_space(report)}")
+    elif over_space(report):
+        parts.append(f"the best found{over_space(report)}")
     if report["binding"]:
         parts.append(f"binding: {report['binding']}")
     parts.append(f"network {amount(report['networkUsageBytes'], 'B')} in transit")

@@ -8,6 +8,8 @@ from typing import Any
 
 from weir_placement.objectives import OBJECTIVES
 
+from weir_operator.planning.proof import over_space
+
 Report = Mapping[str, Any]
 
 
@@ -159,6 +161,8 @@ def _title(report: Report) -> str:
     figure = "unbounded" if value is None else f"{value:,.4g}"
     unit = OBJECTIVES[report["objective"]].unit if report["objective"] in OBJECTIVES else ""
     proof = "proved optimal" if report.get("proven") else _gap(report.get("gap"))
+    over = over_space(report)
+    proof = f"{proof or 'the best found'}{over}" if over else proof
     rejected = len(report["queries"]) - admitted
     queries = f"{admitted} quer{'y' if admitted == 1 else 'ies'}" + (
         f", {rejected} rejected" if rejected else ""

@@ -121,6 +121,21 @@ class Constraints:
             return None
         return pair
 
+    @property
+    def tied(self) -> list[frozenset[str]]:
+        """Sets of aliases of which an equality, written or implied, or windows alone join any two."""
+        classes = Classes(self.equalities)
+        groups: dict[str, set[str]] = {}
+        for column in (c for pair in self.equalities for c in pair):
+            groups.setdefault(classes.root(column), set()).add(column.partition(".")[0])
+        found = [frozenset(group) for group in groups.values()]
+        return found + [aliases_of(t) for t in self.others if is_equality(t)] + self.bare
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether no equality reads more than two sources, so that `tied` tells all."""
+        return all(len(aliases_of(t)) <= 2 for t in self.others if is_equality(t))
+
     def checked_at(self, left: Side, right: Side, below: Classes) -> list[str] | None:
         """The conditions of the join of two inputs; `below` are the equalities that the inputs already
         check, and gets those of this join.

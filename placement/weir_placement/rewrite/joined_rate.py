@@ -8,7 +8,7 @@ correction of these, attached to its conditions and not to its place in the plan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf, isclose, prod
 from operator import or_
@@ -44,20 +44,8 @@ class WrittenJoin:
     selectivity: float | None = None
 
 
-@dataclass
-class _Class:
-    """Columns that are equal in every result: each with its input's bit and its distinct values."""
-
-    columns: dict[str, int] = field(default_factory=dict)
-    distinct: dict[str, float] = field(default_factory=dict)
-
-    def share(self, mask: int) -> float:
-        """1 / d for each column but the one with the fewest values (their values lie within each other's,
-        as System R has it): every spanning tree of written or implied equalities gives the same."""
-        inside = [c for c, bit in self.columns.items() if bit & mask]
-        if len({self.columns[c] for c in inside}) < 2:
-            return 1.0
-        return 1.0 / prod(sorted(self.distinct[c] for c in inside)[1:])
+Class = dict[str, int]
+"""Columns that are equal in every result: each with its input's bit."""
 
 
 class JoinedRate:
@@ -74,7 +62,9 @@ class JoinedRate:
         self._distinct = distinct
         self._volumes: dict[int, float] = {}
         self._shares: dict[int, float] = {}
-        self._classes = _classes(c.pair for join in joins for c in join.conditions)
+        self._joins = joins
+        self._classes = _classes(joins)
+        self._values: dict[str, float] = {}  # distinct, by column
         self._others: dict[str, tuple[int, float]] = {}  # by text: mask, estimate
         self._corrections: list[tuple[int, float]] = []
         fresh = [self._fresh(join) for join in joins]
@@ -91,14 +81,35 @@ class JoinedRate:
         apart = self.share(left) * self.share(right)
         return self.share(left | right) / apart * self._narrowing(left, right, half_width) if apart else 0.0
 
+    def written_between(self, join: WrittenJoin) -> float:
+        """As `between`, of a join as written over others as written: an equality that only a join above them
+        implies is not checked before."""
+        apart = self._written_share(join.left) * self._written_share(join.right)
+        whole = self._written_share(join.left | join.right)
+        return whole / apart * self._narrowing(join.left, join.right, join.half_width) if apart else 0.0
+
     def share(self, mask: int) -> float:
         """Of the rows of a set that lie within its windows, those for which its conditions hold."""
         if mask not in self._shares:
-            result = prod(c.share(mask) for c in self._classes)
-            result *= prod(share for own, share in self._others.values() if not own & ~mask)
-            result *= prod(factor for own, factor in self._corrections if not own & ~mask)
-            self._shares[mask] = result
+            self._shares[mask] = self._share(mask, self._classes)
         return self._shares[mask]
+
+    def _written_share(self, mask: int) -> float:
+        inside = [join for join in self._joins if not (join.left | join.right) & ~mask]
+        return self._share(mask, _classes(inside)) if inside else 1.0
+
+    def _share(self, mask: int, classes: Iterable[Class]) -> float:
+        result = prod(self._class_share(columns, mask) for columns in classes)
+        result *= prod(share for own, share in self._others.values() if not own & ~mask)
+        return result * prod(factor for own, factor in self._corrections if not own & ~mask)
+
+    def _class_share(self, columns: Class, mask: int) -> float:
+        """1 / d for each column but the one with the fewest values (their values lie within each other's,
+        as System R has it): every spanning tree of written or implied equalities gives the same."""
+        inside = [c for c, bit in columns.items() if bit & mask]
+        if len({columns[c] for c in inside}) < 2:
+            return 1.0
+        return 1.0 / prod(sorted(self._values[c] for c in inside)[1:])
 
     def volume(self, mask: int) -> float:
         """V(S) [s^(n-1)], of parts without a window between them the product."""
@@ -129,22 +140,19 @@ class JoinedRate:
 
     def _fresh(self, join: WrittenJoin) -> list[Condition]:
         """The conditions that the others of the join, and the equalities below it, do not imply."""
-        met = [_meeting(c, join.left) + _meeting(c, join.right) for c in self._classes]
         equal = dict[str, str]()
-        for columns in met:
-            for side in (join.left, join.right):
-                inside = [c for c, bit in columns if bit & side]
-                if len({bit for c, bit in columns if bit & side}) > 1:
-                    equal.update(dict.fromkeys(inside[1:], inside[0]))
+        for side in (join.left, join.right):
+            for columns in _classes(j for j in self._joins if not (j.left | j.right) & ~side):
+                first, *others = columns
+                equal.update(dict.fromkeys(others, first))
         result = []
         for condition in join.conditions:
-            if condition.pair is None:
-                result.append(condition)
-                continue
-            one, other = (_root(equal, column) for column, _ in condition.pair)
-            if one != other:
+            if condition.pair is not None:
+                one, other = (_root(equal, column) for column, _ in condition.pair)
+                if one == other:
+                    continue
                 equal[one] = other
-                result.append(condition)
+            result.append(condition)
         return result
 
     def _value_columns(self, joins: Sequence[WrittenJoin], fresh: Sequence[list[Condition]]) -> None:
@@ -152,43 +160,43 @@ class JoinedRate:
 
         Where no column of a class has declared ones, all get those of its least selective written join.
         """
-        declared = [any(c in self._distinct for c in each.columns) for each in self._classes]
-        for each, valued in zip(self._classes, declared, strict=True):
+        declared = [any(c in self._distinct for c in columns) for columns in self._classes]
+        for columns, valued in zip(self._classes, declared, strict=True):
             if valued:
-                each.distinct = {c: distinct_values(c, self._distinct) for c in each.columns}
+                self._values.update({c: distinct_values(c, self._distinct) for c in columns})
         guesses = [list[float]() for _ in self._classes]
         for join, conditions in zip(joins, fresh, strict=True):
             open_classes = []
-            known = 1.0
+            estimated = 1.0
             for condition in conditions:
                 if condition.pair is None:
                     estimate = (
                         condition_selectivity(condition.text, self._distinct) if condition.text else 1.0
                     )
                     self._others[condition.text or str(condition.mask)] = condition.mask, estimate
-                    known *= estimate
+                    estimated *= estimate
                     continue
-                n = next(n for n, c in enumerate(self._classes) if condition.pair[0][0] in c.columns)
+                n = next(n for n, c in enumerate(self._classes) if condition.pair[0][0] in c)
                 if declared[n]:
-                    known /= max(self._classes[n].distinct[c] for c, _ in condition.pair)
+                    estimated /= max(self._values[c] for c, _ in condition.pair)
                 else:
                     open_classes.append(n)
             share = 1.0 / UNKNOWN_DISTINCT
             if join.selectivity is not None and open_classes:
-                known *= self._narrowing(join.left, join.right, join.half_width)
-                stated = join.selectivity / known if known > 0 else 1.0
+                estimated *= self._narrowing(join.left, join.right, join.half_width)
+                stated = join.selectivity / estimated if estimated > 0 else 1.0
                 share = min(1.0, max(1e-12, stated)) ** (1.0 / len(open_classes))
             for n in open_classes:
                 guesses[n].append(1.0 / share)
-        for each, valued, guess in zip(self._classes, declared, guesses, strict=True):
+        for columns, valued, guess in zip(self._classes, declared, guesses, strict=True):
             if not valued:
-                each.distinct = dict.fromkeys(each.columns, min(guess, default=UNKNOWN_DISTINCT))
+                self._values.update(dict.fromkeys(columns, min(guess, default=UNKNOWN_DISTINCT)))
 
     def _correct(self, join: WrittenJoin, conditions: list[Condition]) -> None:
         """Attaches to the join's conditions what it was said to keep over what they are estimated to."""
         if join.selectivity is None or not conditions:
             return
-        estimate = self.between(join.left, join.right, join.half_width)
+        estimate = self.written_between(join)
         if not 0 < estimate < inf or isclose(estimate, join.selectivity, rel_tol=1e-9):
             return
         factor = (join.selectivity / estimate) ** (1.0 / len(conditions))
@@ -230,25 +238,21 @@ def within_all_windows(query: Query) -> Query:
     return replace(query, operators=tuple(operators))
 
 
-def _meeting(each: _Class, mask: int) -> list[tuple[str, int]]:
-    return [(c, bit) for c, bit in each.columns.items() if bit & mask]
-
-
 def _root(parent: Mapping[str, str], column: str) -> str:
     while column in parent:
         column = parent[column]
     return column
 
 
-def _classes(pairs: Iterable[Pair | None]) -> list[_Class]:
+def _classes(joins: Iterable[WrittenJoin]) -> list[Class]:
     """The classes of transitive equalities, in the order in which they are first written."""
-    found: list[_Class] = []
-    for pair in pairs:
+    classes: list[Class] = []
+    for pair in (c.pair for join in joins for c in join.conditions):
         if pair is None:
             continue
-        merged = _Class(dict(pair))
-        for each in [c for c in found if any(column in c.columns for column, _ in pair)]:
-            found.remove(each)
-            merged.columns = {**each.columns, **merged.columns}
-        found.append(merged)
-    return found
+        merged = dict(pair)
+        for columns in [c for c in classes if any(column in c for column, _ in pair)]:
+            classes.remove(columns)
+            merged = {**columns, **merged}
+        classes.append(merged)
+    return classes

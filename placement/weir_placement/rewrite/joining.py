@@ -111,8 +111,7 @@ class _Joining:
             written.append(WrittenJoin(left, right, constraints.conditions(join, bits), join.half_width))
         rate = joined_rate(written, constraints.windows, bits, self._scope.distinct)
         return [
-            replace(join, selectivity=rate.between(w.left, w.right, w.half_width))
-            for join, w in zip(joins, written, strict=True)
+            replace(join, selectivity=rate.written_between(w)) for join, w in zip(joins, written, strict=True)
         ]
 
     @staticmethod

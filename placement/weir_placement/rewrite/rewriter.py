@@ -91,6 +91,55 @@ class Rewriter:
             aliases, constraints, joined_rate(written, constraints.windows, bits, self.distinct), bits
         )
 
+    def joins_of(self, block: Block) -> list[Join]:
+        """The written joins of a block."""
+        graph = OperatorGraph(self.written, self.streams)
+        joins = (op for op in self.written.operators if isinstance(op, Join))
+        return [join for join in joins if graph.aliases[join.id] <= block.aliases]
+
+    def rejoined(self, query: Query) -> tuple[Query, dict[str, str]]:
+        """A plan whose joins are in an order that is legal, with the conditions that each must check there,
+        and its new ids by old. A join that does what a written one does is called as that.
+
+        Raises:
+            ValueError: a join that no window or equality remains for, or whose columns were projected away.
+        """
+        written = {op.id: op for op in self.written.operators}
+        names: dict[str, str] = {}
+        done = OperatorGraph(replace(query, operators=()), self.streams)
+        for op in query.operators:
+            inputs = tuple(names.get(name, name) for name in op.inputs)
+            moved: Operator = op.reading(*inputs)
+            if isinstance(op, Join):
+                aliases = frozenset[str]().union(*(done.aliases[name] for name in inputs))
+                block = next((b for b in self.blocks if aliases <= b.aliases), None)
+                if block is not None:
+                    moved = self._rejoined(done, block, op, (inputs[0], inputs[1]), written)
+            names[op.id] = moved.id
+            operators = (*done.query.operators, moved)
+            done = OperatorGraph(replace(query, operators=operators), self.streams)
+        return done.query, names
+
+    def _rejoined(
+        self,
+        graph: OperatorGraph,
+        block: Block,
+        op: Join,
+        inputs: tuple[str, str],
+        written: Mapping[str, Operator],
+    ) -> Join:
+        join = self._join(graph, block, op, inputs, op.id, {})
+        if join is None:
+            raise ValueError(f"query {self.written.name}: no legal join of {' and '.join(inputs)}")
+        members = self.joins_of(block)
+        aliases = graph.aliases[inputs[0]] | graph.aliases[inputs[1]]
+        for like in members:
+            alike = set(like.windows) == set(join.windows) and like.aliases <= aliases
+            if alike and _checks(join) <= _checks(like):
+                return replace(join, id=like.id, on=like.on, columns=like.columns, windows=like.windows)
+        name = graph.fresh_id("j", written)
+        return replace(join, id=name, origin=tuple(sorted(j.id for j in members)))
+
     def neighbours(self, query: Query) -> Iterator[Query]:
         """The plans that one swap of an operator and its child makes of `query`."""
         if self.written.fixed_order:
@@ -184,6 +233,10 @@ class Rewriter:
         if any(c is None for c in columns):
             return Side(aliases, None)
         return Side(aliases, frozenset(c for part in columns for c in part or ()))
+
+
+def _checks(join: Join) -> set[str]:
+    return {c.text for c in conjuncts(join.on)}
 
 
 def _inner(graph: OperatorGraph, join: Join) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from weir_placement.model.operators import Project
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM
@@ -27,6 +26,7 @@ from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.large import LARGE, NEAR, search_large
 from weir_placement.search.session import SearchResult, best_of, plan_with
+from weir_placement.search.spaces import ALL
 from weir_placement.strategy import Strategy
 
 WIDE = 64
@@ -149,10 +149,9 @@ def over_forms(
 
 
 def _small(problem: Problem, best: Result, most: int) -> bool:
-    """One query with projections to move, whose plans may be looked at one by one."""
+    """One query whose plans the compiled moves do not reach all, and that may be looked at one by one."""
     one = len(problem.queries) == 1 and len(best.plan.queries) == 1
-    operators = problem.queries[0].operators
-    return one and _items(problem) <= most and any(isinstance(op, Project) for op in operators)
+    return one and _items(problem) <= most and best.extra.get("space") != ALL
 
 
 AUTO = Strategy(

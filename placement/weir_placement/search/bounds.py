@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from weir_placement.search.blocks import MOST
 from weir_placement.search.item import EQUAL, HUGE, numbers_of
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel import layout
@@ -48,6 +49,7 @@ class Regions:
         self.items = encoding.items
         self.free, self.readers = encoding.read("free"), encoding.reads
         self.own, self.sets = encoding.read("own"), encoding.read("set")
+        self.block = encoding.read("block")
         self.nodes: list[Region] = []
         self.node_of: dict[int, int] = {}
         self.operators: list[tuple[int, int]] = []  # item, the node whose whole output it reads
@@ -66,7 +68,7 @@ class Regions:
             return self.node_of[i]
         if item.kind == layout.PROJECT:
             node = self.visit(item.children[0], filters)
-            if self.nodes[node].kind == layout.JOIN_REGION:
+            if self.nodes[node].kind in (layout.JOIN_REGION, layout.BLOCK_REGION):
                 self.operators.append((i, node))
             else:
                 self.nodes[node].projections.append(i)
@@ -133,17 +135,26 @@ class Regions:
                 onto[touched[0]].append(f)
             else:
                 several.append(f)
-        if len(leaves) > MAX_LEAVES or any(e.bit_count() != 2 for e in ends):
+        block = self.block[top]
+        if block >= 0:
+            ends = [(1 << len(leaves)) - 1] * len(joins)
+            self.possible &= len(leaves) <= MOST and all(self.block[j] == block for j in joins)
+        elif len(leaves) > MAX_LEAVES or any(e.bit_count() != 2 for e in ends):
             self.possible = False
         nodes = [self.visit(leaf, [(f, False) for f in onto[a]]) for a, leaf in enumerate(leaves)]
-        words = [len(leaves), *nodes, len(joins)]
-        for j, end in zip(joins, ends, strict=True):
-            words += [j, self.side(end, [e for e in ends if e is not end], len(leaves)), end]
+        words = [len(leaves), *nodes]
+        if block >= 0:
+            words += [block, top, *masks]
+        else:
+            words.append(len(joins))
+            for j, end in zip(joins, ends, strict=True):
+                words += [j, self.side(end, [e for e in ends if e is not end], len(leaves)), end]
         words.append(len(several))
         words += [sum(1 << a for a, m in enumerate(masks) if m & self.own[f]) for f in several]
         words += [0, 0, 0]  # the list of connected sets
         selectivities = [numbers_of(self.items[f]).selectivity for f in several]
-        region = self.add(Region(layout.JOIN_REGION, words, selectivities))
+        kind = layout.BLOCK_REGION if block >= 0 else layout.JOIN_REGION
+        region = self.add(Region(kind, words, selectivities))
         for a, node in enumerate(nodes):
             self.nodes[node].parent = region
             self.nodes[node].readers = [j for j, end in zip(joins, ends, strict=True) if end >> a & 1]

@@ -13,9 +13,12 @@ from weir_placement.cost.rules import Flow
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.arrays import Arrays
+from weir_placement.search.blocks import blocks_of
 from weir_placement.search.families import families_of
 from weir_placement.search.fields import (
+    block_sizes,
     columns_of,
+    fill_blocks,
     fill_cluster,
     fill_costs,
     fill_families,
@@ -44,6 +47,7 @@ class Encoding(Arrays):
         self.index: list[dict[str, int]] = []
         self.lists: dict[tuple[str, ...], list[int]] = {}
         points = [scaled(point) for point in problem.points()]
+        self.blocks = [blocks_of(problem, query) for query in self.queries]
         for q, query in enumerate(self.queries):
             self._add_query(q, query, [flows_of(query, problem.streams, rates) for rates in points])
         self.scenarios = self._scenarios(len(points))
@@ -103,6 +107,7 @@ class Encoding(Arrays):
 
     def _fill(self, seed: int, points: int, visited: int) -> None:
         problem, items = self.problem, self.items
+        own = [each.blocks for each in self.blocks]
         n_items, n_nodes = len(items), len(problem.cluster)
         reads = [0] * n_items
         for item in items:
@@ -140,11 +145,13 @@ class Encoding(Arrays):
             "path_size": 2 * visited + 16,
             "families": len(families),
             "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 13) for q in self.queries)),
+            **block_sizes(own),
         }
         self.reads = reads
         super().__init__(dims)
         self._fill_structure(reads, list(groups.values()))
-        fill_masks(self, items, self.queries)
+        fill_masks(self, items, self.queries, own)
+        fill_blocks(self, items, own)
         fill_costs(self, problem, items, self.queries, self.scenarios)
         fill_cluster(self, problem.cluster, list(self.lists.values()))
         fill_families(self, problem.cluster, items, list(self.lists.values()), families)
@@ -240,8 +247,18 @@ class Encoding(Arrays):
             nodes = {self.items[i].name: names[node[i]] for i in order}
             origins = {a: names[node[self.index[q][a]]] for a in query.sources}
             sink = names[node[self.sinks[q]]] if node[self.sinks[q]] >= 0 else ""
-            placed.append(QueryPlan(replace(query, operators=operators), nodes, origins, sink))
+            plan = replace(query, operators=operators)
+            if self.blocks[q].blocks:
+                plan, nodes = self._rejoined(query, plan, nodes)
+            placed.append(QueryPlan(plan, nodes, origins, sink))
         return Plan(tuple(placed), tuple(rejected))
+
+    def _rejoined(self, written: Query, plan: Query, nodes: dict[str, str]) -> tuple[Query, dict[str, str]]:
+        """The plan with the conditions that its joins have in their order."""
+        from weir_placement.rewrite.rewriter import Rewriter  # imports the parser
+
+        plan, names = Rewriter(written, self.problem.streams).rejoined(plan)
+        return plan, {names.get(name, name): node for name, node in nodes.items()}
 
     def _post_order(
         self, i: int, child: list[int], first: list[int], order: list[int], visited: set[int]

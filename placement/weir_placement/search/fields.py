@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
-from weir_placement.model.operators import Filter, Project
+from weir_placement.model.operators import Filter, Join, Project
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.arrays import Arrays
+from weir_placement.search.blocks import SearchBlock, alias_bits
 from weir_placement.search.families import Family
 from weir_placement.search.item import HUGE, Numbers, SearchItem, limited, numbers_of
 from weir_placement.search.kernel import layout
@@ -29,16 +30,18 @@ def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
     return names
 
 
-def fill_masks(arrays: Arrays, items: Sequence[SearchItem], queries: Sequence[Query]) -> None:
+def fill_masks(
+    arrays: Arrays,
+    items: Sequence[SearchItem],
+    queries: Sequence[Query],
+    blocks: Sequence[Sequence[SearchBlock]],
+) -> None:
     """Sources below and named by each item, its joins, its columns."""
     words = arrays.dims["words"]
-    own, sets, joins, above = ([0] * len(items) for _ in range(4))
+    own, sets, joins, above, beneath = ([0] * len(items) for _ in range(5))
     columns = [0] * (len(items) * words)
     numbers = [columns_of(queries, q) for q in range(len(queries))]
-    bits = [
-        {alias: 1 << k for k, alias in enumerate(query.sources) if len(query.sources) <= MASK_BITS}
-        for query in queries
-    ]
+    bits = [alias_bits(query, own, MASK_BITS) for query, own in zip(queries, blocks, strict=True)]
     joined = [0] * len(queries)
     for i, item in enumerate(items):
         bit = bits[item.query]
@@ -50,7 +53,8 @@ def fill_masks(arrays: Arrays, items: Sequence[SearchItem], queries: Sequence[Qu
         if item.op is None:
             continue
         own[i] = sum(bit.get(a, 0) for a in item.op.aliases)
-        above[i] = joins[i] if item.kind == layout.FILTER else 0
+        if item.kind == layout.FILTER:
+            above[i], beneath[i] = joins[i], sets[i]
         if item.kind == layout.JOIN and joined[item.query] < MASK_BITS:
             above[i] = 1 << joined[item.query]
             joined[item.query] += 1
@@ -61,7 +65,47 @@ def fill_masks(arrays: Arrays, items: Sequence[SearchItem], queries: Sequence[Qu
                 columns[i * words + k // 63] |= 1 << (k % 63)
     for name, values in (("own", own), ("set", sets), ("joins", joins), ("above", above)):
         arrays.write(name, values)
+    arrays.write("beneath", beneath)
     arrays.write("columns", columns)
+
+
+def block_sizes(blocks: Sequence[Sequence[SearchBlock]]) -> dict[str, int]:
+    """The dimensions of `fill_blocks`."""
+    every = [len(block.aliases) for own in blocks for block in own]
+    return {
+        "blocks": max(1, len(every)),
+        "block_aliases": max(1, sum(every)),
+        "block_pairs": max(1, sum(n * n for n in every)),
+        "factors": max(1, sum(1 << n for n in every)),
+    }
+
+
+def fill_blocks(arrays: Arrays, items: Sequence[SearchItem], blocks: Sequence[Sequence[SearchBlock]]) -> None:
+    """The blocks' numbers one after the other, and which join is of which."""
+    of_join: dict[tuple[int, str], int] = {}
+    words: dict[str, list[int]] = defaultdict(list)
+    numbers: dict[str, list[float]] = defaultdict(list)
+    for q, own in enumerate(blocks):
+        bit = 0
+        for block in own:
+            of_join.update({(q, join): len(words["block_bit"]) for join in block.joins})
+            words["block_bit"].append(bit)
+            words["block_size"].append(len(block.aliases))
+            words["block_alias"].append(len(words["near"]))
+            words["block_pair"].append(len(numbers["half_"]))
+            words["block_factor"].append(len(numbers["factor_"]))
+            words["near"] += block.near
+            words["equal"] += block.equal
+            numbers["half_"] += map(limited, block.half)
+            numbers["reach_"] += map(limited, block.reach)
+            numbers["factor_"] += map(limited, block.factor)
+            bit += len(block.aliases)
+    for name, integers in words.items():
+        arrays.write(name, integers)
+    for name, reals in numbers.items():
+        arrays.write(name, reals)
+    arrays.write("block", [of_join.get((item.query, item.name), -1) for item in items])
+    arrays.write("delay_", [item.op.delay if isinstance(item.op, Join) else 0.0 for item in items])
 
 
 def fill_cluster(arrays: Arrays, cluster: Cluster, candidates: Sequence[Sequence[int]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from weir_placement.request import PlanRequest
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.spaces import WRITTEN, space_of
 from weir_placement.strategy import Strategy
 
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
@@ -80,6 +81,10 @@ def plan_with(
         encoding = Encoding(problem, queries, seed=request.seed, visited=table)
         result = search(encoding, options, deadline)
         value = encoding.run(code.EVALUATE)
+        space = space_of(queries, encoding.blocks)
+        if space == WRITTEN:
+            result = replace(result, bound=HUGE, proven=False)
+        result = replace(result, extra={**result.extra, "space": space})
         return _Outcome(result, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
 
     rejected = [Rejection(q.name, r) for q in problem.queries if (r := impossible(problem, q))]

@@ -4,9 +4,11 @@ writes them down)."""
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.block_demand import block_load, block_rates, block_sets, weight
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import (
     AGGREGATE_NODE,
+    BLOCK_REGION,
     JOIN,
     JOIN_REGION,
     SAME_NODE,
@@ -50,15 +52,6 @@ def connected_sets(st: State, at: int, start: int, base: int) -> int:
     st.regions[tail + 1] = start
     st.regions[tail + 2] = base
     return end
-
-
-@jit
-def _weight(st: State, f: int, i: int, load: float, size: float) -> float:
-    """What item i with this load asks of family f; f = -1 counts loads over `size`."""
-    if f < 0:
-        return 1.0 if load > size else 0.0
-    outside = st.family_outside_[f * st.items + i]
-    return load if load > outside else 0.0
 
 
 @jit
@@ -125,7 +118,7 @@ def _region(st: State, at: int, f: int, size: float) -> float:
             load = st.cost_[i] * (st.set_rate_[base + left] + st.set_rate_[base + right])
             if st.kind[i] == JOIN:
                 load += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * rate
-            least = min(least, work + _weight(st, f, i, load, size))
+            least = min(least, work + weight(st, f, i, load, size))
         st.set_work_[s] = least
     return st.set_work_[(1 << m) - 1]
 
@@ -149,6 +142,8 @@ def flow_at(st: State, s0: int, x: float) -> None:
             raw = st.source_rate_[s0 * st.items + st.regions[at]] * x
         elif kind == JOIN_REGION:
             raw = _set_rates(st, at, fl + 1)
+        elif kind == BLOCK_REGION:
+            raw = block_rates(st, at, fl + 1)
         elif kind == AGGREGATE_NODE:
             i = st.regions[at]
             raw = min(st.limit_[i], st.selectivity_[i] * st.region_rate_[st.regions[at + 1]])
@@ -182,7 +177,7 @@ def _chain(st: State, at: int, f: int, size: float) -> float:
     for j in range(filters):
         i = st.regions[first + j]
         load = st.cost_[i] * st.region_rate_[v] / max(st.selectivity_[i], 1e-12) * st.region_shrink_[v]
-        deferred = min(deferred, _weight(st, f, i, load, size))
+        deferred = min(deferred, weight(st, f, i, load, size))
     rate = st.region_raw_[v]
     chain = 0.0
     best = 1e300
@@ -197,12 +192,12 @@ def _chain(st: State, at: int, f: int, size: float) -> float:
                 total += (filters - k) * deferred
             for j in range(projections):
                 i = st.regions[first + filters + j]
-                total += _weight(st, f, i, st.cost_[i] * rate, size)
+                total += weight(st, f, i, st.cost_[i] * rate, size)
             best = min(best, total)
         if k < filters:
             least = 1e300
             for j in range(filters):
-                least = min(least, _weight(st, f, st.regions[first + j], cost * rate, size))
+                least = min(least, weight(st, f, st.regions[first + j], cost * rate, size))
             chain += least
             rate *= st.region_number_[fl + 1 + k]
     return best
@@ -218,16 +213,18 @@ def least_load(st: State, f: int, size: float) -> float:
         kind, at = st.regions[1 + 4 * v], st.regions[3 + 4 * v]
         if kind == JOIN_REGION:
             total += _region(st, at, f, size)
+        elif kind == BLOCK_REGION:
+            total += block_load(st, at, f, size)
         elif kind == AGGREGATE_NODE:
             i = st.regions[at]
-            total += _weight(st, f, i, st.cost_[i] * st.region_rate_[st.regions[at + 1]], size)
+            total += weight(st, f, i, st.cost_[i] * st.region_rate_[st.regions[at + 1]], size)
         elif kind == SUM_NODE:
             i = st.regions[at]
-            total += _weight(st, f, i, st.cost_[i] * st.region_raw_[v], size)
+            total += weight(st, f, i, st.cost_[i] * st.region_raw_[v], size)
     at = 1 + 4 * count
     for _ in range(st.regions[at]):
         i, v = st.regions[at + 1], st.regions[at + 2]
-        total += _weight(st, f, i, st.cost_[i] * st.region_rate_[v], size)
+        total += weight(st, f, i, st.cost_[i] * st.region_rate_[v], size)
         at += 2
     at += 1
     for _ in range(st.regions[at]):
@@ -242,11 +239,12 @@ def prepare(st: State) -> int:
     end = 0
     base = 0
     for v in range(st.regions[0]):
-        if st.regions[1 + 4 * v] == 1:
+        block = st.regions[1 + 4 * v] == BLOCK_REGION
+        if block or st.regions[1 + 4 * v] == JOIN_REGION:
             at = st.regions[3 + 4 * v]
             if base + (1 << st.regions[at]) > st.set_limit:
                 return 0
-            end = connected_sets(st, at, end, base)
+            end = block_sets(st, at, end, base) if block else connected_sets(st, at, end, base)
             if end < 0:
                 return 0
             base += 1 << st.regions[at]

@@ -10,7 +10,7 @@ from weir_placement.search.kernel.evaluator import INFINITE, node_root, place, p
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import JOIN, SINK, SOURCE
 from weir_placement.search.kernel.local import EQUAL
-from weir_placement.search.kernel.moves import logical, save, side, turn
+from weir_placement.search.kernel.moves import logical, rotation_from, save, turn
 
 
 @jit
@@ -218,23 +218,24 @@ def exhaust(st: State, best: float, budget: int) -> float:
     _visited_before(st, logical(st) | 1)
     best = place_all(st, best, budget)
     depth = 0
-    st.path[3] = 0  # next move to try at depth 0: t * 8 + j
+    st.path[3] = 0  # next move to try at depth 0: t * 8 + 2 j + k
     while depth >= 0:
         if st.out[GAVE_UP]:
             return best
         nxt = st.path[4 * depth + 3]
-        t, j = nxt // 8, nxt % 8
+        t, number = nxt // 8, nxt % 8
         if t == st.items:
             if depth > 0:
                 turn(st, st.path[4 * depth], st.path[4 * depth + 1], st.path[4 * depth + 2])
             depth -= 1
             continue
-        st.path[4 * depth + 3] = nxt + 1 if j + 1 < st.first[t + 1] - st.first[t] else (t + 1) * 8
+        st.path[4 * depth + 3] = (t + 1) * 8
         if st.kind[t] == SOURCE or not st.free[t]:
             continue
-        k = side(st, t, j)
+        j, k = rotation_from(st, t, number)
         if k < 0:
             continue
+        st.path[4 * depth + 3] = t * 8 + 2 * j + k + 1
         b = st.child[st.first[t] + j]
         turn(st, t, j, k)
         if _visited_before(st, logical(st) | 1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from weir_placement.search.kernel.blocks import number_join
 from weir_placement.search.kernel.crowd import crowd, fill, fullest
 from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
@@ -54,6 +55,8 @@ def _measure(st: State, i: int, x: float) -> None:
         joins |= st.above[i]
     st.set[i] = below
     st.joins[i] = joins
+    if kind == JOIN:
+        number_join(st, i)
     st.width_[i] = width if st.fixed_width_[i] < 0 else st.fixed_width_[i]
     for p in range(points):
         cpu, memory = 0.0, st.memory_[i]

@@ -11,8 +11,9 @@ from functools import cache
 from math import prod
 
 SOURCE, FILTER, PROJECT, JOIN, AGGREGATE, UNION, SINK = range(7)
-SOURCE_NODE, JOIN_REGION, AGGREGATE_NODE, SUM_NODE, SAME_NODE = range(5)
-"""Nodes of the upper bound's program; the last one gives what another node gives."""
+SOURCE_NODE, JOIN_REGION, AGGREGATE_NODE, SUM_NODE, SAME_NODE, BLOCK_REGION = range(6)
+"""Nodes of the upper bound's program; SAME_NODE gives what another node gives, BLOCK_REGION is a region whose
+joins have their conditions from `kernel.blocks`."""
 
 FLOAT_BASE, HEAD = 0, 1
 """Word 0 of the integer array is the address of the float array; dimensions and offsets follow."""
@@ -35,6 +36,10 @@ DIMENSIONS = (
     "path_size",
     "families",
     "set_limit",
+    "blocks",
+    "block_aliases",
+    "block_pairs",
+    "factors",
 )
 NETWORK, OVERHEAD, LATENCY = 1, 2, 4
 """Bits of `flags`: some egress, ingress or link is limited; exchanges or fragments cost something;
@@ -61,6 +66,15 @@ INTS: tuple[tuple[str, str], ...] = (
     ("own", "items"),  # aliases that a predicate names
     ("joins", "items"),  # * bit mask of the joins below, itself included
     ("above", "items"),  # joins that a filter was written above
+    ("beneath", "items"),  # aliases that a filter was written above
+    ("block", "items"),  # of a join that has its conditions from `kernel.blocks`; -1: they are its own
+    ("block_bit", "blocks"),  # the first alias of a block in `set`: its aliases are one after the other
+    ("block_alias", "blocks"),  # where they begin in `near` and `equal`
+    ("block_pair", "blocks"),  # where its pairs begin in `half` and `reach`
+    ("block_size", "blocks"),  # aliases
+    ("block_factor", "blocks"),  # where its sets begin in `factor`
+    ("near", "block_aliases"),  # aliases of the block that a window ties to an alias
+    ("equal", "block_aliases"),  # and an equality
     ("columns", "items*words"),  # that a filter reads, a projection keeps
     ("query", "items"),
     ("sink", "queries"),
@@ -87,15 +101,20 @@ INTS: tuple[tuple[str, str], ...] = (
     ("regions", "items*32+64"),  # the program of `kernel.bound`
     ("pack_node", "items"),
     ("set_list", "set_limit"),  # connected sets of streams
+    ("set_aliases", "512"),  # aliases of each set of a region's leaves
 )
 FLOATS: tuple[tuple[str, str], ...] = (
     ("cost", "items"),
     ("cost_pair", "items"),
     ("cost_out", "items"),
-    ("selectivity", "items"),  # of a join with 2 w in it
-    ("pairs", "items"),  # 2 w of a join
-    ("retention", "items"),  # seconds that a join keeps rows
+    ("selectivity", "items"),  # * of a join with 2 w in it
+    ("pairs", "items"),  # * 2 w of a join
+    ("retention", "items"),  # * seconds that a join keeps rows
     ("row_overhead", "items"),
+    ("delay", "items"),  # of a join: seconds that it keeps rows longer
+    ("half", "block_pairs"),  # half of the narrowest window between two aliases of a block [s]
+    ("reach", "block_pairs"),  # the furthest apart that rows of two aliases join [s]
+    ("factor", "factors"),  # the rate of each set of a block over the product of its sources' rates
     ("memory", "items"),  # what does not depend on rates
     ("processes", "items"),  # of a fragment that the item ends
     ("limit", "items"),  # an aggregate's largest output

@@ -187,7 +187,7 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
                     st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = 2, i, j, k
-                j, k = rotation_from(st, i, j + 1)
+                j, k = rotation_from(st, i, 2 * j + k + 1)
     return chosen
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from weir_placement.search.kernel.blocks import meet, name
 from weir_placement.search.kernel.evaluator import node_root, place, value
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import FILTER, JOIN, NETWORK, OVERHEAD, PROJECT, SOURCE
@@ -136,32 +137,35 @@ def turn(st: State, t: int, j: int, k: int) -> None:
 
 
 @jit
-def side(st: State, t: int, j: int) -> int:
-    """Which child of its child j the operator t may descend to (Table 6), -1 if it may not."""
+def descends(st: State, t: int, j: int, k: int) -> bool:
+    """Whether the operator t may go below its child j, onto that one's child k (Table 6)."""
     b = st.child[st.first[t] + j]
     if not (st.free[t] and st.free[b]) or st.query[t] != st.query[b]:
-        return -1
+        return False
     top, bottom = st.kind[t], st.kind[b]
+    if bottom == JOIN and top in (FILTER, JOIN):
+        below = st.set[st.child[st.first[b] + k]]
+        if top == JOIN and st.block[t] >= 0:
+            third = st.set[st.child[st.first[t] + 1 - j]]
+            stays = st.set[st.child[st.first[b] + 1 - k]]
+            return meet(st, st.block[t], below, third) and meet(st, st.block[t], below | third, stays)
+        needed = st.own[t] & st.set[b]
+        return bool(needed != 0 and needed & ~below == 0)
+    if k > 0:
+        return False
     if bottom == FILTER:
         if top == FILTER:
-            return 0
+            return True
         if top == PROJECT:
             for w in range(st.words):
                 if st.columns[b * st.words + w] & ~st.columns[t * st.words + w]:
-                    return -1
-            return 0
-        if top == JOIN and (st.joins[t] & ~st.above[b]) == 0:
-            return 0  # back up, but only above joins that it was written above
-        return -1
-    if bottom == PROJECT:
-        return 0 if top == FILTER else -1
-    if bottom == JOIN and top in (FILTER, JOIN):
-        needed = st.own[t] & st.set[b]
-        if needed != 0:
-            for k in range(2):
-                if needed & ~st.set[st.child[st.first[b] + k]] == 0:
-                    return k
-    return -1
+                    return False
+            return True
+        # back up, but only above joins that it was written above
+        if top == JOIN and st.block[t] >= 0:
+            return bool(st.set[t] & ~st.beneath[b] == 0)
+        return bool(top == JOIN and (st.joins[t] & ~st.above[b]) == 0)
+    return bool(bottom == PROJECT and top == FILTER)
 
 
 @jit
@@ -171,23 +175,26 @@ def may_rotate(st: State, i: int) -> bool:
 
 
 @jit
-def rotation_from(st: State, t: int, j: int) -> tuple[int, int]:
-    """The first rotation of item t by its slot j or one behind: that slot, and the side that t descends to;
-    -1 and -1 if there is none."""
+def rotation_from(st: State, t: int, at: int) -> tuple[int, int]:
+    """The first rotation of item t from number `at` on, number 2 j + k: its slot j, and the child k of the
+    child there that t descends to; -1 and -1 if there is none."""
     if may_rotate(st, t):
-        for slot in range(j, st.first[t + 1] - st.first[t]):
-            k = side(st, t, slot)
-            if k >= 0:
-                return slot, k
+        for number in range(at, 2 * (st.first[t + 1] - st.first[t])):
+            if descends(st, t, number >> 1, number & 1):
+                return number >> 1, number & 1
     return -1, -1
 
 
 @jit
 def draw_rotation(st: State, t: int) -> tuple[int, int, int]:
-    """A random rotation of item t: the child b that rises, its slot j, the side k of b that t descends to;
+    """A random rotation of item t: the child b that rises, its slot j, the child k of b that t descends to;
     k is -1 if it may not."""
     j = draw(st, st.first[t + 1] - st.first[t])
-    return st.child[st.first[t] + j], j, side(st, t, j)
+    b = st.child[st.first[t] + j]
+    first, second = descends(st, t, j, 0), descends(st, t, j, 1)
+    if first and second:
+        return b, j, draw(st, 2)
+    return b, j, 0 if first else (1 if second else -1)
 
 
 @jit
@@ -237,7 +244,9 @@ def logical(st: State) -> int:
     total = np.uint64(0)
     for i in range(st.items):
         for slot in range(st.first[i], st.first[i + 1]):
-            h = np.uint64(i * 1000003 + st.child[slot] + 7) * np.uint64(0x9E3779B97F4A7C15)
+            h = np.uint64(name(st, i) * 1000003 + name(st, st.child[slot]) + 7) * np.uint64(
+                0x9E3779B97F4A7C15
+            )
             h ^= h >> np.uint64(31)
             h *= np.uint64(0xBF58476D1CE4E5B9)
             total += h ^ (h >> np.uint64(29))

@@ -66,7 +66,7 @@ def _descend(st: State, x: float) -> None:
                     lower = True
                     break
                 turn_at(st, b, k, j, x)
-                j, k = rotation_from(st, t, j + 1)
+                j, k = rotation_from(st, t, 2 * j + k + 1)
         if not lower:
             return
 

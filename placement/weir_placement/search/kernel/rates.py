@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.blocks import number_join
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SOURCE
 
@@ -63,6 +64,8 @@ def derive(st: State, i: int) -> None:
     if kind == JOIN:
         joins |= st.above[i]  # a join's own bit
     st.set[i] = below
+    if kind == JOIN:
+        number_join(st, i)
     st.joins[i] = joins
     st.width_[i] = width if st.fixed_width_[i] < 0 else st.fixed_width_[i]
     for s in range(st.scenarios):

@@ -211,7 +211,7 @@ def polish(st: State, rounds: int) -> float:
                 v = _gain(st, i, j, k, -1, best)
                 if v > -INFINITE:
                     best, improved = v, True
-                j, k = rotation_from(st, i, j + 1)
+                j, k = rotation_from(st, i, 2 * j + k + 1)
         if not improved or st.out[EVALUATIONS] > until:
             break
     save(st)
