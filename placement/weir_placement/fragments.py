@@ -17,7 +17,14 @@ from typing import Any
 
 from weir_placement.cost.flows import flows_of, fragment_ends, scaled
 from weir_placement.cost.heap import heap_mb
-from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn, identity_fields
+from weir_placement.model.fragment import (
+    FragmentSpec,
+    Input,
+    Output,
+    TypedColumn,
+    identity_fields,
+    identity_source,
+)
 from weir_placement.model.location import Flows
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
@@ -207,6 +214,7 @@ def _input(
         event_time=stream.event_time,
         delay=round(stream.delay * 1e6),
         after=max(0, ends.since - horizon(plan.query)),
+        idle=round(stream.idle * 1e6),
     )
 
 
@@ -225,7 +233,14 @@ def _name(
             stream = streams[plan.query.sources[outside]]
             columns = [[c.name, c.type] for c in stream.columns]
             inputs.append(
-                [outside, stream.name, columns, stream.event_time, stream.delay, ends.sources[outside]]
+                [
+                    outside,
+                    stream.name,
+                    columns,
+                    stream.event_time,
+                    stream.delay,
+                    identity_source(ends.sources[outside]),
+                ]
             )
         else:
             inputs.append([outside, names[outside]])

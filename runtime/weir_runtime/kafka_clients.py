@@ -21,20 +21,44 @@ asks the old one again and again, and learns of the new one by age alone."""
 def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a client of kafka-python from a source's or a sink's options. User, password and
     authority come from files of mounted secrets. Raises FragmentError for what is missing."""
+    settings: dict[str, Any] = {"bootstrap_servers": _brokers(options).split(",")}
+    for name, value in _login(options.get("security") or {}).items():
+        settings[_PYTHON_NAMES[name]] = value
+    return settings
+
+
+def librdkafka_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """As `client_settings`, of a client of librdkafka."""
+    return {"bootstrap.servers": _brokers(options), **_login(options.get("security") or {})}
+
+
+_PYTHON_NAMES = {
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "ssl.ca.location": "ssl_cafile",
+}
+"""kafka-python's names of librdkafka's settings."""
+
+
+def _brokers(options: Mapping[str, Any]) -> str:
     if not options.get("bootstrapServers"):
         raise FragmentError("kafka.bootstrapServers: missing; give host:port of the brokers")
-    settings: dict[str, Any] = {"bootstrap_servers": options["bootstrapServers"].split(",")}
-    security = options.get("security")
+    return str(options["bootstrapServers"])
+
+
+def _login(security: Mapping[str, Any]) -> dict[str, Any]:
     if not security:
-        return settings
-    settings["security_protocol"] = security["protocol"]
+        return {}
+    settings = {"security.protocol": security["protocol"]}
     if security["protocol"].startswith("SASL_"):
-        settings["sasl_mechanism"] = security["mechanism"]
+        settings["sasl.mechanism"] = security["mechanism"]
         for key in ("username", "password"):
             value = secrets.value(security["secretRef"], key, "kafka.security.secretRef")
-            settings[f"sasl_plain_{key}"] = value
+            settings[f"sasl.{key}"] = value
     if security.get("caSecretRef"):
-        settings["ssl_cafile"] = str(secrets.FOLDER / security["caSecretRef"] / "ca.crt")
+        settings["ssl.ca.location"] = str(secrets.FOLDER / security["caSecretRef"] / "ca.crt")
     return settings
 
 

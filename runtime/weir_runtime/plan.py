@@ -104,7 +104,7 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> s
     operators = [semantics(operator) for operator in spec.operators]
     streams = [
         {
-            "input": identity_fields({k: v for k, v in item.spec.stored().items() if k != "options"}),
+            "input": item.spec.identity(),
             "schema": [[field.name, str(field.type)] for field in item.log.schema],
             "clocking": item.clocking.to_json(),
         }

@@ -45,4 +45,6 @@ class Reports:
             labels = self._metrics.of(name)
             self._metrics.backlog.labels(**labels).set(item.log.backlog(end))
             self._metrics.late.labels(**labels).inc(item.log.late(start, end))
+            self._metrics.lost.labels(**labels).inc(item.log.lost(start, end))
+            self._metrics.idle.labels(**labels).set(item.log.idle(end))
         return batch

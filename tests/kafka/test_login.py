@@ -16,7 +16,7 @@ from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import Topic
 from weir_runtime.exchanges.topic.writer import TopicWriter
 from weir_runtime.sinks import KafkaSink
-from weir_runtime.sources.kafka import KafkaLog
+from weir_runtime.sources.kafka.log import KafkaLog
 
 from tests.kafka import login
 from tests.kafka.broker import Broker
@@ -66,7 +66,7 @@ def test_a_sink_is_written_and_a_source_read(options: Options, mechanism: str) -
     KafkaSink(named, [("v", "v"), ("ts", "ts")]).write(rows, 0, 0, free)
     schema = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
     log = KafkaLog(named, schema, "ts", 0, "")
-    start = log.start()
+    start = log.advance(log.start(), 0, 10).place
     end = log.advance(start, 0, 10).place
     assert [v for part in log.read(start, end) for v in part.column("v").to_pylist()] == [1, 2]
 

@@ -3,39 +3,61 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Collection, Mapping
+from math import inf
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from weir_runtime.logs import ahead
 from weir_runtime.logs.log import Place
-from weir_runtime.sources.kafka import KafkaLog
+from weir_runtime.sources.kafka.intake import Messages, Range
+from weir_runtime.sources.kafka.log import KafkaLog
+from weir_runtime.sources.kafka.place import Layout
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 START: Place = {"next": {"0": 0, "1": 7}, "max": {"0": None, "1": None}}
-Range = tuple[str, int, int]
+Asked = list[tuple[str, int, int]]
+
+
+class GrowingTopic:
+    """Two partitions, to which six messages come whenever some were fetched within a room. Each holds an
+    odd time at every third offset, later than its watermark allows."""
+
+    def __init__(self) -> None:
+        self.asked: Asked = []
+        self._ends = {key: at + 6 for key, at in START["next"].items()}
+
+    def layout(self) -> Layout:
+        return Layout("id", ("0", "1"))
+
+    def ends(self, keys: Collection[str]) -> dict[str, int]:
+        return {key: self._ends[key] for key in keys}
+
+    beginnings = ends
+
+    def fetch(
+        self, ranges: Mapping[str, Range], room: float = inf, seconds: float = inf
+    ) -> dict[str, Messages]:
+        taken = {}
+        for key, item in ranges.items():
+            self.asked.append((key, item.first, item.until))
+            offsets = [*range(item.first, item.until)]
+            times = [30 if at % 3 else 10 for at in offsets]
+            rows = zip(offsets, times, strict=True)
+            values = [f'{{"k": {at}, "ts": "2013-01-01T00:00:{s}Z"}}'.encode() for at, s in rows]
+            taken[key] = Messages(item.until, values, offsets)
+            if room < inf:
+                self._ends[key] = item.until + 6
+        return taken
 
 
 @pytest.fixture
-def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Range]:
-    """Ranges that were asked of the broker, in order. Each partition holds an odd time at every third offset,
-    later than its watermark allows."""
-    ranges: list[Range] = []
-
-    def messages(
-        log: KafkaLog, key: str, first: int, beyond: int, room: float, seconds: float
-    ) -> tuple[list[bytes], list[int], int]:
-        ranges.append((key, first, beyond))
-        offsets = [*range(first, beyond)]
-        seconds = [30 if at % 3 else 10 for at in offsets]
-        values = [
-            f'{{"k": {at}, "ts": "2013-01-01T00:00:{s}Z"}}' for at, s in zip(offsets, seconds, strict=True)
-        ]
-        return [value.encode() for value in values], offsets, beyond
-
-    monkeypatch.setattr(KafkaLog, "_messages", messages)
-    monkeypatch.setattr(KafkaLog, "_ends", lambda log, place: {k: at + 6 for k, at in place["next"].items()})
-    return ranges
+def fetched(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Ranges that were asked of the broker, in order."""
+    topic = GrowingTopic()
+    monkeypatch.setattr(KafkaLog, "_reader", lambda log: topic)
+    return topic.asked
 
 
 def log_of(folder: Path | None, sidelog: str = "") -> KafkaLog:
@@ -46,21 +68,21 @@ def rows(log: KafkaLog, start: Place, end: Place) -> list[dict[str, object]]:
     return [row for batch in log.read(start, end) for row in batch.to_pylist()]
 
 
-def test_each_row_is_fetched_once_and_reads_the_same(fetched: list[Range], tmp_path: Path) -> None:
+def test_each_row_is_fetched_once_and_reads_the_same(fetched: Asked, tmp_path: Path) -> None:
     log = log_of(tmp_path / "ahead", str(tmp_path / "late"))
     place = START
     for _ in range(3):
         end = log.advance(place, 0, 1).place
         worker: KafkaLog = pickle.loads(pickle.dumps(log))
         fetched_before = len(fetched)
-        actual = rows(worker, place, end)
+        found = rows(worker, place, end)
         assert len(fetched) == fetched_before
-        assert actual == rows(log_of(None), place, end)
+        assert found == rows(log_of(None), place, end)
         assert worker.late(place, end) > 0
         place = end
 
 
-def test_another_range_than_the_latest_is_fetched(fetched: list[Range], tmp_path: Path) -> None:
+def test_another_range_than_the_latest_is_fetched(fetched: Asked, tmp_path: Path) -> None:
     log = log_of(tmp_path / "ahead")
     first = log.advance(START, 0, 1).place
     second = log.advance(first, 0, 1).place
@@ -71,19 +93,19 @@ def test_another_range_than_the_latest_is_fetched(fetched: list[Range], tmp_path
 
 
 def test_only_what_the_room_allows_is_kept(
-    fetched: list[Range], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fetched: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_of(tmp_path / "ahead")
-    log.advance(START, 0, 1)
+    start = log.advance(START, 0, 1).place
     assert len(list((tmp_path / "ahead").iterdir())) == 2
     monkeypatch.setattr(ahead, "MOST", 200)  # a partition's six rows are 6 x 24 bytes
-    end = log.advance(START, 0, 1).place
+    end = log.advance(start, 0, 1).place
     assert len(list((tmp_path / "ahead").iterdir())) == 1
     fetched.clear()
-    assert rows(log, START, end) == rows(log_of(None), START, end)
+    assert rows(log, start, end) == rows(log_of(None), start, end)
 
 
-def test_where_nothing_was_left_all_is_fetched(fetched: list[Range], tmp_path: Path) -> None:
+def test_where_nothing_was_left_all_is_fetched(fetched: Asked, tmp_path: Path) -> None:
     end = log_of(tmp_path / "driver").advance(START, 0, 1).place
     fetched.clear()
     assert rows(log_of(tmp_path / "elsewhere"), START, end)

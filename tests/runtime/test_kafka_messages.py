@@ -8,11 +8,16 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from kafka import TopicPartition
+from confluent_kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
-from weir_runtime.kafka_clients import client_settings
+from weir_runtime.kafka_clients import client_settings, librdkafka_settings
 from weir_runtime.source import CHUNK
-from weir_runtime.sources.kafka import BATCH_SECONDS, PATIENCE, KafkaLog, parse
+from weir_runtime.sources.kafka import log as kafka_log
+from weir_runtime.sources.kafka import reader
+from weir_runtime.sources.kafka.intake import Messages
+from weir_runtime.sources.kafka.log import BATCH_SECONDS, KafkaLog
+from weir_runtime.sources.kafka.place import Layout
+from weir_runtime.sources.kafka.rows import parse
 
 from tests.runtime.support import rows_of
 
@@ -48,14 +53,16 @@ def test_what_does_not_fit_is_refused_with_its_topic(value: bytes) -> None:
 def test_a_source_without_a_topic_or_brokers_is_refused() -> None:
     with pytest.raises(FragmentError, match="topic"):
         KafkaLog({"bootstrapServers": "b:9092"}, SCHEMA, "ts", 0, "")
-    with pytest.raises(FragmentError, match="bootstrapServers"):
-        client_settings({"topic": "t"})
+    for settings in (client_settings, librdkafka_settings):
+        with pytest.raises(FragmentError, match="bootstrapServers"):
+            settings({"topic": "t"})
 
 
 def test_wide_rows_are_handed_on_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = "w" * 100_000
     value = f'{{"k": 1, "name": "{wide}", "ts": "2013-01-01T00:00:00Z"}}'.encode()
-    monkeypatch.setattr(KafkaLog, "_messages", lambda *asked: ([value] * 200, [*range(200)], 200))
+    topic = SimpleNamespace(fetch=lambda ranges: {"0": Messages(200, [value] * 200, [*range(200)])})
+    monkeypatch.setattr(KafkaLog, "_reader", lambda log: topic)
     log = KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
     start, end = {"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}
     batches = rows_of(log, start, end)
@@ -69,34 +76,28 @@ class ThinLink:
 
     def __init__(self, seconds: float, last: int) -> None:
         self.now, self.seconds, self.last, self.at = 0.0, seconds, last, 0
-        self.assigned: set[TopicPartition] = set()
-
-    def assignment(self) -> set[TopicPartition]:
-        return self.assigned
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        self.assigned = set(partitions)
+        self.at = partitions[0].offset
 
-    def position(self, partition: TopicPartition) -> int:
-        return self.at
-
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        self.at = offset
-
-    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[SimpleNamespace]]:
+    def consume(self, count: int, timeout: float) -> list[SimpleNamespace]:
         self.now += self.seconds
         if self.at > self.last:
-            return {}
+            return []
         value = f'{{"k": {self.at}, "ts": "2013-01-01T00:00:{self.at:02d}Z"}}'.encode()
+        fields = {"partition": 0, "offset": self.at, "error": None, "value": value}
         self.at += 1
-        return {p: [SimpleNamespace(offset=self.at - 1, value=value)] for p in self.assigned}
+        return [SimpleNamespace(**{name: lambda it=it: it for name, it in fields.items()})]
 
 
 def behind(link: ThinLink, monkeypatch: pytest.MonkeyPatch) -> KafkaLog:
     """A topic of thirty messages behind it."""
     monkeypatch.setattr(time, "monotonic", lambda: link.now)
-    monkeypatch.setattr(KafkaLog, "_consumer", lambda log: link)
-    monkeypatch.setattr(KafkaLog, "_ends", lambda log, place: {"0": 30})
+    monkeypatch.setattr(reader, "Consumer", lambda settings: link)
+    monkeypatch.setattr(reader, "AdminClient", lambda settings: None)
+    monkeypatch.setattr(reader.TopicReader, "layout", lambda topic: Layout("id", ("0",)))
+    monkeypatch.setattr(reader.TopicReader, "ends", lambda topic, keys: {"0": 30})
+    monkeypatch.setattr(kafka_log, "_readers", {})
     return KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
 
 
@@ -111,10 +112,10 @@ def test_a_thin_link_gives_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_batch_is_read_to_its_end_as_long_as_something_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    link = ThinLink(PATIENCE / 2, 29)
+    link = ThinLink(reader.PATIENCE / 2, 29)
     start, end = ({"next": {"0": at}, "max": {"0": None}} for at in (0, 30))
     (batch,) = behind(link, monkeypatch).read(start, end)
     assert batch.column("k").to_pylist() == [*range(30)]
     link.last = 9
-    with pytest.raises(TimeoutError, match="topic t, partition 0: nothing more from 10 on"):
+    with pytest.raises(TimeoutError, match="topic t: nothing more, partition 0 from 10 on"):
         list(behind(link, monkeypatch).read(start, end))

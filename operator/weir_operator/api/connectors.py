@@ -79,6 +79,11 @@ class KafkaSource(Kafka):
     starting_offsets: Literal["earliest", "latest"] = Field(
         "earliest", description="Where a query begins that has no checkpoint yet."
     )
+    on_data_loss: Literal["Fail", "Continue"] = Field(
+        "Fail",
+        description="When rows are gone before they were read, by retention or because the topic was made "
+        "again: Fail stops the query with their number, Continue counts them and goes on.",
+    )
 
 
 class Files(Model):

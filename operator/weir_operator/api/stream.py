@@ -19,6 +19,11 @@ class EventTime(Model):
         0.0,
         description="How late a row may be in its partition; later rows go to a side log.",
     )
+    idle_timeout: Duration | None = Field(
+        None,
+        description="After this long without a row, the clock no longer waits for a partition of a Kafka "
+        "topic; without it, it waits for ever.",
+    )
 
 
 class Statistics(Model):
@@ -37,6 +42,17 @@ class StreamSpec(Model):
             cel="!has(self.source) || has(self.eventTime)",
             message="eventTime must be given with source: results are defined by the rows' own time",
             holds=lambda raw: raw.get("source") is None or raw.get("eventTime") is not None,
+        ),
+        CelRule(
+            cel="!has(self.eventTime) || !has(self.eventTime.idleTimeout) || !has(self.source) || "
+            "has(self.source.kafka)",
+            message="idleTimeout is for the partitions of a Kafka topic: leave it out with another source",
+            holds=lambda raw: (
+                not (raw.get("eventTime") or {}).get("idleTimeout")
+                or not raw.get("source")
+                or bool(raw["source"].get("kafka"))
+            ),
+            field="eventTime.idleTimeout",
         ),
     )
     ddl: Annotated[str, Field(min_length=1, max_length=16384)] = Field(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_placement.fragments import Ends, Knobs
-from weir_placement.model.fragment import Output, OutputColumn, identity_fields
+from weir_placement.model.fragment import Output, OutputColumn, identity_fields, identity_source
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
@@ -190,7 +190,7 @@ def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
             problem_streams[name].columns,
             problem_streams[name].event_time,
             problem_streams[name].delay,
-            ends.sources[alias],
+            identity_source(ends.sources[alias]),
         ]
         for alias, name in sorted(query.sources.items())
     ]

@@ -52,6 +52,7 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
         tuple_bytes=sum(c.bytes for c in columns) + ROW_ID_BYTES if size is None else size,
         event_time=spec.event_time.column if spec.event_time else "",
         delay=spec.event_time.watermark if spec.event_time else 0.0,
+        idle=(spec.event_time.idle_timeout or 0.0) if spec.event_time else 0.0,
         distinct=spec.statistics.distinct,
     )
     return stream, [*findings, *unknown]

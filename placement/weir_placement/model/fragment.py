@@ -38,6 +38,19 @@ def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in LATER or value}
 
 
+POLICIES = ("onDataLoss",)
+"""Options of a source that say what becomes of rows that cannot be had."""
+
+
+def identity_source(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What names and hashes are made of: a query whose topic has lost rows goes on where it was, once it is
+    told how."""
+    return {
+        kind: {name: value for name, value in options.items() if name not in POLICIES} if options else options
+        for kind, options in source.items()
+    }
+
+
 class FragmentError(ValueError):
     """A fragment that cannot be run as written; the message names the field and what would be right."""
 
@@ -68,6 +81,8 @@ class Input:
         start: first batch to read when there is no checkpoint yet.
         after: event time [us] up to which a source's rows are not needed: reading begins at the first
             batch with a later one. 0: at `start`.
+        idle: for so long [us] the clock waits for a partition in which nothing comes; 0: for ever. No part of
+            names and hashes: what it decides is in the reader's places.
     """
 
     name: str
@@ -80,13 +95,19 @@ class Input:
     flow: Location | None = None
     start: int = 0
     after: int = 0
+    idle: int = 0
 
     def stored(self) -> dict[str, Any]:
-        """What specs and hashes are made of, in the order of the first version."""
+        """What specs are made of, in the order of the first version."""
         plain = dict(vars(self))
-        start, after, flow = (plain.pop(name) for name in ("start", "after", "flow"))
+        start, after, flow, idle = (plain.pop(name) for name in ("start", "after", "flow", "idle"))
         where = stored(flow or Location("folder", ""), "exchange")
-        return {**plain, **where, "start": start, "after": after}
+        return {**plain, **where, "start": start, "after": after, **({"idle": idle} if idle else {})}
+
+    def identity(self) -> dict[str, Any]:
+        """What hashes of plans are made of."""
+        plain = {name: value for name, value in self.stored().items() if name not in ("options", "idle")}
+        return identity_fields({**plain, "source": identity_source(self.source)})
 
 
 @dataclass(frozen=True)
@@ -277,8 +298,9 @@ def _check_source(item: Input, path: str) -> None:
         raise FragmentError(
             f"{path}.event_time: {item.event_time!r} is none of the columns {', '.join(names)}"
         )
-    if item.delay < 0:
-        raise FragmentError(f"{path}.delay: {item.delay}; must not be negative")
+    for name, value in (("delay", item.delay), ("idle", item.idle)):
+        if value < 0:
+            raise FragmentError(f"{path}.{name}: {value}; must not be negative")
 
 
 def build_plain(kind: Any, raw: Any, path: str) -> Any:

@@ -30,4 +30,5 @@ class Stream:
     tuple_bytes: float
     event_time: str = ""
     delay: float = 0.0  # watermark delay [s]
+    idle: float = 0.0  # the clock waits so long for a partition in which nothing comes [s]; 0: for ever
     distinct: Mapping[str, float] = field(default_factory=dict, hash=False)  # distinct values by column

@@ -56,6 +56,14 @@ class Log(ABC):
         """Rows between two positions, or before `end`, that came too late and were set aside."""
         return 0
 
+    def lost(self, start: Place | None, end: Place) -> int:
+        """Rows between two positions, or before `end`, that were gone before they were read."""
+        return 0
+
+    def idle(self, place: Place) -> int:
+        """Partitions that the clock behind `place` does not wait for."""
+        return 0
+
     def committed(self, place: Place) -> None:  # noqa: B027 - most logs need not know
         """Everything before `place` has been processed for good."""
 

@@ -1,0 +1,318 @@
+"""A topic as a log: where its reader goes on, which rows lie between two places, and which are late."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from numpy.typing import NDArray
+from weir_placement.model.fragment import FragmentError
+
+from weir_runtime.logs.ahead import Ahead
+from weir_runtime.logs.batches import batch_rows, write_batch
+from weir_runtime.logs.lateness import check_times, clock_after, on_time
+from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.sources.kafka.idle import Silence
+from weir_runtime.sources.kafka.intake import Messages, OffsetsGone, Range
+from weir_runtime.sources.kafka.place import (
+    START,
+    DataLoss,
+    made_again,
+    missing,
+    opened,
+    overtaken,
+    settled,
+    without_idle,
+)
+from weir_runtime.sources.kafka.reader import PATIENCE, NoTopic, TopicReader
+from weir_runtime.sources.kafka.rows import parse
+
+OFFSET_BITS = 48
+"""A row id is the partition and the offset."""
+
+BATCH_ROWS = 5_000
+"""Messages of a partition in what counts as one batch."""
+
+BATCH_BYTES = 32 * 2**20
+"""[bytes] of messages in one batch, over all partitions, and one message more: a process holds them several
+times over, and a backlog of wide rows would end it, at every start again."""
+
+BATCH_SECONDS = 10.0
+"""[s] for which one batch's messages are fetched, over all partitions: what a thin link has not brought by
+then is for the next one. Rows before it need not wait for the whole backlog, nor does a move or a stop."""
+
+OFFSET = "_offset"
+"""Column of what `advance` leaves for `read`."""
+
+Rows = tuple[pa.Table, NDArray[np.uint64]]
+"""Of one partition, and their offsets."""
+
+ON_LOSS = ("Fail", "Continue")
+
+_readers: dict[str, TopicReader] = {}
+"""Of this process, by brokers, log-in and topic: a batch's reader is a log unpickled anew. Its logs are used
+by one thread."""
+
+
+class KafkaLog(Log):
+    """`place` is described in place.py.
+
+    Lateness is decided in each partition by itself; the clock is the slowest partition's.
+
+    Args:
+        options: bootstrapServers, topic, and optionally format (json), startingOffsets, onDataLoss, security.
+        schema: the stream's columns, the keys of the JSON objects; times as ISO 8601 in UTC.
+        event_time: one of them, of type timestamp.
+        delay: watermark delay [us].
+        sidelog: folder for late rows; "" for none.
+        ahead: folder for the rows whose times `advance` has read, if this machine also reads them.
+        idle: [us] after which the clock does not wait for a partition in which nothing comes; 0: it waits.
+    """
+
+    def __init__(
+        self,
+        options: dict[str, Any],
+        schema: pa.Schema,
+        event_time: str,
+        delay: int,
+        sidelog: str,
+        ahead: Path | None = None,
+        idle: int = 0,
+    ) -> None:
+        if "topic" not in options:
+            raise FragmentError("source.kafka.topic: missing; give the topic to read")
+        if options.get("format", "json") != "json":
+            raise FragmentError(f"source.kafka.format: {options['format']!r}; only json is read")
+        if (on_loss := options.get("onDataLoss", "Fail")) not in ON_LOSS:
+            raise FragmentError(f"source.kafka.onDataLoss: {on_loss!r} is none of {', '.join(ON_LOSS)}")
+        self._options = options
+        self._topic: str = options["topic"]
+        self._fails = on_loss == "Fail"
+        self._rows = schema
+        self._event_time = event_time
+        self._delay = delay
+        self._sidelog = sidelog
+        self._ahead = Ahead(ahead)
+        self._silence = Silence(idle)
+        self._away_since: float | None = None  # [s, monotonic] no such topic
+        self.schema = schema.append(pa.field("_id", pa.binary()))
+
+    def start(self) -> Place:
+        """Before the topic was looked at: the same whenever it is asked for."""
+        return START
+
+    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+        """Reads the event times of new messages. A broker that does not answer is nothing new.
+
+        Raises:
+            DataLoss: messages before the next one to read are gone, and `onDataLoss` is Fail.
+            TimeoutError: there is no such topic, or it gives nothing more.
+        """
+        try:
+            following = self._following(place, most, min(room, BATCH_BYTES))
+        except KafkaException:
+            return Advance(place, clock, False)
+        except NoTopic as error:
+            self._await_topic(error)
+            return Advance(place, clock, False)
+        self._away_since = None
+        maxima = following["max"].values()
+        now = min((clock_after(maximum, self._delay) for maximum in maxima), default=0)
+        return Advance(following, max(clock, now), False)
+
+    def backlog(self, place: Place) -> int:
+        """Batches that wait."""
+        try:
+            ends = self._reader().ends(place["next"])
+        except KafkaException:
+            return 0
+        return sum(-(-max(0, ends[key] - at) // BATCH_ROWS) for key, at in place["next"].items())
+
+    def lost(self, start: Place | None, end: Place) -> int:
+        """Offsets that were jumped over."""
+        return int(end.get("lost", 0) - (start or {}).get("lost", 0))
+
+    def idle(self, place: Place) -> int:
+        """Partitions that the clock does not wait for."""
+        return len(place.get("idle", ()))
+
+    def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
+        """Rows on time; the others go to the side log, under their partition and the range's first offset,
+        as row ids have it."""
+        spans = self._between(start, end)
+        rows = {key: here for key, span in spans.items() if (here := self._from_ahead(key, *span))}
+        rows |= self._read_again(end, {key: span for key, span in spans.items() if key not in rows})
+        for key, (first, _) in spans.items():
+            table, offsets = rows.pop(key)
+            times = self._times(table, key, first)
+            keep = on_time(times, start["max"].get(key), self._delay)
+            base = end.get("base", {}).get(key, 0)
+            table = table.append_column("_id", row_ids(int(key), offsets + np.uint64(base), OFFSET_BITS))
+            if not keep.all() and self._sidelog:
+                late = table.filter(pa.array(~keep))
+                write_batch(Path(self._sidelog) / f"{int(key):05d}-{base + first:015d}.arrow", late)
+            yield from table.filter(pa.array(keep)).to_batches()
+
+    def late(self, start: Place | None, end: Place) -> int:
+        """From the side log."""
+        total = 0
+        for path in Path(self._sidelog).glob("*.arrow") if self._sidelog else ():
+            key, first = str(int(path.stem[:5])), int(path.stem[6:])
+            since = _position(start, key) if start else 0
+            if since <= first < _position(end, key):
+                total += batch_rows(path)
+        return total
+
+    def _reader(self) -> TopicReader:
+        names = ("bootstrapServers", "security", "topic")
+        key = json.dumps([self._options.get(name) for name in names])
+        if key not in _readers:
+            _readers[key] = TopicReader(self._options)
+        return _readers[key]
+
+    def _following(self, place: Place, most: int, room: int) -> Place:
+        """The place behind a jump, if one is needed, else behind what has come."""
+        reader = self._reader()
+        layout = reader.layout()
+        if self._fails and made_again(place, layout):
+            raise DataLoss(self._loss("it was made again, and what was not read of the one before is gone"))
+        if (behind := opened(place, layout, self._first_offsets(place))) is not None:
+            return behind
+        here = {**settled(place), "topic": layout.id}
+        ends = reader.ends(here["next"])
+        if self._fails and (
+            cut := {key: at - ends[key] for key, at in place["next"].items() if ends[key] < at}
+        ):
+            raise DataLoss(self._loss(f"it ends {_counted(cut)} before what was read"))
+        self._ahead.begin()
+        try:
+            step = self._step(here, ends, most, room)
+        except OffsetsGone:
+            return self._overtaken(here)
+        if reader.layout().id != layout.id:  # made again meanwhile: these may be messages of either
+            return place
+        return without_idle(step, self._silence.idle(place, step, ends))
+
+    def _step(self, place: Place, ends: Mapping[str, int], most: int, room: int) -> Place:
+        """What is there up to `ends` and fits into a batch."""
+        bound = most * BATCH_ROWS
+        ranges = {
+            key: Range(at, min(max(at, ends[key]), at + bound), at + bound)
+            for key, at in place["next"].items()
+        }
+        if all(item.first == item.until for item in ranges.values()):
+            return place
+        reached, maxima = dict(place["next"]), dict(place["max"])
+        for key, messages in self._reader().fetch(ranges, room, BATCH_SECONDS).items():
+            first, reached[key] = reached[key], messages.reached
+            table, offsets = self._parsed(key, messages)
+            ahead = table.append_column(OFFSET, pa.array(offsets))
+            self._ahead.put(_range_name(key, first, messages.reached), ahead)
+            if len(offsets):
+                newest = int(self._times(table, key, first).max())
+                maxima[key] = max(newest, maxima[key] or newest)
+        return {**place, "next": reached, "max": maxima}
+
+    def _overtaken(self, place: Place) -> Place:
+        """Behind what retention has deleted. Raises DataLoss."""
+        beginnings = self._reader().beginnings(place["next"])
+        if self._fails and (gone := missing(place, beginnings)):
+            raise DataLoss(self._loss(f"{_counted(gone)} were deleted before they were read"))
+        return overtaken(place, beginnings)
+
+    def _first_offsets(self, place: Place) -> Callable[[Collection[str]], Mapping[str, int]]:
+        """Where partitions that are new are read from: only a query that begins may begin at their ends."""
+        newest = self._options.get("startingOffsets", "earliest") == "latest" and not place["next"]
+        return self._reader().ends if newest else self._reader().beginnings
+
+    def _between(self, start: Place, end: Place) -> dict[str, tuple[int, int]]:
+        """First offset and the one behind the last, of partitions with messages between two places."""
+        moved = [key for key in end["next"] if key not in end.get("jump", ())]
+        unknown = [key for key in moved if key not in start["next"]]  # begun by an earlier version
+        firsts = self._reader().beginnings(unknown) if unknown else {}
+        firsts |= start["next"]
+        spans = {key: (firsts[key], end["next"][key]) for key in moved}
+        return {key: (first, beyond) for key, (first, beyond) in spans.items() if first < beyond}
+
+    def _read_again(self, end: Place, spans: Mapping[str, tuple[int, int]]) -> dict[str, Rows]:
+        """What is not on this machine. Raises DataLoss where something is gone and `onDataLoss` is Fail."""
+        if not spans:
+            return {}
+        reader = self._reader()
+        while True:
+            ranges = {key: Range(first, beyond, beyond) for key, (first, beyond) in spans.items()}
+            try:
+                taken = reader.fetch(ranges)
+                break
+            except OffsetsGone:
+                spans = self._left(spans)
+        if "topic" in end and end["topic"] != reader.layout().id:
+            if self._fails:
+                raise DataLoss(self._loss("it was made again, and a batch of the one before was not done"))
+            taken = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
+        return {key: self._parsed(key, messages) for key, messages in taken.items()}
+
+    def _left(self, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """The spans without what was deleted from their beginnings. Raises DataLoss."""
+        beginnings = self._reader().beginnings(spans)
+        gone = {
+            key: min(beginnings[key], beyond) - first
+            for key, (first, beyond) in spans.items()
+            if beginnings[key] > first
+        }
+        if self._fails and gone:
+            raise DataLoss(self._loss(f"{_counted(gone)} of a batch that was not done are gone"))
+        return {key: (first + gone.get(key, 0), beyond) for key, (first, beyond) in spans.items()}
+
+    def _await_topic(self, error: NoTopic) -> None:
+        now = time.monotonic()
+        if self._away_since is None:
+            self._away_since = now
+        if now > self._away_since + PATIENCE:
+            raise TimeoutError(f"no topic {self._topic} on {self._options['bootstrapServers']}") from error
+
+    def _loss(self, what: str) -> str:
+        return (
+            f"topic {self._topic}: {what}; "
+            "with source.kafka.onDataLoss: Continue the query goes on with what is left"
+        )
+
+    def _parsed(self, key: str, messages: Messages) -> Rows:
+        table = parse(messages.values, self._rows, f"topic {self._topic}, partition {key}")
+        return table, np.array(messages.offsets, np.uint64)
+
+    def _from_ahead(self, key: str, first: int, beyond: int) -> Rows | None:
+        """What `advance` has left of exactly this range."""
+        table = self._ahead.get(_range_name(key, first, beyond))
+        if table is None:
+            return None
+        return table.drop_columns([OFFSET]), table.column(OFFSET).to_numpy()
+
+    def _times(self, table: pa.Table, key: str, first: int) -> NDArray[np.int64]:
+        where = f"topic {self._topic}, partition {key}, offsets from {first}"
+        column = table.column(self._event_time)
+        if column.null_count:
+            raise ValueError(f"{where}: {column.null_count} rows without {self._event_time}")
+        times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+        check_times(times, where)
+        return times
+
+
+def _position(place: Place, key: str) -> int:
+    """Of the next message, as row ids have it."""
+    return int(place["next"].get(key, 0) + place.get("base", {}).get(key, 0))
+
+
+def _counted(offsets: Mapping[str, int]) -> str:
+    """So many of each partition, in words."""
+    return ", ".join(f"{count} rows of partition {key}" for key, count in sorted(offsets.items()))
+
+
+def _range_name(key: str, first: int, beyond: int) -> str:
+    return f"{int(key):05d}-{first:015d}-{beyond:015d}.arrow"
