@@ -28,6 +28,8 @@ class Objective:
     value: Callable[[Evaluation], float | None]
     at_profile: bool = True
     """Its value is that at the profile, which the plan must then carry."""
+    second: str = "headroom"
+    """The objective that decides between equals, by its name."""
 
     def score(self, evaluation: Evaluation) -> float:
         """The value as a number of which more is better; -inf for a plan that cannot be carried out."""
@@ -42,9 +44,8 @@ class Objective:
         return value if self.better == "more" else -value
 
     def rank(self, evaluation: Evaluation) -> tuple[float, float]:
-        """The score, and what decides between equals: headroom, or network usage where that is the score."""
-        second = NETWORK_USAGE if self is HEADROOM else HEADROOM
-        return self.score(evaluation), second.score(evaluation)
+        """The score, and that of the second objective, which decides between equals."""
+        return self.score(evaluation), OBJECTIVES[self.second].score(evaluation)
 
     def gains(self, now: Evaluation, then: Evaluation, share: float) -> bool:
         """Whether a plan is better by at least a share of the worse value."""
@@ -72,7 +73,15 @@ class Objective:
         return "unbounded" if value is None else f"{value:.3g}"
 
 
-HEADROOM = Objective("headroom", "headroom", "x the profile", "more", lambda e: e.headroom, at_profile=False)
+HEADROOM = Objective(
+    "headroom",
+    "headroom",
+    "x the profile",
+    "more",
+    lambda e: e.headroom,
+    at_profile=False,
+    second="network-usage",
+)
 NETWORK_USAGE = Objective(
     "network-usage", "network usage", "bytes in transit", "less", lambda e: e.network_usage
 )

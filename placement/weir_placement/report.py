@@ -28,6 +28,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
     """The plan and what it says about itself; rates and loads at the profile (x = 1), with a profile set
     at its binding point. Units: [tuples/s], [CPU-us/s], [bytes], [bytes/s], [s]."""
     evaluation = evaluate(problem, result.plan)
+    binding = evaluation.binding
     sharers = _sharers(result.plan)
     own = query_headrooms(problem, result.plan)
     value, bound = finite(result.value), finite(result.bound)
@@ -44,8 +45,9 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "bound": bound,
         "gap": _gap(value, bound),
         "proven": result.proven,
-        "binding": evaluation.binding.name if evaluation.binding else None,
-        "bindingShare": finite(evaluation.binding.share) if evaluation.binding else None,
+        "binding": binding.name if binding else None,
+        "bindingAt": {"resource": binding.resource, "nodes": list(binding.nodes)} if binding else None,
+        "bindingShare": finite(binding.share) if binding else None,
         "infeasible": [str(reason) for reason in evaluation.reasons],
         "queries": [_query(problem, p, evaluation, sharers, own[p.query.name]) for p in result.plan.queries]
         + [_rejected(r.query, r.reason) for r in result.plan.rejected],

@@ -33,6 +33,7 @@ def report(placing: list[list[int]], nodes: int) -> dict[str, Any]:
         "gap": 0.0,
         "proven": True,
         "binding": "cpu of node n0",
+        "bindingAt": {"resource": "cpu", "nodes": ["n0"]},
         "queries": queries,
         "flows": flows,
         "nodes": [{"name": f"n{i}", **loads} for i in range(nodes)],
@@ -67,6 +68,29 @@ def test_no_card_is_covered(plan: tuple[list[list[int]], int]) -> None:
                 and c.box.y + 1 < y < c.box.y + c.box.height - 1
             ]
             assert not inside
+
+
+def renamed(value: object, names: dict[str, str]) -> object:
+    """A report whose nodes have other names."""
+    if isinstance(value, dict):
+        return {key: renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def test_what_binds_does_not_hang_on_words_in_names() -> None:
+    """Nodes may be called `node`, `of` or `link`, which the sentence has in it too."""
+    names = {"n0": "link", "n1": "node", "n2": "of"}
+    content = read(renamed(report([[0, 1, 2]], 3), names))
+    assert [node.name for node in content.nodes if node.binds] == ["link"]
+    at_a_link = report([[0, 1, 2]], 3) | {
+        "binding": "bandwidth of link n1 -> n2",
+        "bindingAt": {"resource": "bandwidth", "nodes": ["n1", "n2"]},
+    }
+    content = read(renamed(at_a_link, names))
+    assert not any(node.binds for node in content.nodes)
+    assert [(flow.source, flow.target) for flow in content.flows if flow.binds] == [("node", "of")]
 
 
 def test_the_svg_names_every_node_query_and_stream() -> None:

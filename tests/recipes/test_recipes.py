@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recipes"
+RUFF = (sys.executable, "-m", "ruff")
 GENERATED = ("crds/", "charts/weir/files/crds/")
 MOST_FILES = {
     "crd-field": 4,
@@ -81,7 +82,7 @@ def test_recipe_applies_and_passes_its_check(name: str, copy: Path) -> None:
         f"{applied.stderr}"
     )
     python = [file for file in touched(name) if file.endswith(".py") and (copy / file).exists()]
-    for command in (["ruff", "check", *python], ["ruff", "format", "--check", *python], check_of(name)):
+    for command in ([*RUFF, "check", *python], [*RUFF, "format", "--check", *python], check_of(name)):
         done = run(command, copy)
         assert done.returncode == 0, (
             f"recipe {name}: {' '.join(command)} fails: mend it with `hack/recipe {name}`\n"

@@ -64,14 +64,14 @@ class Content:
 def read(report: Report, zones: Mapping[str, str] | None = None) -> Content:
     """The content of a report; `zones` maps node name -> zone."""
     zones = zones or {}
-    binding = str(report.get("binding") or "")
+    binding = tuple((report.get("bindingAt") or {}).get("nodes", ()))
     nodes = {
         item["name"]: NodeContent(
             item["name"],
             zones.get(item["name"], ""),
             _share(item["cpu"], item["cpuCapacity"]),
             _share(item["memoryBytes"], item["memoryCapacity"]),
-            binds=item["name"] in binding.split() and "link" not in binding,
+            binds=binding == (item["name"],),
         )
         for item in report["nodes"]
     }
@@ -136,12 +136,11 @@ def _read_entries(report: Report, nodes: Mapping[str, NodeContent]) -> None:
             nodes[place].sources.append(stream.rsplit("/", 1)[-1])
 
 
-def _flows(report: Report, binding: str) -> tuple[FlowContent, ...]:
+def _flows(report: Report, binding: tuple[str, ...]) -> tuple[FlowContent, ...]:
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for flow in report["flows"]:
         if flow["from"] != flow["to"]:
             together.setdefault((flow["from"], flow["to"]), []).append(flow)
-    words = binding.split()
     operators = {op["id"] for query in report["queries"] for op in query.get("operators", [])}
     return tuple(
         FlowContent(
@@ -149,7 +148,7 @@ def _flows(report: Report, binding: str) -> tuple[FlowContent, ...]:
             target,
             sum(f["bytesPerSecond"] for f in flows),
             tuple(f["stream"] if f["stream"] in operators else f["stream"].rsplit("/", 1)[-1] for f in flows),
-            binds="link" in words and source in words and target in words,
+            binds=set(binding) == {source, target},
         )
         for (source, target), flows in together.items()
     )

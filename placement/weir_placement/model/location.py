@@ -2,7 +2,8 @@
 
 Each has a tag. The tags `folder`, `store` and `topic` came after the stored form: there, address and options
 alone tell the three apart (`stored`, `decoded`). It stays so, since names and hashes are made of it; another
-tag is stored as it is. Nothing but this file looks at an address to learn what it is.
+tag is stored as it is. Nothing but this file and the schema of manifests, in which users write addresses,
+looks at one to learn what it is.
 """
 
 from __future__ import annotations
