@@ -85,6 +85,7 @@ class Ends:
         since: event time [us] after which the rows are this plan's; sources are read from as far back as
             that needs (`horizon`). 0: from the beginning.
         flows: where the flows between fragments lie.
+        bad_rows: what sources do with rows that cannot be read, by alias, as in `Input`.
     """
 
     sources: Mapping[str, Mapping[str, Any]]
@@ -94,6 +95,7 @@ class Ends:
     keep: int = 0
     since: int = 0
     flows: Flows = field(default_factory=Flows)
+    bad_rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def cut(
@@ -215,6 +217,8 @@ def _input(
         delay=round(stream.delay * 1e6),
         after=max(0, ends.since - horizon(plan.query)),
         idle=round(stream.idle * 1e6),
+        bad_rows=ends.bad_rows.get(name, {}),
+        max_ahead=None if stream.max_ahead is None else round(stream.max_ahead * 1e6),
     )
 
 

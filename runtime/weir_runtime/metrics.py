@@ -46,14 +46,15 @@ class Metrics:
         self.late = counter("weir_late_rows", "Rows late at a source", "operator")
         self.lost = counter("weir_lost_rows", "Rows that were gone before they were read", "operator")
         self.idle = gauge("weir_idle_partitions", "Partitions that the clock does not wait for", "operator")
+        self.bad = counter("weir_bad_rows", "Rows of a source that cannot be read", "operator")
         self.dropped = counter("weir_dropped_rows", "Rows dropped as late by Spark: must be 0")
         self.link = gauge("weir_link_seconds", "One-way latency to the producer of an input", "operator")
         self._gauge("weir_epoch", "The process's epoch").labels(**self._labels).set(spec.epoch)
         for metric in (self.batches, self.bytes, self.dropped, self.duration, self.lag):
             metric.labels(**self._labels)
         for item in spec.inputs:
-            self.late.labels(**self.of(item.name))
-            self.lost.labels(**self.of(item.name))
+            for metric in (self.late, self.lost, self.bad):
+                metric.labels(**self.of(item.name))
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, ["query", "fragment", *labels], registry=self.registry)

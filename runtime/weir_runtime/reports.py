@@ -47,4 +47,5 @@ class Reports:
             self._metrics.late.labels(**labels).inc(item.log.late(start, end))
             self._metrics.lost.labels(**labels).inc(item.log.lost(start, end))
             self._metrics.idle.labels(**labels).set(item.log.idle(end))
+            self._metrics.bad.labels(**labels).inc(item.log.bad(start, end))
         return batch

@@ -60,8 +60,8 @@ class S3(Model):
     )
 
 
-class Kafka(Model):
-    """A topic."""
+class KafkaTopic(Model):
+    """A topic and its brokers."""
 
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
         description="host:port of brokers, separated by commas."
@@ -69,8 +69,13 @@ class Kafka(Model):
     topic: Annotated[str, Field(min_length=1, max_length=249, pattern=TOPIC_PATTERN)] = Field(
         description="The topic."
     )
-    format: Literal["json"] = Field("json", description="How a row is written in a message.")
     security: KafkaSecurity | None = Field(None, description="Log-in; plain text without it.")
+
+
+class Kafka(KafkaTopic):
+    """A topic of rows."""
+
+    format: Literal["json"] = Field("json", description="How a row is written in a message.")
 
 
 class KafkaSource(Kafka):
@@ -135,6 +140,18 @@ class FilesSink(Files):
     format: Literal["parquet"] = Field("parquet", description="Format of the files.")
 
 
+class DeadLetter(Model):
+    """Where rows go that cannot be read: each with its bytes, where it was, and the reason."""
+
+    rules = (exactly_one("kafka", "files"),)
+    kafka: KafkaTopic | None = Field(
+        None, description="A topic: the bytes as they were, the rest in headers; at least once."
+    )
+    files: Files | None = Field(
+        None, description="A folder of parquet files, or objects below a path: exactly once."
+    )
+
+
 class Rate(Model):
     """A generator of rows, for demonstrations: every column filled from the row's number."""
 
@@ -149,6 +166,15 @@ class Source(Model):
     kafka: KafkaSource | None = Field(None, description="A Kafka topic.")
     files: FilesSource | None = Field(None, description="A folder of numbered batch files.")
     rate: Rate | None = Field(None, description="A generator.")
+    on_bad_row: Literal["DeadLetter", "Fail"] = Field(
+        "DeadLetter",
+        description="What is done with a row that cannot be read: it goes to the dead letters, and the query "
+        "goes on; or every query that reads it fails, until the row is gone.",
+    )
+    dead_letter: DeadLetter | None = Field(
+        None,
+        description="The place of the dead letters; without it a folder beside the side log of late rows.",
+    )
 
 
 class Nothing(Model):

@@ -24,6 +24,11 @@ class EventTime(Model):
         description="After this long without a row, the clock no longer waits for a partition of a Kafka "
         "topic; without it, it waits for ever.",
     )
+    max_ahead: Duration | None = Field(
+        None,
+        description="How far ahead of the wall clock a row may be when it is read, 24h without a word; a row "
+        "further ahead is a bad row, else it would make all after it late. 0s: as far as it likes.",
+    )
 
 
 class Statistics(Model):

@@ -122,6 +122,10 @@ class DesiredStateBuilder:
                 replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
                 round(source.policy.spec.exchange.retention * 1e6),
                 flows=source.policy.spec.exchange.flows(),
+                bad_rows={
+                    alias: self._bad_rows(sources[stream], name.split("/")[0])
+                    for alias, stream in query.sources.items()
+                },
             )
             queries[name] = DesiredQuery(
                 query,
@@ -137,6 +141,17 @@ class DesiredStateBuilder:
         topology = objects.topology(source.policy.spec.topology)
         measured = topology is not None and topology.spec.measured
         return Group(source.policy.metadata.name, source.policy.spec, problem, queries, measured)
+
+    def _bad_rows(self, source: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+        """What a Stream's source says of them; folders are those of the query's namespace, which writes."""
+        settings = {key: source[key] for key in BAD_ROWS if source.get(key)}
+        if "deadLetter" in settings:
+            settings["deadLetter"] = self.site.anchored(settings["deadLetter"], namespace)
+        return {} if settings == {"onBadRow": "DeadLetter"} else settings
+
+
+BAD_ROWS = ("onBadRow", "deadLetter")
+"""What stands beside a source's kind."""
 
 
 def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
@@ -173,6 +188,7 @@ def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
 
 def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
     """A Stream's source as a fragment is told it: a generator without a rate has the stream's."""
+    source = {key: value for key, value in source.items() if key not in BAD_ROWS}
     if "rate" not in source:
         return source
     options = source["rate"] or {}

@@ -93,4 +93,8 @@ def resolve(manifest: Manifest, base: Path) -> Mapping[str, Any]:
         files = (spec.get(field) or {}).get("files")
         if files and "://" not in files["uri"]:
             spec[field] = {**spec[field], "files": {**files, "uri": str(base / files["uri"])}}
+        letters = ((spec.get(field) or {}).get("deadLetter") or {}).get("files")
+        if letters and "://" not in letters["uri"]:
+            anchored = {**letters, "uri": str(base / letters["uri"])}
+            spec[field] = {**spec[field], "deadLetter": {"files": anchored}}
     return {**manifest, "spec": spec}

@@ -26,6 +26,8 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
     except ValueError as error:
         return None, [Finding(key, "spec.schema", str(error), "")]
     findings = list(site.outside(spec.source.files if spec.source else None, key, "spec.source.files"))
+    if spec.source and spec.source.dead_letter:
+        findings += site.outside(spec.source.dead_letter.files, key, "spec.source.deadLetter.files")
     types = {column.name: column.type for column in columns}
     if spec.event_time:
         time = spec.event_time.column
@@ -53,6 +55,7 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
         event_time=spec.event_time.column if spec.event_time else "",
         delay=spec.event_time.watermark if spec.event_time else 0.0,
         idle=(spec.event_time.idle_timeout or 0.0) if spec.event_time else 0.0,
+        max_ahead=spec.event_time.max_ahead if spec.event_time else None,
         distinct=spec.statistics.distinct,
     )
     return stream, [*findings, *unknown]

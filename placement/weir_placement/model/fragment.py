@@ -32,6 +32,10 @@ LATER = ("after", "executors")
 """Fields of inputs, outputs and fragments that versions after the first one have added."""
 
 
+UNNAMED: Mapping[str, Any] = {"idle": 0, "bad_rows": {}, "max_ahead": None}
+"""Fields of inputs that no name is made of, and what they are without a word."""
+
+
 def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What names, hashes and specs are made of: later fields count only when they say something. Else an
     upgrade would replace every fragment, and read every stream again from its start."""
@@ -83,6 +87,11 @@ class Input:
             batch with a later one. 0: at `start`.
         idle: for so long [us] the clock waits for a partition in which nothing comes; 0: for ever. No part of
             names and hashes: what it decides is in the reader's places.
+        bad_rows: what a source does with rows that cannot be read: onBadRow and deadLetter of its Stream
+            object. Which rows these are follows from the log, and from what places in it have recorded; so
+            neither this nor `max_ahead` is part of names and hashes.
+        max_ahead: [us] a source's event times further ahead of the wall clock are bad rows; 0: none is; None:
+            more than a day.
     """
 
     name: str
@@ -96,17 +105,21 @@ class Input:
     start: int = 0
     after: int = 0
     idle: int = 0
+    bad_rows: Mapping[str, Any] = field(default_factory=dict)
+    max_ahead: int | None = None
 
     def stored(self) -> dict[str, Any]:
-        """What specs are made of, in the order of the first version."""
-        plain = dict(vars(self))
-        start, after, flow, idle = (plain.pop(name) for name in ("start", "after", "flow", "idle"))
+        """What specs are made of, in the order of the first version; later fields when they say something."""
+        plain = {name: value for name, value in vars(self).items() if name not in UNNAMED}
+        start, after, flow = (plain.pop(name) for name in ("start", "after", "flow"))
         where = stored(flow or Location("folder", ""), "exchange")
-        return {**plain, **where, "start": start, "after": after, **({"idle": idle} if idle else {})}
+        later = {name: vars(self)[name] for name, default in UNNAMED.items() if vars(self)[name] != default}
+        return {**plain, **where, "start": start, "after": after, **later}
 
     def identity(self) -> dict[str, Any]:
         """What hashes of plans are made of."""
-        plain = {name: value for name, value in self.stored().items() if name not in ("options", "idle")}
+        unnamed = ("options", *UNNAMED)
+        plain = {name: value for name, value in self.stored().items() if name not in unnamed}
         return identity_fields({**plain, "source": identity_source(self.source)})
 
 
@@ -221,7 +234,8 @@ class FragmentSpec:
     def connectors(self) -> tuple[Mapping[str, Any], ...]:
         """What sources, flows and the sink say of how they are reached."""
         flows = [flow.options for flow in (*(item.flow for item in self.inputs), self.output.flow) if flow]
-        return (*(item.source for item in self.inputs), *flows, self.output.options)
+        sources = [connector for item in self.inputs for connector in (item.source, item.bad_rows)]
+        return (*sources, *flows, self.output.options)
 
     @property
     def partitions(self) -> int:

@@ -31,4 +31,5 @@ class Stream:
     event_time: str = ""
     delay: float = 0.0  # watermark delay [s]
     idle: float = 0.0  # the clock waits so long for a partition in which nothing comes [s]; 0: for ever
+    max_ahead: float | None = None  # [s] of event times before the wall clock; None: the runtime's default
     distinct: Mapping[str, float] = field(default_factory=dict, hash=False)  # distinct values by column

@@ -45,11 +45,20 @@ def size_of(path: Path) -> int | None:
 
 def write_batch(path: Path, table: pa.Table) -> None:
     """Puts an Arrow file in its place in one step; writing it again changes nothing."""
+
+    def write(temporary: Path) -> None:
+        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+
+    put_in_place(path, write)
+
+
+def put_in_place(path: Path, write: Callable[[Path], None]) -> None:
+    """What `write` writes to the path that it is given, at `path` in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # A task may run again on another machine while its first try still writes.
     temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+    write(temporary)
     temporary.replace(path)
 
 

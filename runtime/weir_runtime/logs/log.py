@@ -64,13 +64,18 @@ class Log(ABC):
         """Partitions that the clock behind `place` does not wait for."""
         return 0
 
+    def bad(self, start: Place | None, end: Place) -> int:
+        """Rows between two positions, or before `end`, that could not be read."""
+        count: int = end.get("bad", 0) - (start.get("bad", 0) if start else 0)
+        return count
+
     def committed(self, place: Place) -> None:  # noqa: B027 - most logs need not know
         """Everything before `place` has been processed for good."""
 
 
 def row_ids(upper: NDArray[np.uint64] | int, lower: NDArray[np.uint64], shift: int) -> pa.BinaryArray:
     """Eight bytes a row: `upper << shift | lower`, big-endian, so that ids sort as the log does."""
-    ids = (np.uint64(upper) << np.uint64(shift)) | lower.astype(np.uint64)
+    ids = (np.asarray(upper, np.uint64) << np.uint64(shift)) | lower.astype(np.uint64)
     offsets = np.arange(len(lower) + 1, dtype=np.int32) * 8
     return pa.Array.from_buffers(
         pa.binary(), len(lower), [None, pa.py_buffer(offsets), pa.py_buffer(ids.astype(">u8").tobytes())]

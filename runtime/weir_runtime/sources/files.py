@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.ipc
-import pyarrow.json
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 from weir_placement.model.location import Location, files_location
 
+from weir_runtime.logs import columnar, csv_rows, json_rows
+from weir_runtime.logs.bad_rows import BadRow, Parsed, Unreadable
 from weir_runtime.logs.batches import batch_rows, dense, write_batch
+from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.folder import folder_at
-from weir_runtime.logs.lateness import check_times, clock_after, on_time
+from weir_runtime.logs.lateness import clock_after, on_time
 from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
 from weir_runtime.logs.time_index import TimeIndex
 from weir_runtime.names import END, batch_name
@@ -28,7 +28,10 @@ MOST_ROWS = 100_000
 """Of the files that one batch reads, or of one of them where that alone has more."""
 
 ROW_BITS = 24
-"""A row id is the file's number and the row's position in it: at most 16,777,216 rows a file."""
+"""A row id is the file's number and the row's position in it."""
+
+SPARE_BITS = 6
+"""Of a file's number that stand for positions of more bits: 1,073,741,824 rows a file."""
 
 
 FORMATS = ("parquet", "arrow", "json", "csv")
@@ -46,11 +49,26 @@ def open_log(
     if "uri" not in options:
         raise FragmentError(f"input {item.name}: source.files.uri: missing")
     files = files_location(options)
-    return FileLog(files, form, schema, item.event_time, item.delay, sidelog, item.start, item.after)
+    bad_rows = bad_rows_of(item, sidelog)
+    return FileLog(
+        files, form, schema, item.event_time, item.delay, sidelog, item.start, item.after, bad_rows
+    )
+
+
+@dataclass(frozen=True)
+class Look:
+    """Of a file: its newest event time [us], its rows, how many more are bad, by which limit [us]."""
+
+    newest: int | None
+    rows: int
+    bad: int
+    limit: int | None
 
 
 class FileLog(Log):
-    """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]}.
+    """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]};
+    when there are any, "bad": rows before it that cannot be read; with `maxAhead`, "limit": the event time
+    [us] beyond which a row between the place before and this one is bad.
 
     Args:
         files: where they are.
@@ -61,6 +79,7 @@ class FileLog(Log):
         sidelog: folder for late rows; "" for none.
         start: number of the first file to read.
         after: event time [us]: files before the first one with a later row are not read.
+        bad_rows: what is done with rows that cannot be read.
     """
 
     def __init__(
@@ -73,6 +92,7 @@ class FileLog(Log):
         sidelog: str,
         start: int = 0,
         after: int = 0,
+        bad_rows: BadRows = BadRows(),  # noqa: B008 - it is frozen
     ) -> None:
         self._folder = folder_at(files)
         self._form = form
@@ -82,9 +102,10 @@ class FileLog(Log):
         self._sidelog = sidelog
         self._start = start
         self._after = after
-        identity = [files.address, files.options.get("endpoint"), form, event_time]
+        identity = [files.address, files.options.get("endpoint"), form, event_time, str(schema)]
         self._index = TimeIndex(sidelog, identity, self._folder, form)
-        self._seen: dict[int, tuple[int | None, int]] = {}
+        self._bad_rows = bad_rows
+        self._seen: dict[int, Look] = {}
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
@@ -98,8 +119,9 @@ class FileLog(Log):
         number, maximum = self._index.before(self._after) or (self._start, None)
         expected, number = number, self._first_from(number)
         first = number
+        limit = self._bad_rows.limit()
         while self._after and self._has(number):
-            newest, _ = self._look(number)
+            newest = self._look(number, limit).newest
             if newest is not None and newest > self._after:
                 break
             maximum = newest if maximum is None else max(maximum, newest or maximum)
@@ -116,19 +138,24 @@ class FileLog(Log):
         """Reads the event times of new files, to know the running maximum behind them. All rows of a batch
         are in state before any of them may go, and files are small beside it: so they are counted too."""
         number, maximum, left = place["next"], place["max"], MOST_ROWS
+        limit, bad = self._bad_rows.limit(), 0
         while number < place["next"] + most and (size := self._folder.size(self._name(number))) is not None:
             if size > room and number > place["next"]:
                 break
-            newest, rows = self._look(number)
-            if rows > left and number > place["next"]:
+            look = self._look(number, limit)
+            if look.rows > left and number > place["next"]:
                 break
-            room, left = room - size, left - rows
-            if newest is not None:
-                maximum = newest if maximum is None else max(maximum, newest)
+            room, left = room - size, left - look.rows
+            if look.newest is not None:
+                maximum = look.newest if maximum is None else max(maximum, look.newest)
+            bad += look.bad
             number += 1
         ended = self._folder.has(END) and not self._has(number)
         clock = FOREVER if ended else clock_after(maximum, self._delay)
-        return Advance({"next": number, "max": maximum}, clock, ended)
+        if number == place["next"]:
+            return Advance(place, clock, ended)
+        behind = {**place, "next": number, "max": maximum}
+        return Advance(self._bad_rows.behind(behind, bad, limit), clock, ended)
 
     def committed(self, place: Place) -> None:
         """Leaves a note of it."""
@@ -148,14 +175,15 @@ class FileLog(Log):
         return sum(batch_rows(path) for path in paths if path.exists())
 
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
-        """Rows on time; the others go to the side log, under the number of their file."""
+        """Rows on time; the others go to the side log, under the number of their file, and those that cannot
+        be read to the dead letters."""
         maximum = start["max"]
         for number in range(start["next"], end["next"]):
-            table = self._table(number)
-            times = self._times(table, number)
+            parsed = self._parsed(number, end.get("limit"))
+            self._bad_rows.put(f"{number:010d}", self._shown(number), parsed.bad)
+            times = self._times(parsed.rows)
             keep = on_time(times, maximum, self._delay)
-            ids = row_ids(number, np.arange(len(times), dtype=np.uint64), ROW_BITS)
-            table = table.append_column("_id", ids)
+            table = parsed.rows.append_column("_id", file_row_ids(number, parsed.positions))
             if not keep.all():
                 self._set_aside(table.filter(pa.array(~keep)), number)
                 table = table.filter(pa.array(keep))
@@ -168,7 +196,7 @@ class FileLog(Log):
         if not self._folder.has(END):
             raise ValueError(f"{self._folder.shown(END)}: no such file; the log may still grow")
         count = self._waiting(self._start)
-        tables = [self._table(number) for number in range(self._start, self._start + count)]
+        tables = [self._parsed(number, None).rows for number in range(self._start, self._start + count)]
         return pa.concat_tables([self._rows.empty_table(), *tables])
 
     def _name(self, number: int) -> str:
@@ -192,48 +220,43 @@ class FileLog(Log):
     def _waiting(self, first: int) -> int:
         return dense(lambda i: self._has(first + i))
 
-    def _table(self, number: int, columns: list[str] | None = None) -> pa.Table:
-        schema = self._rows if columns is None else pa.schema([self._rows.field(c) for c in columns])
-        with self._folder.open(self._name(number)) as file:
-            table = self._parsed(file, schema.names)
-        missing = [name for name in schema.names if name not in table.column_names]
-        if missing:
-            raise ValueError(
-                f"{self._folder.shown(self._name(number))}: no column {', '.join(missing)}; it has "
-                f"{', '.join(table.column_names)}"
-            )
-        return table.select(schema.names).cast(schema)
+    def _parsed(self, number: int, limit: int | None, whole: bool = True) -> Parsed:
+        """A file's rows. `whole`: all columns; else its event times at least, and every bad row."""
+        try:
+            return self._rows_in(self._folder.open(self._name(number)), limit, whole)
+        except (Unreadable, pa.ArrowInvalid, OSError) as error:
+            content = self._folder.open(self._name(number)).read()  # what cannot be fetched is no bad row
+            try:
+                return self._rows_in(pa.BufferReader(content), limit, whole)
+            except (Unreadable, pa.ArrowInvalid, OSError):
+                unreadable = BadRow(None, f"not a file of format {self._form} with this schema: {error}", b"")
+                return Parsed(self._rows.empty_table(), np.empty(0, np.uint64), (unreadable,))
 
-    def _parsed(self, file: pa.NativeFile, columns: list[str]) -> pa.Table:
-        """At least these columns; all that there are when one is not among them."""
-        if self._form == "arrow":
-            return pa.ipc.open_file(file).read_all()
-        if self._form == "parquet":
-            with pq.ParquetFile(file) as parquet:
-                there = set(columns) <= set(parquet.schema_arrow.names)
-                return parquet.read(columns if there else None, use_threads=False)
+    def _rows_in(self, file: pa.NativeFile, limit: int | None, whole: bool) -> Parsed:
+        with file:
+            if self._form in ("parquet", "arrow"):
+                return columnar.parse(file, self._form, self._rows, self._event_time, limit, whole)
+            content = file.read()
         if self._form == "csv":
-            convert = pyarrow.csv.ConvertOptions(column_types=_naive(self._rows), strings_can_be_null=True)
-            return pyarrow.csv.read_csv(file, convert_options=convert)
-        if file.size() == 0:
-            return self._rows.empty_table()
-        options = pyarrow.json.ParseOptions(explicit_schema=_naive(self._rows))
-        return pyarrow.json.read_json(file, parse_options=options)
+            return csv_rows.parse(content, self._rows, self._event_time, limit)
+        lines = [line for line in content.split(b"\n") if line.strip()]
+        return json_rows.parse(lines, self._rows, self._event_time, limit)
 
-    def _times(self, table: pa.Table, number: int) -> NDArray[np.int64]:
-        column = table.column(self._event_time)
-        if column.null_count:
-            shown = self._folder.shown(self._name(number))
-            raise ValueError(f"{shown}: {column.null_count} rows without {self._event_time}")
-        times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
-        check_times(times, self._folder.shown(self._name(number)))
+    def _times(self, rows: pa.Table) -> NDArray[np.int64]:
+        times: NDArray[np.int64] = rows.column(self._event_time).cast(pa.int64()).to_numpy()
         return times
 
-    def _look(self, number: int) -> tuple[int | None, int]:
-        """The newest event time of a file, and its rows."""
-        if number not in self._seen:
-            times = self._times(self._table(number, [self._event_time]), number)
-            self._seen = {number: (int(times.max()) if len(times) else None, len(times))}
+    def _look(self, number: int, limit: int | None) -> Look:
+        """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
+        where the later limit cannot change anything."""
+        seen = self._seen.get(number)
+        if seen and not seen.bad and (limit or 0) >= (seen.limit or 0):
+            return seen
+        parsed = self._parsed(number, limit, whole=False)
+        self._bad_rows.check(parsed.bad, self._shown(number))
+        times = self._times(parsed.rows)
+        newest = int(times.max()) if len(times) else None
+        self._seen = {number: Look(newest, len(times), len(parsed.bad), limit)}
         return self._seen[number]
 
     def _set_aside(self, late: pa.Table, number: int) -> None:
@@ -241,8 +264,11 @@ class FileLog(Log):
             write_batch(Path(self._sidelog) / batch_name(number, "arrow"), late)
 
 
-def _naive(schema: pa.Schema) -> pa.Schema:
-    """Text has times without a zone: they are UTC."""
-    return pa.schema(
-        [pa.field(f.name, pa.timestamp("us") if pa.types.is_timestamp(f.type) else f.type) for f in schema]
-    )
+def file_row_ids(number: int, positions: NDArray[np.uint64]) -> pa.BinaryArray:
+    """Of rows in the file of a number; numbers have ten digits (34 bits), and leave six bits of a file's 40
+    free. Raises ValueError for a file of more rows than that."""
+    high = positions >> np.uint64(ROW_BITS)
+    if len(high) and int(high.max()) >= 1 << (SPARE_BITS):
+        raise ValueError(f"file {number}: more than {1 << (ROW_BITS + SPARE_BITS)} rows; write several files")
+    upper = (high << np.uint64(64 - ROW_BITS - SPARE_BITS)) | np.uint64(number)
+    return row_ids(upper, positions & np.uint64((1 << ROW_BITS) - 1), ROW_BITS)

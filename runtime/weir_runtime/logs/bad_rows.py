@@ -1,0 +1,109 @@
+"""Rows that cannot be read: told apart from those that can, one by one, with their bytes and the reason.
+
+What a row is found to be depends on the row alone (and on how far ahead of the wall clock its time may be,
+which a log's place has recorded), never on its neighbours: so every reader, and every replay, agrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from weir_runtime.names import PLAUSIBLE
+
+REASON = 300
+"""Letters of a reason: parsers quote the row in theirs."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Unreadable(ValueError):
+    """Rows that do not have the form or the types of the stream; the message says what is wrong with them."""
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """
+    Attributes:
+        position: in the file, or the offset; None: the file as a whole cannot be read.
+        reason: for people.
+        raw: its bytes, as they are in the log; of a columnar file the values as JSON.
+    """
+
+    position: int | None
+    reason: str
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """Rows of a file or of a range of messages: those that can be read with their positions, shape (n,), in
+    the log's order, and the others."""
+
+    rows: pa.Table
+    positions: NDArray[np.uint64]
+    bad: tuple[BadRow, ...] = ()
+
+
+def isolate(count: int, parse: Callable[[int, int], pa.Table], raw: Callable[[int], bytes]) -> Parsed:
+    """The rows 0, 1, ... `count` - 1, where `parse` gives those of a range, or raises Unreadable or
+    pa.ArrowInvalid when one of them cannot be read: then halves are tried, down to single rows.
+
+    Complexity: one call without bad rows, else O(bad log count) calls.
+    """
+    spans: list[tuple[int, int, pa.Table]] = []
+    bad: list[BadRow] = []
+    left = [(0, count)]
+    while left:
+        low, high = left.pop()
+        try:
+            spans.append((low, high, parse(low, high)))
+        except (Unreadable, pa.ArrowInvalid) as error:
+            if high - low <= 1:
+                bad.append(BadRow(low, str(error)[:REASON], raw(low)))
+            else:
+                middle = (low + high) // 2
+                left += [(middle, high), (low, middle)]
+    positions = [np.arange(low, high, dtype=np.uint64) for low, high, _ in spans]
+    empty = [] if spans else [parse(0, 0)]
+    rows = pa.concat_tables([*empty, *(table for _, _, table in spans)])
+    return Parsed(rows, np.concatenate([np.empty(0, np.uint64), *positions]), tuple(bad))
+
+
+def sift(parsed: Parsed, event_time: str, limit: int | None, raw: Callable[[int], bytes]) -> Parsed:
+    """Without the rows whose event time is missing, beyond what a clock can have, or later than `limit` [us].
+
+    Args:
+        raw: the bytes of the row at a position.
+    """
+    column = parsed.rows.column(event_time)
+    times: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
+    wrong = (times <= 0) | (times >= PLAUSIBLE if limit is None else times > min(limit, PLAUSIBLE - 1))
+    if not wrong.any():
+        return parsed
+    missing: NDArray[np.bool_] = column.is_null().to_numpy()
+    bad = list(parsed.bad)
+    for i in np.flatnonzero(wrong):
+        position = int(parsed.positions[i])
+        reason = _reason(event_time, None if missing[i] else int(times[i]), limit)
+        bad.append(BadRow(position, reason, raw(position)))
+    keep = ~wrong
+    bad.sort(key=lambda row: -1 if row.position is None else row.position)
+    return Parsed(parsed.rows.filter(pa.array(keep)), parsed.positions[keep], tuple(bad))
+
+
+def _reason(event_time: str, time: int | None, limit: int | None) -> str:
+    if time is None:
+        return f"no {event_time}"
+    if 0 < time < PLAUSIBLE and limit is not None:
+        return f"{event_time} {_shown(time)} is too far ahead of the wall clock: later than {_shown(limit)}"
+    return f"{event_time} is {time} us; event times must be after 1970-01-01 and before 9990-01-01"
+
+
+def _shown(time: int) -> str:
+    return (EPOCH + timedelta(microseconds=time)).isoformat()

@@ -1,0 +1,114 @@
+"""CSV files (RFC 4180) with a header."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from pyarrow import types
+
+from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
+from weir_runtime.logs.columnar import check_columns
+from weir_runtime.logs.typed import WHOLE, converted
+
+MOST = 2**30
+"""[bytes] that are parsed at once; no row may be longer."""
+
+LONGEST_HEADER = 2**20
+"""[bytes]"""
+
+
+def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) -> Parsed:
+    """The rows of a file. A value that is not written is null, `""` is an empty text; other words, as NA, are
+    what they are.
+
+    Args:
+        limit: [us] later event times are bad.
+
+    Raises:
+        Unreadable: the file as a whole.
+    """
+    if not text:
+        return Parsed(schema.empty_table(), np.empty(0, np.uint64))
+    header = next(_records(text[:LONGEST_HEADER]), b"")
+    check_columns(_names(header), schema)
+    records: list[bytes] = []
+
+    def split() -> Sequence[bytes]:
+        """Only where it is needed: reading them one by one takes longer than all the rest."""
+        if not records:
+            records.extend(list(_records(text))[1:])
+        return records
+
+    def raw(position: int) -> bytes:
+        return split()[position]
+
+    try:
+        rows = _rows(text, schema)
+        whole = isolate(rows.num_rows, lambda low, high: rows.slice(low, high - low), raw)
+    except (Unreadable, pa.ArrowInvalid):
+        lines = split()
+
+        def some(low: int, high: int) -> pa.Table:
+            table = _rows(b"".join([header, *lines[low:high]]), schema)
+            if table.num_rows != high - low:
+                raise Unreadable(f"{high - low} rows hold {table.num_rows}")
+            return table
+
+        whole = isolate(len(lines), some, raw)
+    return sift(whole, event_time, limit, raw)
+
+
+def _rows(text: bytes, schema: pa.Schema) -> pa.Table:
+    try:
+        return converted(_read(text, schema, None), schema)
+    except (Unreadable, pa.ArrowInvalid):
+        return converted(_read(text, schema, WHOLE), schema)
+
+
+def _read(text: bytes, schema: pa.Schema, whole: pa.DataType | None) -> pa.Table:
+    def kind(of: pa.DataType) -> pa.DataType:
+        if types.is_integer(of):
+            return whole or of
+        return pa.string() if types.is_timestamp(of) else of
+
+    kinds = {field.name: kind(field.type) for field in schema}
+    size = min(max(1 << 20, len(text) + 1), MOST)
+    table: pa.Table = pyarrow.csv.read_csv(
+        pa.BufferReader(text),
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=size),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=kinds,
+            include_columns=schema.names,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    return table
+
+
+def _names(header: bytes) -> list[str]:
+    return next(csv.reader([header.decode("utf-8-sig", "replace")]), [])
+
+
+def _records(text: bytes) -> Iterator[bytes]:
+    """Each with its end of line; empty lines are no rows. A value in quotes may go over several lines."""
+    csv.field_size_limit(MOST)
+    begin = end = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal end
+        for line in io.StringIO(text.decode("latin-1"), newline=""):  # a letter for each byte
+            end += len(line)
+            yield line
+
+    for fields in csv.reader(lines()):
+        if fields:
+            yield text[begin:end]
+        begin = end

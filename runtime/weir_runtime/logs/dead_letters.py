@@ -1,0 +1,154 @@
+"""Where rows go that cannot be read, so that a query need not stop for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from weir_placement.model.fragment import Input
+from weir_placement.model.location import STORE, files_location
+
+from weir_runtime.logs.bad_rows import BadRow
+from weir_runtime.logs.batches import put_in_place
+from weir_runtime.logs.log import Place
+
+FOLDER = "bad"
+"""Of an input's side log: its dead letters, where the stream names no other place."""
+
+MAX_AHEAD = 86_400_000_000
+"""[us] of a stream that does not say how far ahead of the wall clock its rows may be."""
+
+SCHEMA = pa.schema(
+    [("source", pa.string()), ("offset", pa.int64()), ("reason", pa.string()), ("row", pa.binary())]
+)
+
+
+class DeadLetters(Protocol):
+    """A place for bad rows. Can be sent to other processes."""
+
+    def put(self, name: str, letters: pa.Table) -> None:
+        """Keeps the letters (`SCHEMA`) of one part of a log; again, with the same name, at each replay."""
+
+
+class FolderLetters:
+    """Parquet files in a folder, exactly once."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def put(self, name: str, letters: pa.Table) -> None:
+        """As `<name>.parquet`."""
+        put_in_place(self._folder / f"{name}.parquet", lambda path: pq.write_table(letters, path))
+
+
+class StoreLetters:
+    """Parquet objects below a URI, exactly once."""
+
+    def __init__(self, uri: str, options: Mapping[str, Any]) -> None:
+        from weir_runtime.store import ObjectStore
+
+        self._store = ObjectStore(uri, options)
+
+    def put(self, name: str, letters: pa.Table) -> None:
+        """As `<name>.parquet`; what is there is the same."""
+        body = pa.BufferOutputStream()
+        pq.write_table(letters, body)
+        self._store.create(f"{name}.parquet", bytes(body.getvalue()))
+
+
+class TopicLetters:
+    """Messages as they were, at least once: the key is what they are from, headers say the rest."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = dict(options)
+
+    def put(self, name: str, letters: pa.Table) -> None:
+        """Returns when the brokers have all of them. Raises KafkaError."""
+        from kafka import KafkaProducer
+
+        from weir_runtime.kafka_clients import client_settings
+
+        producer = KafkaProducer(**client_settings(self._options), acks="all", linger_ms=5)
+        try:
+            sent = [producer.send(self._options["topic"], **_message(row)) for row in letters.to_pylist()]
+            for future in sent:
+                future.get(timeout=60)
+        finally:
+            producer.close()
+
+
+def _message(letter: Mapping[str, Any]) -> dict[str, Any]:
+    at = "" if letter["offset"] is None else str(letter["offset"])
+    about = {"weir-source": letter["source"], "weir-offset": at, "weir-reason": letter["reason"]}
+    return {
+        "key": f"{letter['source']}:{at}".encode(),
+        "value": letter["row"],
+        "headers": [(name, text.encode()) for name, text in about.items()],
+    }
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """What a stream's source does with rows that cannot be read.
+
+    Attributes:
+        letters: where they go; None: nowhere.
+        fail: the first one ends the query instead.
+        ahead: [us] event times further ahead of the wall clock are bad; 0: none is.
+    """
+
+    letters: DeadLetters | None = None
+    fail: bool = False
+    ahead: int = 0
+
+    def limit(self) -> int | None:
+        """[us] Later event times are bad, by the wall clock. What was decided by it is part of the place."""
+        return time.time_ns() // 1000 + self.ahead if self.ahead else None
+
+    def behind(self, place: Place, bad: int, limit: int | None) -> Place:
+        """A place, with how many rows before it were bad and by which limit; with none, as it always was."""
+        counted = place.get("bad", 0) + bad
+        place = {key: value for key, value in place.items() if key not in ("bad", "limit")}
+        return {**place, **({"bad": counted} if counted else {}), **({"limit": limit} if limit else {})}
+
+    def check(self, bad: Sequence[BadRow], source: str) -> None:
+        """Raises ValueError for the first of them, where a query shall not go on without it."""
+        if bad and self.fail:
+            where = source if bad[0].position is None else f"{source}, row {bad[0].position}"
+            raise ValueError(f"{where}: {bad[0].reason} (onBadRow: Fail)")
+
+    def put(self, name: str, source: str, bad: Sequence[BadRow]) -> None:
+        """Keeps them under a name, which says what part of the log they are from."""
+        self.check(bad, source)
+        if bad and self.letters:
+            columns = zip(*((source, row.position, row.reason, row.raw) for row in bad), strict=True)
+            self.letters.put(name, pa.table(list(map(list, columns)), schema=SCHEMA))
+
+
+def bad_rows_of(item: Input, sidelog: str) -> BadRows:
+    """As the stream says it; without a word, they go to the side log."""
+    settings, ahead = item.bad_rows, MAX_AHEAD if item.max_ahead is None else item.max_ahead
+    return BadRows(_letters(settings.get("deadLetter"), sidelog), settings.get("onBadRow") == "Fail", ahead)
+
+
+def _letters(place: Mapping[str, Any] | None, sidelog: str) -> DeadLetters | None:
+    if place is None:
+        return FolderLetters(str(Path(sidelog) / FOLDER)) if sidelog else None
+    kind, options = next(iter(place.items()))
+    if kind == "kafka":
+        return TopicLetters(options)
+    files = files_location(options)
+    own = _own(sidelog)
+    if files.kind == STORE:
+        return StoreLetters(f"{files.address}/{own}", files.options)
+    return FolderLetters(str(Path(files.address) / own))
+
+
+def _own(sidelog: str) -> str:
+    """Of all the readers of a stream, this one: `<fragment>/<input>`, as in the path of its side log."""
+    return "/".join(Path(sidelog).parts[-2:])
