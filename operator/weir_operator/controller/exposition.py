@@ -42,6 +42,8 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
         batch_seconds=last.get("weir_batch_duration_seconds", 0.0),
         late_rows=total["weir_late_rows_total"],
         dropped_rows=total["weir_dropped_rows_total"],
+        lost_rows=total["weir_lost_rows_total"],
+        idle_partitions=total["weir_idle_partitions"],
         operators={name: OperatorMetrics(rows, rows_out.get(name, 0.0)) for name, rows in rows_in.items()},
         links=links,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weir_operator.controller.conditions import Health, conditions, worth_writing
@@ -12,7 +12,7 @@ from weir_operator.controller.desired_state import DesiredQuery, Fault
 from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.snapshot import FragmentMetrics, Process
 
 
 def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
@@ -64,7 +64,7 @@ def numbers(state: RoundState) -> bool:
 
 
 def assess(state: RoundState) -> None:
-    """Events of processes that are not where they were told to be, or have failed."""
+    """Events of processes that are not where they were told to be, have failed, or go on without rows."""
     for group in state.desired.groups:
         for name in group.queries:
             for spec in specs_of(state, name):
@@ -76,6 +76,19 @@ def assess(state: RoundState) -> None:
                     again = f"start {owner.restarts + 2}"
                     text = f"{spec.name} failed and is started again ({again}): {owner.message}"
                     state.events.append(Event(name, "FragmentFailed", text, warning=True))
+                if spec.name in state.snapshot.metrics:
+                    state.events += _source_events(name, state.snapshot.metrics[spec.name])
+
+
+def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
+    """Of rows that a fragment has gone on without, and of partitions that it does not wait for."""
+    if reading.lost_rows:
+        text = f"{reading.fragment} goes on without {reading.lost_rows:.0f} rows that were gone too early"
+        yield Event(query, "RowsLost", text, warning=True)
+    if reading.idle_partitions:
+        count = f"{reading.idle_partitions:.0f} partition{'s' if reading.idle_partitions > 1 else ''}"
+        text = f"{reading.fragment}: the clock does not wait for {count} in which nothing comes"
+        yield Event(query, "PartitionIdle", text)
 
 
 def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> Health:

@@ -83,6 +83,8 @@ class FragmentMetrics:
     batch_seconds: float = 0.0  # of the last batch
     late_rows: float = 0.0
     dropped_rows: float = 0.0
+    lost_rows: float = 0.0  # gone before they were read
+    idle_partitions: float = 0.0  # of all sources
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
     links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
 

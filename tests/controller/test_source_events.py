@@ -1,0 +1,48 @@
+"""What fragments do about lost rows and silent partitions is said by Events, once each time it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weir_operator.controller.exposition import parse_metrics
+from weir_operator.controller.snapshot import FragmentMetrics, Process
+
+from tests.controller.fake_cluster import FakeCluster
+from tests.controller.scenario import loop, one_query, settle
+
+TEXT = """\
+weir_lost_rows_total{query="default/q",fragment="f",operator="a"} %d
+weir_idle_partitions{query="default/q",fragment="f",operator="a"} %d
+weir_idle_partitions{query="default/q",fragment="f",operator="b"} 1
+"""
+
+
+@dataclass
+class Measured:
+    """The same of every process."""
+
+    lost: int = 0
+    idle: int = 0
+
+    def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
+        text = TEXT % (self.lost, self.idle)
+        return {p.fragment: parse_metrics(text, p.fragment, p.epoch, 0.0) for p in processes}
+
+
+def test_each_is_said_when_it_begins_and_when_it_changes() -> None:
+    cluster, measured = FakeCluster(), Measured(idle=1)
+    it = loop(one_query(), cluster, measured)
+    settle(it)
+    settle(it)
+    fragments = sorted(process.fragment for process in cluster.processes.values())
+    silent = [event.message for event in cluster.events if event.reason == "PartitionIdle"]
+    assert sorted(silent) == [
+        f"{name}: the clock does not wait for 2 partitions in which nothing comes" for name in fragments
+    ]
+    assert not [event for event in cluster.events if event.reason == "RowsLost"]
+    measured.lost = 4
+    settle(it)
+    losses = [event for event in cluster.events if event.reason == "RowsLost"]
+    assert len(losses) == len(fragments)
+    assert all(event.warning and "without 4 rows" in event.message for event in losses)
