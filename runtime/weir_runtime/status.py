@@ -77,7 +77,7 @@ class ProcessStatus:
 def serve(status: ProcessStatus, registry: CollectorRegistry, port: int) -> int:
     """Answers on `port` (0: any free one) in a daemon thread; the port."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class StatusHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """The three paths of docs/runtime.md."""
             if self.path == "/metrics":
@@ -100,6 +100,6 @@ def serve(status: ProcessStatus, registry: CollectorRegistry, port: int) -> int:
         def log_message(self, format: str, *args: Any) -> None:
             """Scrapes are not news."""
 
-    server = ThreadingHTTPServer(("", port), Handler)
+    server = ThreadingHTTPServer(("", port), StatusHandler)
     threading.Thread(target=server.serve_forever, daemon=True, name="http").start()
     return int(server.server_address[1])

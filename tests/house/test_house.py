@@ -1,7 +1,9 @@
-"""The house keeps its rules: no file too long, no address of a registry, no tool left out of the lock."""
+"""The house keeps its rules: files are short, a class name has one meaning, no registry has an address."""
 
+import ast
 import re
 import subprocess
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,26 @@ def test_files_hold_one_idea_each(room: str) -> None:
         if p.is_relative_to(ROOT / room) and (n := len(p.read_text().splitlines())) > 400
     }
     assert not long, f"files over 400 lines (300 is the habit): {long}"
+
+
+TWO_FORMS = {
+    "Stream": "the kind as a manifest has it, and what the planner knows of it",
+    "Node": "Kubernetes' own object, and what the planner knows of it",
+}
+"""Names of classes that `api` and `model` share, as docs/architecture.md says, and why."""
+
+
+def test_a_class_name_means_one_thing() -> None:
+    files = defaultdict(list)
+    for path in CODE:
+        if path.relative_to(ROOT).parts[0] in ("placement", "runtime", "operator"):
+            for item in ast.walk(ast.parse(path.read_text())):
+                if isinstance(item, ast.ClassDef):
+                    files[item.name].append(path.relative_to(ROOT))
+    repeated = {name: places for name, places in files.items() if len(places) > 1}
+    assert repeated.keys() == TWO_FORMS.keys(), f"give each its own name: {repeated}"
+    for places in repeated.values():
+        assert sorted(place.parent.name for place in places) == ["api", "model"]
 
 
 def test_the_operator_folder_does_not_shadow_the_standard_library() -> None:

@@ -9,7 +9,7 @@ from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.plan_space import PlanSpace, plan_space
-from weir_placement.network.single import Placement, query_plan
+from weir_placement.network.single import SinglePlacement, query_plan
 from weir_placement.network.workload import random_problem
 
 
@@ -45,7 +45,7 @@ def every_plan(problem: Problem, query_index: int = 0) -> Iterator[QueryPlan]:
     sinks = [index[n] for n in space.query.deliver_to] or [-1]
     for root in trees(space, space.ways.streams - 1, len(problem.cluster), origins):
         for sink in sinks:
-            yield query_plan(problem, Placement(space, root, sink, 0.0))
+            yield query_plan(problem, SinglePlacement(space, root, sink, 0.0))
 
 
 def cheapest(problem: Problem) -> float:

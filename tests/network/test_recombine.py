@@ -10,7 +10,7 @@ from weir_placement.network.exact_dp import EXACT_DP
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import plan_space
 from weir_placement.network.recombine import recombine
-from weir_placement.network.single import Placement
+from weir_placement.network.single import SinglePlacement
 
 from tests.network.example import small_problem, trees
 
@@ -30,7 +30,7 @@ def tight(seed: int, kind: str) -> Problem:
     return replace(problem, cluster=replace(problem.cluster, nodes=nodes))
 
 
-def every(problem: Problem) -> dict[str, list[Placement]]:
+def every(problem: Problem) -> dict[str, list[SinglePlacement]]:
     """Every plan of each query."""
     index, found = problem.cluster.index, {}
     for query in problem.queries:
@@ -40,7 +40,7 @@ def every(problem: Problem) -> dict[str, list[Placement]]:
         }
         sink = index[query.deliver_to[0]]
         roots = trees(space, space.ways.streams - 1, len(problem.cluster), origins)
-        found[query.name] = [Placement(space, root, sink, 0.0) for root in roots]
+        found[query.name] = [SinglePlacement(space, root, sink, 0.0) for root in roots]
     return found
 
 

@@ -13,7 +13,7 @@ from weir_runtime.logs import ahead
 from weir_runtime.logs.log import Place
 from weir_runtime.sources.kafka.intake import Messages, Range
 from weir_runtime.sources.kafka.log import KafkaLog
-from weir_runtime.sources.kafka.place import Layout
+from weir_runtime.sources.kafka.place import TopicLayout
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 START: Place = {"next": {"0": 0, "1": 7}, "max": {"0": None, "1": None}}
@@ -28,8 +28,8 @@ class GrowingTopic:
         self.asked: Asked = []
         self._ends = {key: at + 6 for key, at in START["next"].items()}
 
-    def layout(self) -> Layout:
-        return Layout("id", ("0", "1"))
+    def layout(self) -> TopicLayout:
+        return TopicLayout("id", ("0", "1"))
 
     def ends(self, keys: Collection[str]) -> dict[str, int]:
         return {key: self._ends[key] for key in keys}

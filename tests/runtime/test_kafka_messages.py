@@ -16,7 +16,7 @@ from weir_runtime.sources.kafka import log as kafka_log
 from weir_runtime.sources.kafka import reader
 from weir_runtime.sources.kafka.intake import Messages
 from weir_runtime.sources.kafka.log import BATCH_SECONDS, KafkaLog
-from weir_runtime.sources.kafka.place import Layout
+from weir_runtime.sources.kafka.place import TopicLayout
 from weir_runtime.sources.kafka.rows import parse
 
 from tests.runtime.support import rows_of
@@ -95,8 +95,8 @@ def behind(link: ThinLink, monkeypatch: pytest.MonkeyPatch) -> KafkaLog:
     monkeypatch.setattr(time, "monotonic", lambda: link.now)
     monkeypatch.setattr(reader, "Consumer", lambda settings: link)
     monkeypatch.setattr(reader, "AdminClient", lambda settings: None)
-    monkeypatch.setattr(reader.TopicReader, "layout", lambda topic: Layout("id", ("0",)))
-    monkeypatch.setattr(reader.TopicReader, "ends", lambda topic, keys: {"0": 30})
+    monkeypatch.setattr(reader.KafkaReader, "layout", lambda topic: TopicLayout("id", ("0",)))
+    monkeypatch.setattr(reader.KafkaReader, "ends", lambda topic, keys: {"0": 30})
     monkeypatch.setattr(kafka_log, "_readers", {})
     return KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
 

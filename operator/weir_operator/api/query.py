@@ -44,7 +44,7 @@ Selectivity = Annotated[float, Field(ge=0)]
 Microseconds = Annotated[float, Field(ge=0)]
 
 
-class Aggregate(Model):
+class AggregateSpec(Model):
     """One aggregate of a window."""
 
     name: Identifier = Field(description="Name of the output column.")
@@ -107,7 +107,7 @@ class OperatorSpec(Model):
         description="aggregate: grouping columns.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
-    aggregates: Annotated[list[Aggregate], Field(min_length=1, max_length=64)] | None = Field(
+    aggregates: Annotated[list[AggregateSpec], Field(min_length=1, max_length=64)] | None = Field(
         None,
         description="aggregate: what is computed for each group and window.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},

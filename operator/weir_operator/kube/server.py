@@ -14,7 +14,7 @@ from weir_operator.kube.liveness import Liveness
 def serve(port: int, liveness: Liveness, registry: CollectorRegistry) -> ThreadingHTTPServer:
     """Serve in a thread of its own, so that it answers also when everything else hangs."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class ProbeHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/metrics":
                 self._answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
@@ -36,6 +36,6 @@ def serve(port: int, liveness: Liveness, registry: CollectorRegistry) -> Threadi
         def log_message(self, format: str, *args: object) -> None:
             """Probes every few seconds are no news."""
 
-    server = ThreadingHTTPServer(("", port), Handler)
+    server = ThreadingHTTPServer(("", port), ProbeHandler)
     threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
     return server

@@ -10,11 +10,11 @@ from weir_placement.model.streams import Stream
 
 from weir_operator.api.query import OperatorSpec
 from weir_operator.manifests.finding import Finding, Key, suggestion
-from weir_operator.manifests.graph_operators import BUILD, Output, Written, of_stream
+from weir_operator.manifests.graph_operators import BUILD, OperatorOutput, WrittenOperator, of_stream
 
 
 @dataclass
-class OperatorGraph:
+class GraphSpec:
     """Builds the operators of one query; `findings` has all that is wrong.
 
     `streams` maps an alias to the stream behind it.
@@ -26,7 +26,7 @@ class OperatorGraph:
     runs: bool = False  # all streams have a source
     findings: list[Finding] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
-    _outputs: dict[str, Output] = field(default_factory=dict)
+    _outputs: dict[str, OperatorOutput] = field(default_factory=dict)
     _path: str = ""
 
     def build(self, specs: Sequence[OperatorSpec]) -> tuple[Operator, ...]:
@@ -69,13 +69,13 @@ class OperatorGraph:
         if len(set(names)) < len(names):
             self._refuse("inputs", f"{names[0]} is there twice", "a self join is written as SQL")
             return
-        written = Written(spec, tuple(names), tuple(inputs), self.streams, self._refuse, self.runs)
+        written = WrittenOperator(spec, tuple(names), tuple(inputs), self.streams, self._refuse, self.runs)
         built = BUILD[spec.kind](written)
         if built is not None:
             self.operators += built[0]
             self._outputs[spec.id] = built[1]
 
-    def _output(self, name: str) -> Output | None:
+    def _output(self, name: str) -> OperatorOutput | None:
         if name in self._outputs:
             return self._outputs[name]
         stream = self.streams.get(name)

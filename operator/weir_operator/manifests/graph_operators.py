@@ -35,7 +35,7 @@ from weir_operator.manifests.finding import suggestion
 
 
 @dataclass(frozen=True)
-class Output:
+class OperatorOutput:
     """What an operator gives.
 
     Attributes:
@@ -52,16 +52,16 @@ class Output:
     joinable: bool = True
 
 
-def of_stream(alias: str, stream: Stream) -> Output:
+def of_stream(alias: str, stream: Stream) -> OperatorOutput:
     """What a stream gives. One without an event time can be planned, not run: any of its times may serve."""
     columns = {f"{alias}.{c.name}": c.type for c in stream.columns}
     times = {f"{alias}.{stream.event_time}"} if stream.event_time else columns
-    return Output(columns, (alias,), frozenset(n for n in times if columns.get(n) == "TIMESTAMP"))
+    return OperatorOutput(columns, (alias,), frozenset(n for n in times if columns.get(n) == "TIMESTAMP"))
 
 
 WINDOW = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
 
-Built = tuple[tuple[Operator, ...], Output]
+Built = tuple[tuple[Operator, ...], OperatorOutput]
 """The operator, after those that it needs before it, and what it gives."""
 
 
@@ -74,14 +74,14 @@ class Common(TypedDict):
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenOperator:
     """An operator as it is written: `names` of its inputs in the model, what these give, the streams of the
     query by alias. `refuse` reports a finding: field, what is wrong, what would be right. `runs`: all streams
     have a source, so that rows are kept as Spark keeps them; what is only planned has the papers' zeros."""
 
     spec: OperatorSpec
     names: tuple[str, ...]
-    inputs: tuple[Output, ...]
+    inputs: tuple[OperatorOutput, ...]
     streams: Mapping[str, Stream]
     refuse: Callable[[str, str, str], None]
     runs: bool = False
@@ -130,7 +130,7 @@ class Written:
         return None
 
 
-def _filter(written: Written) -> Built | None:
+def _filter(written: WrittenOperator) -> Built | None:
     spec, (source,) = written.spec, written.inputs
     written.has(spec.columns or (), source.columns, "columns")
     predicate = written.condition(spec.predicate or "", source.columns, "predicate")
@@ -144,7 +144,7 @@ def _filter(written: Written) -> Built | None:
     return (operator,), source
 
 
-def _project(written: Written) -> Built | None:
+def _project(written: WrittenOperator) -> Built | None:
     spec, (source,) = written.spec, written.inputs
     columns = tuple(spec.columns or ())
     if not written.has(columns, source.columns, "columns"):
@@ -155,7 +155,7 @@ def _project(written: Written) -> Built | None:
     return (operator,), replace(source, columns=kept, times=source.times & kept.keys())
 
 
-def _join(written: Written) -> Built | None:
+def _join(written: WrittenOperator) -> Built | None:
     spec, (left, right) = written.spec, written.inputs
     twice = sorted(set(left.aliases) & set(right.aliases))
     if twice:
@@ -191,7 +191,7 @@ def _join(written: Written) -> Built | None:
         cost_out=spec.cost_out,
         **written.common(),
     )
-    return (operator,), Output(both, (*left.aliases, *right.aliases), left.times | right.times)
+    return (operator,), OperatorOutput(both, (*left.aliases, *right.aliases), left.times | right.times)
 
 
 def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, str]]:
@@ -203,7 +203,7 @@ def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str
     return list(pairs) or [(a, b) for a in left for b in right]
 
 
-def _aggregate(written: Written) -> Built | None:
+def _aggregate(written: WrittenOperator) -> Built | None:
     spec, (source,) = written.spec, written.inputs
     keys = tuple(spec.group_by or ())
     time = spec.time or written.only_time()
@@ -237,10 +237,10 @@ def _aggregate(written: Written) -> Built | None:
         delay=written.delay(),
         **written.common(),
     )
-    return (operator,), Output(columns, source.aliases, frozenset(WINDOW), joinable=False)
+    return (operator,), OperatorOutput(columns, source.aliases, frozenset(WINDOW), joinable=False)
 
 
-def _distinct_names(written: Written, keys: Sequence[str]) -> bool:
+def _distinct_names(written: WrittenOperator, keys: Sequence[str]) -> bool:
     """Whether each column that an aggregate gives has a name of its own, in any case; refuses the others."""
     names = {name.lower() for name in WINDOW}
     fields = [(f"groupBy[{i}]", key) for i, key in enumerate(keys)]
@@ -257,7 +257,7 @@ def _distinct_names(written: Written, keys: Sequence[str]) -> bool:
     return True
 
 
-def _aggregations(written: Written) -> list[tuple[Aggregation, str]] | None:
+def _aggregations(written: WrittenOperator) -> list[tuple[Aggregation, str]] | None:
     """With the types of what they give; None when one is refused."""
     (source,) = written.inputs
     aggregations = []
@@ -280,7 +280,7 @@ def _short(column: str) -> str:
     return column.rsplit(".", 1)[-1]
 
 
-def _union(written: Written) -> Built | None:
+def _union(written: WrittenOperator) -> Built | None:
     """Branches get the same names first: columns lose their streams' names."""
     spec, inputs = written.spec, written.inputs
     plain = [{_short(name): kind for name, kind in output.columns.items()} for output in inputs]
@@ -302,10 +302,10 @@ def _union(written: Written) -> Built | None:
     times = frozenset.intersection(*(frozenset(map(_short, output.times)) for output in inputs))
     names = tuple(branch.id for branch in branches)
     operator = Union(spec.id, names, tuple(plain[0]), **written.common())
-    return (*branches, operator), Output(plain[0], aliases, times, joinable=False)
+    return (*branches, operator), OperatorOutput(plain[0], aliases, times, joinable=False)
 
 
-BUILD: Mapping[str, Callable[[Written], Built | None]] = {
+BUILD: Mapping[str, Callable[[WrittenOperator], Built | None]] = {
     "filter": _filter,
     "project": _project,
     "join": _join,

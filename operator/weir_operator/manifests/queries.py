@@ -20,7 +20,7 @@ from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
 from weir_operator.manifests.finding import Finding, Key, suggestion
-from weir_operator.manifests.graph import OperatorGraph
+from weir_operator.manifests.graph import GraphSpec
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.site import Site
 from weir_operator.manifests.streams import readable_by
@@ -208,7 +208,7 @@ def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
             findings.append(Finding(key, written[name], wrong, "read one of them by SQL, under an alias"))
     streams = {aliases[n]: scope.streams[full[n]] for n in written if full[n] in scope.streams}
     runs = all(scope.objects.streams[full[n]].spec.source for n in written if full[n] in scope.streams)
-    graph = OperatorGraph(key, streams, aliases, runs)
+    graph = GraphSpec(key, streams, aliases, runs)
     operators = graph.build(specs)
     for i, spec in enumerate(specs):
         for j, node in enumerate(spec.nodes):

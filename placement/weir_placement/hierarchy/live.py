@@ -14,7 +14,7 @@ from weir_placement.network.dynamic_program import Ints
 from weir_placement.network.ledger import Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace, plan_spaces, rescaled
 from weir_placement.network.several import refused
-from weir_placement.network.single import Placement, Refusal, place_query
+from weir_placement.network.single import Refusal, SinglePlacement, place_query
 from weir_placement.network.sites import named
 
 
@@ -34,7 +34,7 @@ class Live:
         )
         self.ledger = Ledger(self.problem)
         self.queries = {q.name: q for q in problem.queries}
-        self.placed: dict[str, Placement] = {}
+        self.placed: dict[str, SinglePlacement] = {}
         self.refused: dict[str, str] = {}
         self.readers: dict[str, set[str]] = defaultdict(set)
         self.users: dict[int, set[str]] = defaultdict(set)
@@ -70,7 +70,7 @@ class Live:
             for node in self._nodes(placement):
                 self.users[node].add(name)
 
-    def _place(self, name: str) -> Placement | Refusal:
+    def _place(self, name: str) -> SinglePlacement | Refusal:
         if self.impossible[name]:
             return Refusal(self.impossible[name])
         space = self.spaces[name]
@@ -83,7 +83,7 @@ class Live:
         return placement
 
     @staticmethod
-    def _nodes(placed: Placement) -> set[int]:
+    def _nodes(placed: SinglePlacement) -> set[int]:
         return {step.node for step in steps(placed.root)} | ({placed.sink} - {-1})
 
     def _take_out(self, names: Iterable[str]) -> list[str]:

@@ -18,7 +18,7 @@ from weir_placement.network.dynamic_program import Ints, Step
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import ReuseOptions, result
-from weir_placement.network.single import Placement, Refusal, accept, on_nodes, place_query, sinks_of
+from weir_placement.network.single import Refusal, SinglePlacement, accept, on_nodes, place_query, sinks_of
 from weir_placement.network.sites import named
 from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.options import option
@@ -67,7 +67,7 @@ def hierarchical(
     extra["plansExamined"] = 0.0
     extra["levels"] = [len(level) for level in hierarchy.levels]
 
-    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+    def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
         root, plans = algorithm(ledger, space)
         extra["plansExamined"] += plans
         if root is None:
@@ -78,11 +78,11 @@ def hierarchical(
             running = {n for s in space.signatures for n in ledger.advertised.get(s, {})}
             chosen = {s.node for s in steps(full)} | running
             again = place_query(ledger, space, route_sites(hierarchy, problem, space, chosen))
-            if isinstance(again, Placement) and refine:
+            if isinstance(again, SinglePlacement) and refine:
                 near = {s.node for s in steps(again.root)} | running
                 near |= {m for n in near for m in hierarchy.of[0][n].members}
                 again = place_query(ledger, space, route_sites(hierarchy, problem, space, near))
-            if isinstance(again, Placement) or isinstance(placed, Refusal):
+            if isinstance(again, SinglePlacement) or isinstance(placed, Refusal):
                 return again
         return placed
 

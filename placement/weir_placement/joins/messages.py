@@ -12,7 +12,7 @@ from weir_placement.joins.operators import Role
 from weir_placement.joins.streams import JoinStream, Partial
 
 
-class Placed(NamedTuple):
+class PlacementMessage(NamedTuple):
     """A step as far as it is settled: which stream, what arrives before it, its cost [s/s] and its bit."""
 
     stream: int
@@ -50,7 +50,7 @@ class Walk:
     trigger: int
     order: tuple[int, ...]
     at: int
-    placed: tuple[Placed, ...]
+    placed: tuple[PlacementMessage, ...]
     flow: Partial
     rival: Rival | None = None
 
@@ -88,7 +88,7 @@ class Changed:
     head: int
     stream: int
     mover: JoinStream
-    step: Placed
+    step: PlacementMessage
     dearer: bool
     rises_only: bool
 
@@ -113,7 +113,7 @@ class RoleChange:
 
     trigger: int
     role: Role
-    step: Placed | None
+    step: PlacementMessage | None
     windows: tuple[tuple[int, int], ...]
 
 

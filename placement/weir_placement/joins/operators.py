@@ -45,7 +45,7 @@ QUERY_NODE = -1
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowRole:
     """Tuples that move: a source stream S_k (`head` None), or S^i_k, what SEP_i has after joining S_k."""
 
     stream: int
@@ -56,10 +56,10 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Join:
+class JoinRole:
     """join(left, S): new tuples of `left` probe the window of `stream` here."""
 
-    left: Flow
+    left: FlowRole
     stream: int
 
     def __str__(self) -> str:
@@ -80,14 +80,14 @@ class Update:
 class Ship:
     """ship(flow, N): tuples of `flow` go to `node`."""
 
-    flow: Flow
+    flow: FlowRole
     node: int
 
     def __str__(self) -> str:
         return f"ship({self.flow}, N{self.node + 1})"
 
 
-Operator = Join | Update | Ship
+Operator = JoinRole | Update | Ship
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,16 @@ class Role:
 
     head: int
     joined_at: int | None = None
-    incoming: Flow | None = None
+    incoming: FlowRole | None = None
     joins: tuple[int, ...] = ()
     onward: int | None = None
 
 
 def roles(sep: Sep) -> tuple[Role, ...]:
     """The part of every node, node k at index k. O(m)."""
-    holder, flow = sep.head, Flow(sep.head)
+    holder, flow = sep.head, FlowRole(sep.head)
     shipped: dict[int, int] = {}
-    visits: list[tuple[int, Flow, list[int]]] = [(holder, flow, [])]
+    visits: list[tuple[int, FlowRole, list[int]]] = [(holder, flow, [])]
     for stream, bit in zip(sep.order, sep.bits, strict=True):
         if bit:
             holder = stream
@@ -122,7 +122,7 @@ def roles(sep: Sep) -> tuple[Role, ...]:
         else:
             shipped[stream] = holder
         visits[-1][2].append(stream)
-        flow = Flow(stream, sep.head)
+        flow = FlowRole(stream, sep.head)
     onward = [*(node for node, _, _ in visits[1:]), QUERY_NODE]
     parts = {k: Role(sep.head, joined_at=node) for k, node in shipped.items()}
     for (node, incoming, joins), target in zip(visits, onward, strict=True):
@@ -133,12 +133,12 @@ def roles(sep: Sep) -> tuple[Role, ...]:
 def role_operators(node: int, role: Role) -> frozenset[Operator]:
     """NOS^i_k from the node's own part alone. O(steps at the node)."""
     if role.incoming is None or role.onward is None:
-        return frozenset([Ship(Flow(node), role.joined_at)] if role.joined_at is not None else [])
+        return frozenset([Ship(FlowRole(node), role.joined_at)] if role.joined_at is not None else [])
     operators: set[Operator] = set()
     flow = role.incoming
     for stream in role.joins:
-        operators |= {Join(flow, stream), Update(stream)}
-        flow = Flow(stream, role.head)
+        operators |= {JoinRole(flow, stream), Update(stream)}
+        flow = FlowRole(stream, role.head)
     operators.add(Ship(flow, role.onward))
     return frozenset(operators)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from weir_placement.model import types
 from weir_placement.model.functions import EXTRACT, NAMED, TRUNCATE, Function
-from weir_placement.model.writer_base import ATOM, BaseWriter, Written
+from weir_placement.model.writer_base import ATOM, BaseWriter, TypedText
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class CallWriter(BaseWriter):
     """The part of the writer for everything that looks like a call."""
 
-    def _write_case(self, node: Node) -> Written:
+    def _write_case(self, node: Node) -> TypedText:
         branches = [(self.write(b.this), self.write(b.args["true"])) for b in node.args["ifs"]]
         default = self.write(node.args["default"]) if node.args.get("default") else None
         head = ""
@@ -28,18 +28,18 @@ class CallWriter(BaseWriter):
         values = [value for _, value in branches] + ([default] if default else [])
         text = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in branches)
         tail = f" ELSE {default.text}" if default else ""
-        return Written(f"CASE{head}{text}{tail} END", ATOM, self.common(node, values))
+        return TypedText(f"CASE{head}{text}{tail} END", ATOM, self.common(node, values))
 
-    def _write_if(self, node: Node) -> Written:
+    def _write_if(self, node: Node) -> TypedText:
         condition, then = self.write(node.this), self.write(node.args["true"])
         otherwise = (
-            self.write(node.args["false"]) if node.args.get("false") else Written("NULL", ATOM, "NULL")
+            self.write(node.args["false"]) if node.args.get("false") else TypedText("NULL", ATOM, "NULL")
         )
         self.need(node, [condition.type] if condition.type else [], "BOOLEAN", "IF")
         text = f"if({condition.text}, {then.text}, {otherwise.text})"
-        return Written(text, ATOM, self.common(node, [then, otherwise]))
+        return TypedText(text, ATOM, self.common(node, [then, otherwise]))
 
-    def _write_cast(self, node: Node) -> Written:
+    def _write_cast(self, node: Node) -> TypedText:
         if node.args.get("format"):
             self.refuse(node, "CAST with FORMAT is not supported")
         inner, target = self.write(node.this), node.args["to"].sql(dialect="spark")
@@ -47,27 +47,27 @@ class CallWriter(BaseWriter):
             kind = types.normalise(target)
         except ValueError as error:
             self.refuse(node, f"CAST: {error}")
-        return Written(f"CAST({inner.text} AS {kind})", ATOM, kind)
+        return TypedText(f"CAST({inner.text} AS {kind})", ATOM, kind)
 
     _write_trycast = _write_cast  # how sqlglot reads Spark's CAST
 
-    def _write_extract(self, node: Node) -> Written:
+    def _write_extract(self, node: Node) -> TypedText:
         unit = node.this.name.upper()
         if unit not in EXTRACT:
             self.refuse(node, f"EXTRACT({unit} ...) is not supported; use one of {', '.join(EXTRACT)}")
         argument = self.write(node.expression)
         self.check_families(node, Function(EXTRACT[unit], "expression", "M", "INT"), [argument])
-        return Written(f"{EXTRACT[unit]}({argument.text})", ATOM, "INT")
+        return TypedText(f"{EXTRACT[unit]}({argument.text})", ATOM, "INT")
 
-    def _write_timestamptrunc(self, node: Node) -> Written:
+    def _write_timestamptrunc(self, node: Node) -> TypedText:
         unit = node.args["unit"].name.upper()
         if unit not in TRUNCATE or node.args.get("zone"):
             self.refuse(node, f"date_trunc('{unit}', ...) is not supported; use one of {', '.join(TRUNCATE)}")
         argument = self.write(node.this)
         self.check_families(node, Function("date_trunc", "this", "M", "TIMESTAMP"), [argument])
-        return Written(f"date_trunc('{unit}', {argument.text})", ATOM, argument.type and "TIMESTAMP")
+        return TypedText(f"date_trunc('{unit}', {argument.text})", ATOM, argument.type and "TIMESTAMP")
 
-    def _write_round(self, node: Node) -> Written:
+    def _write_round(self, node: Node) -> TypedText:
         argument = self.write(node.this)
         self.check_families(node, Function("round", "this", "N", ""), [argument])
         places = node.args.get("decimals")
@@ -82,25 +82,25 @@ class CallWriter(BaseWriter):
             precision, scale = types.decimal_digits(kind)
             new_scale = min(digits, scale)
             kind = f"DECIMAL({min(precision - scale + 1 + new_scale, 38)},{new_scale})"
-        return Written(f"round({argument.text}, {digits})", ATOM, kind)
+        return TypedText(f"round({argument.text}, {digits})", ATOM, kind)
 
-    def _write_trim(self, node: Node) -> Written:
+    def _write_trim(self, node: Node) -> TypedText:
         if node.expression or node.args.get("collation"):
             self.refuse(node, "TRIM of other characters than spaces is not supported")
         word = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
         argument = self.write(node.this)
         self.check_families(node, Function(word, "this", "S", "STRING"), [argument])
-        return Written(f"{word}({argument.text})", ATOM, "STRING")
+        return TypedText(f"{word}({argument.text})", ATOM, "STRING")
 
     # -- functions
 
-    def _write_anonymous(self, node: Node) -> Written:
+    def _write_anonymous(self, node: Node) -> TypedText:
         function = NAMED.get(str(node.this).lower())
         if function is None:
             self.refuse_unknown(node)
         return self._call(node, function, list(node.expressions))
 
-    def _function(self, node: Node, function: Function) -> Written:
+    def _function(self, node: Node, function: Function) -> TypedText:
         keys = function.keys.split()
         allowed = {key.rstrip("?*") for key in keys}
         for key, value in node.args.items():
@@ -121,7 +121,7 @@ class CallWriter(BaseWriter):
             ]
         return self._call(node, function, arguments)
 
-    def _call(self, node: Node, function: Function, arguments: list[Node]) -> Written:
+    def _call(self, node: Node, function: Function, arguments: list[Node]) -> TypedText:
         counted = "*" in function.keys or not function.keys
         if counted and not function.minimum <= len(arguments) <= function.maximum:
             self.refuse(node, f"{function.name} does not take {len(arguments)} arguments")
@@ -129,10 +129,10 @@ class CallWriter(BaseWriter):
         self.check_families(node, function, written)
         text = f"{function.name}({', '.join(w.text for w in written)})"
         if isinstance(function.result, str):
-            return Written(text, ATOM, function.result)
+            return TypedText(text, ATOM, function.result)
         if any(not w.type for w in written):
-            return Written(text, ATOM, "")
+            return TypedText(text, ATOM, "")
         try:
-            return Written(text, ATOM, function.result([w.type for w in written]))
+            return TypedText(text, ATOM, function.result([w.type for w in written]))
         except ValueError as error:
             self.refuse(node, f"{function.name}: {error}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weir_placement.model import types
 from weir_placement.model.call_writer import CallWriter
 from weir_placement.model.functions import BINARY, FUNCTIONS, UNIT_MICROS, WHY_REFUSED
-from weir_placement.model.writer_base import ATOM, COMPARISON, UNARY, Written, inside
+from weir_placement.model.writer_base import ATOM, COMPARISON, UNARY, TypedText, inside
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Writer(CallWriter):
     """One pass over a tree: resolves columns, checks types when they are known, writes text."""
 
-    def write(self, node: Node) -> Written:
+    def write(self, node: Node) -> TypedText:
         """The node's text; refused when it, or anything below it, is not on the allow-list."""
         name = type(node).__name__
         if name in BINARY:
@@ -32,15 +32,15 @@ class Writer(CallWriter):
 
     # -- leaves
 
-    def _write_column(self, node: Node) -> Written:
+    def _write_column(self, node: Node) -> TypedText:
         parts = [part.name for part in node.parts]  # type: ignore[attr-defined]
         if type(node.this).__name__ == "Star":
             self.refuse(node, WHY_REFUSED["Star"])
         name = ".".join(parts)
         if self.column_types is None:
-            return Written(self.column(name), ATOM, "")
+            return TypedText(self.column(name), ATOM, "")
         column = self._resolve(node, name)
-        return Written(self.column(column), ATOM, self.column_types[column])
+        return TypedText(self.column(column), ATOM, self.column_types[column])
 
     def _resolve(self, node: Node, name: str) -> str:
         folded = name.lower()
@@ -55,15 +55,15 @@ class Writer(CallWriter):
         names = ", ".join(sorted(self._folded.values())[:30])
         return self.refuse(node, f"there is no column {name}; there are {names}")
 
-    def _write_identifier(self, node: Node) -> Written:
+    def _write_identifier(self, node: Node) -> TypedText:
         self.refuse(node, f"{node.name} is not a column")
 
-    def _write_literal(self, node: Node) -> Written:
+    def _write_literal(self, node: Node) -> TypedText:
         if node.is_string:
-            return Written(quoted(node.name), ATOM, "STRING")
+            return TypedText(quoted(node.name), ATOM, "STRING")
         return self._number(node, node.name)
 
-    def _number(self, node: Node, text: str) -> Written:
+    def _number(self, node: Node, text: str) -> TypedText:
         try:
             value = Decimal(text)
         except InvalidOperation:
@@ -72,28 +72,28 @@ class Writer(CallWriter):
             kind = "INT" if value < 2**31 else "BIGINT"
             if value >= 2**63:
                 self.refuse(node, f"{text} does not fit a BIGINT")
-            return Written(str(int(text)), ATOM, kind)
+            return TypedText(str(int(text)), ATOM, kind)
         if "e" in text.lower():
-            return Written(text.upper(), ATOM, "DOUBLE")
+            return TypedText(text.upper(), ATOM, "DOUBLE")
         digits = value.as_tuple()
         scale = -int(digits.exponent)
         precision = max(len(digits.digits), scale)
         if precision > 38:
             self.refuse(node, f"{text} has more than 38 digits")
-        return Written(f"{value:f}", ATOM, f"DECIMAL({precision},{scale})")
+        return TypedText(f"{value:f}", ATOM, f"DECIMAL({precision},{scale})")
 
-    def _write_boolean(self, node: Node) -> Written:
-        return Written("TRUE" if node.this else "FALSE", ATOM, "BOOLEAN")
+    def _write_boolean(self, node: Node) -> TypedText:
+        return TypedText("TRUE" if node.this else "FALSE", ATOM, "BOOLEAN")
 
-    def _write_null(self, node: Node) -> Written:
-        return Written("NULL", ATOM, "NULL")
+    def _write_null(self, node: Node) -> TypedText:
+        return TypedText("NULL", ATOM, "NULL")
 
-    def _write_paren(self, node: Node) -> Written:
+    def _write_paren(self, node: Node) -> TypedText:
         return self.write(node.this)
 
     # -- operators
 
-    def _binary(self, node: Node, operator: str, precedence: int) -> Written:
+    def _binary(self, node: Node, operator: str, precedence: int) -> TypedText:
         moved = self._moved_time(node, operator)
         if moved is not None:
             return moved
@@ -103,9 +103,11 @@ class Writer(CallWriter):
         tight = precedence + (operator not in ("AND", "OR", "||"))
         left_tight = precedence + (precedence == COMPARISON)
         text = f"{inside(left, left_tight)} {operator} {inside(right, tight)}"
-        return Written(text, precedence, kind)
+        return TypedText(text, precedence, kind)
 
-    def _binary_type(self, node: Node, operator: str, precedence: int, left: Written, right: Written) -> str:
+    def _binary_type(
+        self, node: Node, operator: str, precedence: int, left: TypedText, right: TypedText
+    ) -> str:
         operand_types = [w.type for w in (left, right) if w.type]
         if operator in ("AND", "OR"):
             self.need(node, operand_types, "BOOLEAN", operator)
@@ -129,7 +131,7 @@ class Writer(CallWriter):
             hint = "; write timestamps' distance as unix_micros(a) - unix_micros(b)"
             self.refuse(node, str(error) + (hint if "TIMESTAMP" in operand_types else ""))
 
-    def _moved_time(self, node: Node, operator: str) -> Written | None:
+    def _moved_time(self, node: Node, operator: str) -> TypedText | None:
         """`timestamp + INTERVAL ...`, the interval as seconds with exact microseconds."""
         if operator not in ("+", "-"):
             return None
@@ -145,59 +147,59 @@ class Writer(CallWriter):
         if micros < 0:
             operator, micros = ("-" if operator == "+" else "+"), -micros
         seconds = f"{micros // 1_000_000}" + (f".{micros % 1_000_000:06d}" if micros % 1_000_000 else "")
-        return Written(f"{inside(time, 6)} {operator} INTERVAL '{seconds}' SECOND", 6, time.type)
+        return TypedText(f"{inside(time, 6)} {operator} INTERVAL '{seconds}' SECOND", 6, time.type)
 
-    def _write_neg(self, node: Node) -> Written:
+    def _write_neg(self, node: Node) -> TypedText:
         if type(node.this).__name__ == "Literal" and not node.this.is_string:
             literal = self._number(node, node.this.name)
-            return Written(f"-{literal.text}", UNARY, literal.type)
+            return TypedText(f"-{literal.text}", UNARY, literal.type)
         inner = self.write(node.this)
         if inner.type and inner.type != "NULL" and types.family(inner.type) != "number":
             self.refuse(node, f"- needs a number, not {inner.type}")
-        return Written(f"-{inside(inner, ATOM)}", UNARY, inner.type)
+        return TypedText(f"-{inside(inner, ATOM)}", UNARY, inner.type)
 
-    def _write_not(self, node: Node) -> Written:
+    def _write_not(self, node: Node) -> TypedText:
         if type(node.this).__name__ == "Is":
             return self._is(node.this, "IS NOT")
         inner = self.write(node.this)
         self.need(node, [inner.type] if inner.type else [], "BOOLEAN", "NOT")
-        return Written(f"NOT {inside(inner, ATOM)}", 3, "BOOLEAN")
+        return TypedText(f"NOT {inside(inner, ATOM)}", 3, "BOOLEAN")
 
-    def _write_is(self, node: Node) -> Written:
+    def _write_is(self, node: Node) -> TypedText:
         return self._is(node, "IS")
 
-    def _is(self, node: Node, words: str) -> Written:
+    def _is(self, node: Node, words: str) -> TypedText:
         inner, what = self.write(node.this), type(node.expression).__name__
         if what not in ("Null", "Boolean"):
             self.refuse(node, "IS needs NULL, TRUE or FALSE")
         if what == "Boolean":
             self.need(node, [inner.type] if inner.type else [], "BOOLEAN", "IS TRUE")
         value = self.write(node.expression).text
-        return Written(f"{inside(inner, 5)} {words} {value}", COMPARISON, "BOOLEAN")
+        return TypedText(f"{inside(inner, 5)} {words} {value}", COMPARISON, "BOOLEAN")
 
-    def _write_between(self, node: Node) -> Written:
+    def _write_between(self, node: Node) -> TypedText:
         if node.args.get("symmetric"):
             self.refuse(node, "BETWEEN SYMMETRIC is not supported")
         this, low, high = (self.write(node.args[key]) for key in ("this", "low", "high"))
         self.comparable(node, [w.type for w in (this, low, high) if w.type])
         text = f"{inside(this, 5)} BETWEEN {inside(low, 5)} AND {inside(high, 5)}"
-        return Written(text, COMPARISON, "BOOLEAN")
+        return TypedText(text, COMPARISON, "BOOLEAN")
 
-    def _write_in(self, node: Node) -> Written:
+    def _write_in(self, node: Node) -> TypedText:
         if node.args.get("query") or node.args.get("unnest") or not node.expressions:
             self.refuse(node, WHY_REFUSED["Subquery"])
         this, options = self.write(node.this), [self.write(e) for e in node.expressions]
         self.comparable(node, [w.type for w in (this, *options) if w.type])
         listed = ", ".join(o.text for o in options)
-        return Written(f"{inside(this, 5)} IN ({listed})", COMPARISON, "BOOLEAN")
+        return TypedText(f"{inside(this, 5)} IN ({listed})", COMPARISON, "BOOLEAN")
 
-    def _write_like(self, node: Node) -> Written:
+    def _write_like(self, node: Node) -> TypedText:
         return self._like(node, "LIKE")
 
-    def _write_ilike(self, node: Node) -> Written:
+    def _write_ilike(self, node: Node) -> TypedText:
         return self._like(node, "ILIKE")
 
-    def _like(self, node: Node, word: str) -> Written:
+    def _like(self, node: Node, word: str) -> TypedText:
         pattern = node.expression
         if type(pattern).__name__ != "Literal" or not pattern.is_string:
             self.refuse(node, f"{word} needs a pattern written as a string")
@@ -205,8 +207,8 @@ class Writer(CallWriter):
         self.need(node, [this.type] if this.type else [], "STRING", word)
         text = f"{inside(this, 5)} {word} {quoted(pattern.name)}"
         if node.args.get("negate"):  # sqlglot's mark of NOT LIKE; other negations are nodes of their own
-            return Written(f"NOT ({text})", 3, "BOOLEAN")
-        return Written(text, COMPARISON, "BOOLEAN")
+            return TypedText(f"NOT ({text})", 3, "BOOLEAN")
+        return TypedText(text, COMPARISON, "BOOLEAN")
 
 
 def quoted(text: str) -> str:

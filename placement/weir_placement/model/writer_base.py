@@ -17,7 +17,7 @@ COMPARISON = 4
 _FAMILY_WORDS = {"N": "a number", "S": "a STRING", "I": "a whole number", "T": "a TIMESTAMP"}
 
 
-class Written(NamedTuple):
+class TypedText(NamedTuple):
     """Text, how tightly its outermost operator binds, and its type ("" unknown, `NULL`)."""
 
     text: str
@@ -45,7 +45,7 @@ class BaseWriter:
         self.refuse = refuse
         self._folded = {name.lower(): name for name in column_types or ()}
 
-    def write(self, node: Node) -> Written:
+    def write(self, node: Node) -> TypedText:
         """The text of a node and all below it."""
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class BaseWriter:
             literal = " (a time is written TIMESTAMP '2026-01-31 12:00:00')" if "TIMESTAMP" in kinds else ""
             self.refuse(node, f"this compares {names}; write a CAST{literal}")
 
-    def common(self, node: Node, values: Sequence[Written]) -> str:
+    def common(self, node: Node, values: Sequence[TypedText]) -> str:
         if any(not v.type for v in values):
             return ""
         try:
@@ -84,7 +84,7 @@ class BaseWriter:
         except ValueError as error:
             self.refuse(node, str(error))
 
-    def check_families(self, node: Node, function: Function, written: Sequence[Written]) -> None:
+    def check_families(self, node: Node, function: Function, written: Sequence[TypedText]) -> None:
         for i, argument in enumerate(written):
             family = function.families[min(i, len(function.families) - 1)]
             kind = argument.type
@@ -102,7 +102,7 @@ class BaseWriter:
                 self.refuse(node, f"{function.name} needs {word} as argument {i + 1}, not {kind}")
 
 
-def inside(written: Written, precedence: int) -> str:
+def inside(written: TypedText, precedence: int) -> str:
     return written.text if written.precedence >= precedence else f"({written.text})"
 
 

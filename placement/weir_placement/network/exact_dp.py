@@ -18,7 +18,7 @@ from weir_placement.model.problem import Problem
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import ReuseOptions, result
-from weir_placement.network.single import Placement, Refusal, place_query
+from weir_placement.network.single import Refusal, SinglePlacement, place_query
 from weir_placement.network.sites import exact_sites
 from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.request import PlanRequest
@@ -28,7 +28,7 @@ from weir_placement.strategy import Strategy
 def exact_dp(problem: Problem, request: PlanRequest, options: ReuseOptions) -> Result:
     """Plans every query by the exact program over all nodes."""
 
-    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+    def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
         return place_query(ledger, space, exact_sites(ledger, space))
 
     return result(problem, "exact-dp", planner, request, reuse=options.reuse, recombined=True)

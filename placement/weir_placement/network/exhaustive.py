@@ -19,7 +19,7 @@ from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
-from weir_placement.network.single import Placement, Refusal, accept, sinks_of
+from weir_placement.network.single import Refusal, SinglePlacement, accept, sinks_of
 from weir_placement.request import PlanRequest
 
 LIMIT = 200_000
@@ -62,7 +62,7 @@ def exhaustive(problem: Problem, request: PlanRequest) -> Result:
     """
     nodes = len(problem.cluster)
 
-    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+    def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
         index, streams = problem.cluster.index, problem.streams
         at = {
             t: [index[o] for o in streams[space.query.sources[a]].origins if o in index]
@@ -77,7 +77,7 @@ def exhaustive(problem: Problem, request: PlanRequest) -> Result:
         tried = [
             accept(ledger, space, root, sinks) for root in plans(space, space.ways.streams - 1, nodes, at)
         ]
-        good = [p for p in tried if isinstance(p, Placement)]
+        good = [p for p in tried if isinstance(p, SinglePlacement)]
         return (
             min(good, key=lambda p: p.cost) if good else Refusal("none of its plans fits the capacities left")
         )

@@ -11,7 +11,7 @@ from weir_placement.network.dynamic_program import Floats, Ints, Step, delivered
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
-from weir_placement.network.single import Placement, Refusal, accept, latencies, place_query, sinks_of
+from weir_placement.network.single import Refusal, SinglePlacement, accept, latencies, place_query, sinks_of
 from weir_placement.network.sites import exact_sites
 from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.options import NoOptions
@@ -36,7 +36,7 @@ def smallest_order(space: PlanSpace) -> dict[int, int]:
 def plan_then_deploy(problem: Problem, request: PlanRequest, options: NoOptions) -> Result:
     """The best join order by size alone, then its optimal placement; nothing is reused."""
 
-    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+    def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
         return place_query(ledger, space, exact_sites(ledger, space), reuse=False, only=smallest_order(space))
 
     return result(problem, "plan-then-deploy", planner, request, rounds=0)
@@ -80,14 +80,14 @@ def relaxation(problem: Problem, request: PlanRequest, options: NoOptions) -> Re
         raise ValueError(f"relaxation reads the whole latency matrix: at most {LARGEST} nodes")
     at = _coordinates_of(problem)
 
-    def planner(ledger: Ledger, space: PlanSpace) -> Placement | Refusal:
+    def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
         only = smallest_order(space)
         start = place_query(ledger, space, exact_sites(ledger, space), reuse=False, only=only)
         if isinstance(start, Refusal):
             return start
         sinks = sinks_of(problem, space)
         relaxed = accept(ledger, space, relax(space, start.root, start.sink, at), sinks)
-        return relaxed if isinstance(relaxed, Placement) else start
+        return relaxed if isinstance(relaxed, SinglePlacement) else start
 
     return result(problem, "relaxation", planner, request, rounds=0)
 

@@ -13,7 +13,7 @@ from weir_placement.model.expressions import conjuncts
 from weir_placement.model.operators import Filter, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.network.join_block import Edge, JoinBlock
-from weir_placement.rewrite.joined_rate import Condition, WrittenJoin, joined_rate
+from weir_placement.rewrite.joined_rate import JoinCondition, WrittenJoin, joined_rate
 
 _EQUALITY = re.compile(r"([\w`]+\.[\w.`]+) = ([\w`]+\.[\w.`]+)")
 
@@ -104,12 +104,12 @@ def _edges(op: Join, covers: Mapping[str, int], types: Mapping[str, str]) -> lis
     return own or [Edge("", (), (covers[w.left], covers[w.right]), op.id, False) for w in op.windows]
 
 
-def _condition(edge: Edge) -> Condition:
+def _condition(edge: Edge) -> JoinCondition:
     """An edge for the rule of rates."""
     if not edge.equality:
-        return Condition(edge.mask, edge.text)
+        return JoinCondition(edge.mask, edge.text)
     (one, other), (left, right) = edge.columns, edge.sides
-    return Condition(edge.mask, edge.text, ((one, left), (other, right)))
+    return JoinCondition(edge.mask, edge.text, ((one, left), (other, right)))
 
 
 def _conjuncts(text: str) -> list[tuple[str, tuple[str, ...]]]:

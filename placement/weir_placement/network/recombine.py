@@ -13,23 +13,25 @@ from math import isfinite
 from weir_placement.model.problem import Problem
 from weir_placement.network.ledger import TOLERANCE, FlowKey, Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.single import Placement, accept, sinks_of
+from weir_placement.network.single import SinglePlacement, accept, sinks_of
 
 SCALE = 10_000_000
 """Costs and loads as whole numbers: of the largest cost, of a capacity."""
 
 
-def candidates(problem: Problem, space: PlanSpace, placements: Sequence[Placement]) -> list[Placement]:
+def candidates(
+    problem: Problem, space: PlanSpace, placements: Sequence[SinglePlacement]
+) -> list[SinglePlacement]:
     """Those that would fit an empty cluster and keep the query's latency limit."""
     empty = Ledger(problem)
     sinks = sinks_of(problem, space)
     alone = (accept(empty, space, placed.root, sinks) for placed in placements)
-    return [placed for placed in alone if isinstance(placed, Placement)]
+    return [placed for placed in alone if isinstance(placed, SinglePlacement)]
 
 
 def recombine(
-    problem: Problem, choices: Mapping[str, Sequence[Placement]], seconds: float, seed: int
-) -> dict[str, Placement] | None:
+    problem: Problem, choices: Mapping[str, Sequence[SinglePlacement]], seconds: float, seed: int
+) -> dict[str, SinglePlacement] | None:
     """One placement of each query, the least network usage of all together within every capacity.
 
     The first of a query's choices is where the search starts. None when nothing fits in the time;

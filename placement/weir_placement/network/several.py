@@ -14,11 +14,11 @@ from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.recombine import candidates, recombine
-from weir_placement.network.single import Placement, Refusal, query_plan
+from weir_placement.network.single import Refusal, SinglePlacement, query_plan
 from weir_placement.options import option
 from weir_placement.request import PlanRequest
 
-Planner = Callable[[Ledger, PlanSpace], Placement | Refusal]
+Planner = Callable[[Ledger, PlanSpace], SinglePlacement | Refusal]
 """Plans one query given what runs."""
 
 MAX_ROUNDS = 5
@@ -57,7 +57,7 @@ def refused(problem: Problem, query: Query) -> str:
 
 def plan_all(
     problem: Problem, planner: Planner, deadline: float, rounds: int = MAX_ROUNDS, reuse: bool = True
-) -> tuple[Ledger, dict[str, Placement], list[Rejection], dict[str, PlanSpace]]:
+) -> tuple[Ledger, dict[str, SinglePlacement], list[Rejection], dict[str, PlanSpace]]:
     """Queries by priority, then by name; then rounds in which each is taken out and planned again,
     kept only where the whole gets better.
 
@@ -85,17 +85,17 @@ def plan_all(
 
 def _place_all(
     problem: Problem, planner: Planner, reasons: Mapping[str, str], spaces: Mapping[str, PlanSpace]
-) -> tuple[Ledger, dict[str, Placement], list[Rejection]]:
+) -> tuple[Ledger, dict[str, SinglePlacement], list[Rejection]]:
     """Each query given those before it."""
     ledger = Ledger(problem)
-    placed: dict[str, Placement] = {}
+    placed: dict[str, SinglePlacement] = {}
     rejected: list[Rejection] = []
     for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
         reason = reasons[query.name]
         if not reason:
             space = spaces[query.name]
             placement = planner(ledger, space)
-            if isinstance(placement, Placement):
+            if isinstance(placement, SinglePlacement):
                 ledger.add(space, placement.root, placement.sink)
                 placed[query.name] = placement
                 continue
@@ -104,7 +104,7 @@ def _place_all(
     return ledger, placed, rejected
 
 
-def _improve(ledger: Ledger, placed: dict[str, Placement], planner: Planner, deadline: float) -> bool:
+def _improve(ledger: Ledger, placed: dict[str, SinglePlacement], planner: Planner, deadline: float) -> bool:
     """One round; whether it made the whole better."""
     improved = False
     for name, old in list(placed.items()):
@@ -113,7 +113,7 @@ def _improve(ledger: Ledger, placed: dict[str, Placement], planner: Planner, dea
         before = ledger.usage
         ledger.remove(old.space, old.root, old.sink)
         placement = planner(ledger, old.space)
-        new = placement if isinstance(placement, Placement) else old
+        new = placement if isinstance(placement, SinglePlacement) else old
         ledger.add(new.space, new.root, new.sink)
         if ledger.usage < before * (1 - 1e-9):
             placed[name] = new
@@ -174,17 +174,17 @@ def result(
 def _recombined(
     problem: Problem,
     ledger: Ledger,
-    placed: dict[str, Placement],
+    placed: dict[str, SinglePlacement],
     steps_of: Mapping[str, Iterable[tuple[Step, int]]],
     planner: Planner,
     deadline: float,
     rounds: int,
     seed: int,
-) -> tuple[Ledger, dict[str, Placement]]:
+) -> tuple[Ledger, dict[str, SinglePlacement]]:
     """The best of these plans, improved in rounds, if that is better than what there is."""
     choices = {}
     for name, old in placed.items():
-        others = [Placement(old.space, root, sink, 0.0) for root, sink in steps_of[name]]
+        others = [SinglePlacement(old.space, root, sink, 0.0) for root, sink in steps_of[name]]
         choices[name] = [old, *candidates(problem, old.space, others)[-MOST_CHOICES:]]
     chosen = recombine(problem, choices, min(RECOMBINING, deadline - perf_counter()), seed)
     if chosen is None:

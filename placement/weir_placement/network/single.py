@@ -19,7 +19,7 @@ MAX_REPAIRS = 100
 
 
 @dataclass(frozen=True)
-class Placement:
+class SinglePlacement:
     """A query's plan tree over node indexes, its sink (-1: anywhere) and its own cost [bytes]."""
 
     space: PlanSpace
@@ -146,7 +146,7 @@ def place_query(
     sites: Ints,
     reuse: bool = True,
     only: Mapping[int, int] | None = None,
-) -> Placement | Refusal:
+) -> SinglePlacement | Refusal:
     """The cheapest plan over `sites` that fits, given what runs.
 
     The program sees every capacity against each operator and flow alone; where several of the
@@ -180,7 +180,7 @@ def place_query(
         if not np.isfinite(cost):
             return Refusal(reason or _blocked(ledger, space, sites, table))
         root = on_nodes(ledger, space, tree(table, space.ways, space.ways.streams - 1, node), sites.tolist())
-        placed = Placement(space, root, -1 if sink < 0 else int(sites[sink]), cost)
+        placed = SinglePlacement(space, root, -1 if sink < 0 else int(sites[sink]), cost)
         over = next(ledger.overloads(space, root, placed.sink), None)
         if over is not None:
             kind, at, reason = over
@@ -253,7 +253,7 @@ def _blocked(ledger: Ledger, space: PlanSpace, sites: Ints, table: CostTable) ->
     return f"query {space.query.name}: no path with enough bandwidth from its sources to its sink"
 
 
-def query_plan(problem: Problem, placed: Placement, ledger: Ledger | None = None) -> QueryPlan:
+def query_plan(problem: Problem, placed: SinglePlacement, ledger: Ledger | None = None) -> QueryPlan:
     """The placement as the model's plan; with a ledger it says what other plans there share."""
     cluster = problem.cluster.nodes
     operators, nodes, origins = placed.space.operators(placed.root)
@@ -271,7 +271,7 @@ def query_plan(problem: Problem, placed: Placement, ledger: Ledger | None = None
     )
 
 
-def accept(ledger: Ledger, space: PlanSpace, root: Step, sinks: Ints) -> Placement | Refusal:
+def accept(ledger: Ledger, space: PlanSpace, root: Step, sinks: Ints) -> SinglePlacement | Refusal:
     """A plan tree as a placement with its cheapest sink, if it fits what is free."""
     network = ledger.network
     sink = min((int(s) for s in sinks), key=lambda s: (network.link_latency(root.node, s), s), default=-1)
@@ -279,7 +279,7 @@ def accept(ledger: Ledger, space: PlanSpace, root: Step, sinks: Ints) -> Placeme
     if over is not None:
         return Refusal(over[2])
     cost = sum(rate * network.link_latency(a, b) for (_, a, b), rate in flows(space, root, sink))
-    placed = Placement(space, root, sink, cost)
+    placed = SinglePlacement(space, root, sink, cost)
     if space.query.max_latency < np.inf:
         path = longest_path(ledger.problem, query_plan(ledger.problem, placed))
         if path > space.query.max_latency * (1 + TOLERANCE):

@@ -14,7 +14,7 @@ from operator import or_
 from weir_placement.model.expressions import canonical_name, columns_of, conjuncts, parse_tree
 from weir_placement.model.operators import Join, Window
 from weir_placement.rewrite.estimates import equality
-from weir_placement.rewrite.joined_rate import Condition
+from weir_placement.rewrite.joined_rate import JoinCondition
 
 
 @lru_cache(maxsize=65536)
@@ -102,16 +102,16 @@ class Constraints:
             constraints.windows += [w for w in join.windows if w not in constraints.windows]
         return constraints
 
-    def conditions(self, join: Join, bits: Mapping[str, int]) -> tuple[Condition, ...]:
+    def conditions(self, join: Join, bits: Mapping[str, int]) -> tuple[JoinCondition, ...]:
         """What a join checks, for the rule of rates; `bits` by alias."""
         conditions = []
         for text in (c.text for c in conjuncts(join.on)):
             pair = self.pair(text)
             mask = reduce(or_, (bits[a] for a in aliases_of(text)), 0)
             columns = [(c, bits[c.partition(".")[0]]) for c in pair or ()]
-            conditions.append(Condition(mask, text, (columns[0], columns[1]) if columns else None))
+            conditions.append(JoinCondition(mask, text, (columns[0], columns[1]) if columns else None))
         if not conditions:
-            conditions = [Condition(bits[w.left] | bits[w.right], "") for w in join.windows]
+            conditions = [JoinCondition(bits[w.left] | bits[w.right], "") for w in join.windows]
         return tuple(conditions)
 
     def pair(self, text: str) -> tuple[str, str] | None:

@@ -23,7 +23,7 @@ Pair = tuple[tuple[str, int], tuple[str, int]]
 
 
 @dataclass(frozen=True)
-class Condition:
+class JoinCondition:
     """A conjunct of a written join: the mask of the inputs that it reads, its columns if it is a transitive
     equality. The text is "" for a window without conditions."""
 
@@ -39,7 +39,7 @@ class WrittenJoin:
 
     left: int
     right: int
-    conditions: tuple[Condition, ...]
+    conditions: tuple[JoinCondition, ...]
     half_width: float  # [s]
     selectivity: float | None = None
 
@@ -138,7 +138,7 @@ class JoinedRate:
         ratio = self.volume(left | right) / parts if parts > 0 else 1.0
         return 1.0 if isclose(ratio, 1.0, rel_tol=1e-12) else ratio
 
-    def _fresh(self, join: WrittenJoin) -> list[Condition]:
+    def _fresh(self, join: WrittenJoin) -> list[JoinCondition]:
         """The conditions that the others of the join, and the equalities below it, do not imply."""
         equal = dict[str, str]()
         for side in (join.left, join.right):
@@ -155,7 +155,7 @@ class JoinedRate:
             result.append(condition)
         return result
 
-    def _value_columns(self, joins: Sequence[WrittenJoin], fresh: Sequence[list[Condition]]) -> None:
+    def _value_columns(self, joins: Sequence[WrittenJoin], fresh: Sequence[list[JoinCondition]]) -> None:
         """Distinct values of every class's columns and estimates of other conditions.
 
         Where no column of a class has declared ones, all get those of its least selective written join.
@@ -192,7 +192,7 @@ class JoinedRate:
             if not valued:
                 self._values.update(dict.fromkeys(columns, min(guess, default=UNKNOWN_DISTINCT)))
 
-    def _correct(self, join: WrittenJoin, conditions: list[Condition]) -> None:
+    def _correct(self, join: WrittenJoin, conditions: list[JoinCondition]) -> None:
         """Attaches to the join's conditions what it was said to keep over what they are estimated to."""
         if join.selectivity is None or not conditions:
             return

@@ -30,7 +30,7 @@ from weir_runtime.sources.kafka.place import (
     settled,
     without_idle,
 )
-from weir_runtime.sources.kafka.reader import PATIENCE, NoTopic, TopicReader
+from weir_runtime.sources.kafka.reader import PATIENCE, KafkaReader, NoTopic
 from weir_runtime.sources.kafka.rows import parse
 
 OFFSET_BITS = 48
@@ -55,7 +55,7 @@ Rows = tuple[pa.Table, NDArray[np.uint64]]
 
 ON_LOSS = ("Fail", "Continue")
 
-_readers: dict[str, TopicReader] = {}
+_readers: dict[str, KafkaReader] = {}
 """Of this process, by brokers, log-in and topic: a batch's reader is a log unpickled anew. Its logs are used
 by one thread."""
 
@@ -169,11 +169,11 @@ class KafkaLog(Log):
                 total += batch_rows(path)
         return total
 
-    def _reader(self) -> TopicReader:
+    def _reader(self) -> KafkaReader:
         names = ("bootstrapServers", "security", "topic")
         key = json.dumps([self._options.get(name) for name in names])
         if key not in _readers:
-            _readers[key] = TopicReader(self._options)
+            _readers[key] = KafkaReader(self._options)
         return _readers[key]
 
     def _following(self, place: Place, most: int, room: int) -> Place:

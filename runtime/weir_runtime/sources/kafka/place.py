@@ -31,7 +31,7 @@ class DataLoss(ValueError):
 
 
 @dataclass(frozen=True)
-class Layout:
+class TopicLayout:
     """A topic as the brokers describe it: its id, and its partitions."""
 
     id: str
@@ -39,7 +39,7 @@ class Layout:
 
 
 def opened(
-    place: Place, layout: Layout, beginnings: Callable[[Collection[str]], Mapping[str, int]]
+    place: Place, layout: TopicLayout, beginnings: Callable[[Collection[str]], Mapping[str, int]]
 ) -> Place | None:
     """The place behind a jump to partitions, or a topic, that it does not know; None when it knows all.
 
@@ -82,7 +82,7 @@ def missing(place: Place, beginnings: Mapping[str, int]) -> dict[str, int]:
     return {key: count for key, count in gone.items() if count > 0}
 
 
-def made_again(place: Place, layout: Layout) -> bool:
+def made_again(place: Place, layout: TopicLayout) -> bool:
     """Whether the topic is another one than that of the place, under the same name."""
     if "topic" in place:
         return bool(place["topic"] != layout.id)

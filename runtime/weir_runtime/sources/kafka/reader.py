@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, librdkafka_settings
 from weir_runtime.sources.kafka.intake import Intake, Messages, Range
-from weir_runtime.sources.kafka.place import Layout
+from weir_runtime.sources.kafka.place import TopicLayout
 
 PATIENCE = 60.0
 """[s] A topic that is not there yet, or that gives nothing more, is waited for this long."""
@@ -53,7 +53,7 @@ class NoTopic(LookupError):
     """There is none of this name."""
 
 
-class TopicReader:
+class KafkaReader:
     """One topic, for one log at a time.
 
     Args:
@@ -70,7 +70,7 @@ class TopicReader:
         self._positions: dict[str, int] = {}  # as far as messages were taken; empty: nothing is assigned
         self._early: list[Message] = []  # came before they were wanted
 
-    def layout(self) -> Layout:
+    def layout(self) -> TopicLayout:
         """Raises NoTopic, KafkaException when the brokers do not answer."""
         try:
             (future,) = self._admin.describe_topics(
@@ -81,7 +81,7 @@ class TopicReader:
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise NoTopic(f"no topic {self._topic}") from error
             raise
-        layout = Layout(
+        layout = TopicLayout(
             str(about.topic_id), tuple(str(number) for number in sorted(p.id for p in about.partitions))
         )
         if layout.id != self._id:
