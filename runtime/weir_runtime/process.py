@@ -32,6 +32,7 @@ from weir_runtime.progress import Progress
 from weir_runtime.publish import BatchSink, Fenced
 from weir_runtime.renewal import Renewal
 from weir_runtime.reports import Reports
+from weir_runtime.results import Results, results_folder
 from weir_runtime.scratch import scratch
 from weir_runtime.sinks import make_sink
 from weir_runtime.source import Control, WeirSource
@@ -203,11 +204,13 @@ class FragmentProcess:
             raise Fenced(f"the lease says {record}, this is epoch {self.spec.epoch} of {self.holder}")
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
+        results = Results(results_folder(self.spec))
+
         def publish(frame: DataFrame, batch: int) -> None:
             """The plan is run in full, exactly once, also when nothing would be published."""
             self.status.begin(batch)
             reach("before-plan")
-            table = frame.toArrow()
+            table = results.collect(frame)
             reach("after-plan")
             self._dropped.check(batch)
             clock = plan.clock(checkpoint.watermark_ms(batch))

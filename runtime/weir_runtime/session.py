@@ -52,6 +52,7 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "100",
     "spark.sql.streaming.pollingDelay": "20ms",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.cleaner.referenceTracking.blocking": "false",
     "spark.sql.shuffle.partitions": "1",

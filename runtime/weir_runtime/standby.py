@@ -16,6 +16,7 @@ from weir_runtime.inputs import OpenInput
 from weir_runtime.logs.warm_log import WarmLog
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import build_plan
+from weir_runtime.results import Results
 from weir_runtime.scratch import scratch
 from weir_runtime.source import Control
 
@@ -35,10 +36,11 @@ def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) ->
     )
     checkpoint = Checkpoint(folder / "checkpoint")
     writer = FolderWriter(str(folder / "exchange"), spec.epoch)
+    results = Results(folder / "results")
     done: list[int] = []
 
     def publish(frame: DataFrame, batch: int) -> None:
-        table = frame.toArrow()
+        table = results.collect(frame)
         clock = plan.clock(checkpoint.watermark_ms(batch))
         writer.write(table, batch, clock, lambda: None)
         if clock >= PLAUSIBLE:

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from weir_placement.model.fragment import TypedColumn
+from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import POINTS, VARIABLE
+from weir_runtime.logs.log import BATCH_BYTES
 
 from tests.runtime.queries import verdict
 from tests.runtime.replayer import COLUMNS, COUNT, rows
-from tests.runtime.support import append_batch, files_output, fragment, launch, source, state
+from tests.runtime.support import (
+    COLUMNS as SOURCE_COLUMNS,
+)
+from tests.runtime.support import (
+    ORIGIN,
+    append_batch,
+    files_output,
+    fragment,
+    launch,
+    source,
+    state,
+)
 
 AT_THE_END = ("before-end", "after-end")
 IN_A_MOVE = ("before-release",)
@@ -33,3 +51,37 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
     assert state(spec)["phase"] == "finished"
     result = verdict(tmp_path, [item], [COUNT], COLUMNS)
     assert result.good, f"{result} {result.examples}"
+
+
+def append_wide(folder: Path, number: int, size: int) -> None:
+    """The rows of `rows`, with a wide column that makes the file so many bytes long."""
+    folder.mkdir(exist_ok=True)
+    k, v, at = zip(*rows(number), strict=True)
+    wide = [np.random.default_rng(number).bytes(size // 2 // len(k)).hex()] * len(k)
+    wide = [f"{text[i:]}{text[:i]}" for i, text in enumerate(wide)]
+    times = pa.array([ORIGIN + t for t in at], pa.timestamp("us", tz="UTC"))
+    table = pa.table({"k": k, "v": v, "ts": times, "wide": wide})
+    pq.write_table(table, folder / f".{number}", compression="none", use_dictionary=False)
+    (folder / f".{number}").rename(folder / f"{number:010d}.parquet")
+
+
+def test_killed_between_what_a_batch_takes_and_the_batch(tmp_path: Path) -> None:
+    """How many files fit is decided from what is there; a life that comes later finds more, and must take the
+    same. Files 0 and 1 fit into a batch, 2 does not; then 2 alone; then 3, before 4 comes."""
+    log = tmp_path / "a"
+    item = replace(source("a", log), columns=(*SOURCE_COLUMNS, TypedColumn("wide", "STRING")))
+    spec = fragment(tmp_path, "g", [item], [COUNT], files_output(tmp_path / "out", *COLUMNS))
+    for number, size in enumerate([1, BATCH_BYTES // 3, BATCH_BYTES]):
+        append_wide(log, number, size)
+    assert launch(spec, **{VARIABLE: "before-plan"}).wait(300) == -signal.SIGKILL
+    assert launch(spec, **{VARIABLE: "before-plan:2"}).wait(300) == -signal.SIGKILL
+    append_wide(log, 3, 1)
+    assert launch(spec, **{VARIABLE: "before-plan:2"}).wait(300) == -signal.SIGKILL
+    append_wide(log, 4, 1)
+    (log / "END").touch()
+    assert launch(spec).wait(300) == 0
+    checkpoint = Checkpoint(Path(spec.checkpoint) / state(spec)["hash"])
+    taken = [checkpoint.offsets(batch)["a"]["at"]["next"] for batch in range(4)]
+    assert taken == [2, 3, 4, 5]
+    found = verdict(tmp_path, [item], [COUNT], COLUMNS)
+    assert found.good, f"{found} {found.examples}"

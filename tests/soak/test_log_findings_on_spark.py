@@ -47,7 +47,8 @@ def test_readers_publish_their_position_and_empty_batches_are_published_too(run:
         tmp_path, [source("a", log)], [none, count_by_second("f", "a.ts")], KEYS, ends=["f"], max_batches=1
     )
     run(producer)
-    exchange = Path(producer.output.uri)
+    assert producer.output.flow is not None
+    exchange = Path(producer.output.flow.address)
     batches = json.loads((exchange / "END").read_text())["batches"]
     numbers = sorted(int(path.stem) for path in exchange.glob("*.arrow"))
     assert numbers == list(range(batches))
