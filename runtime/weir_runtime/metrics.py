@@ -41,6 +41,7 @@ class Metrics:
         self.duration = gauge("weir_batch_duration_seconds", "Duration of the last batch")
         self.batches = counter("weir_batches", "Committed batches")
         self.bytes = counter("weir_published_bytes", "Bytes written to the output")
+        self.unread = gauge("weir_unread_bytes", "Published bytes that the slowest reader has not read")
         self.published = gauge("weir_publish_timestamp_seconds", "When the last batch was published")
         self.backlog = gauge("weir_backlog_batches", "Batches of an input that wait", "operator")
         self.late = counter("weir_late_rows", "Rows late at a source", "operator")

@@ -35,7 +35,8 @@ class Control:
     """Flags in a folder, by which a fragment's process speaks to its readers' processes.
 
     `go`: readers may begin (a standby waits for it). `drain`: admit nothing more; each reader answers
-    by `drained-<input>`, and when all have, every admitted batch has been committed.
+    by `drained-<input>`, and when all have, every admitted batch has been committed. `hold`: admit nothing as
+    long as it is up.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -44,6 +45,10 @@ class Control:
     def set(self, flag: str) -> None:
         """Raises a flag."""
         (self.folder / flag).touch()
+
+    def clear(self, flag: str) -> None:
+        """Takes a flag down."""
+        (self.folder / flag).unlink(missing_ok=True)
 
     def is_set(self, flag: str) -> bool:
         """Whether a flag is up."""
@@ -117,6 +122,8 @@ class WeirStreamReader(DataSourceStreamReader):
         own watermark in the checkpoint, and an input that has ended would hold it at 0 for ever."""
         if self._control.is_set("drain"):
             self._control.set(f"drained-{self._name}")
+            return start
+        if self._control.is_set("hold"):
             return start
         if not start["ended"]:
             advance = self._log.advance(start["at"], start["clock"], self._most)

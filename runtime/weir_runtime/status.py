@@ -39,6 +39,7 @@ class ProcessStatus:
             "hash": "",
             "batch": -1,
             "error": "",
+            "waits": "",
         }
         self._begun = (-1, 0.0)  # the latest batch, and when it began [s, monotonic]
         self._turn = 0.0  # [s, monotonic]

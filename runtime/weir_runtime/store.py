@@ -151,11 +151,15 @@ class ObjectStore:
 
     def names(self, folder: str = "") -> Iterator[str]:
         """Names below a folder (`a/b`), in their order; asked for a thousand at a time."""
+        return (name for name, _ in self.sizes(folder))
+
+    def sizes(self, folder: str = "") -> Iterator[tuple[str, int]]:
+        """As `names`, each with its object's size [bytes]."""
         prefix = self._path + folder
         with self._asking():
             for some in obstore.list(self._client(), prefix=prefix or None):
                 for item in some:
-                    yield item["path"].removeprefix(self._path)
+                    yield item["path"].removeprefix(self._path), item["size"]
 
     def folders(self) -> list[str]:
         """Names of what is right below, and has objects below it."""

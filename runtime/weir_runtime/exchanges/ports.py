@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -25,6 +26,25 @@ class ExchangeReader(Protocol):
 
     def log(self, schema: pa.Schema, consumer: str, start: int) -> Log:
         """The batches from `start` on."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What of a flow one of its readers, `reader`, the slowest one, has not committed. [bytes]"""
+
+    bytes: int = 0
+    reader: str = ""
+
+    @staticmethod
+    def of(sizes: dict[int, int], positions: Mapping[str, int]) -> Unread:
+        """Of batches' sizes by their numbers, from which those that all have committed are dropped, and of
+        each reader's next batch."""
+        if not positions:
+            return Unread()
+        reader = min(positions, key=lambda name: positions[name])
+        for number in [number for number in list(sizes) if number < positions[reader]]:
+            del sizes[number]
+        return Unread(sum(list(sizes.values())), reader)
 
 
 class ExchangeWriter(BatchSink):
@@ -82,6 +102,10 @@ class ExchangeWriter(BatchSink):
     @abstractmethod
     def end(self, batches: int, fence: Fence) -> None:
         """No batch from `batches` on will ever come."""
+
+    @abstractmethod
+    def unread(self) -> Unread:
+        """What the slowest of its readers has not committed; one that has said nothing has read nothing."""
 
     @abstractmethod
     def delete_consumed(self) -> int:

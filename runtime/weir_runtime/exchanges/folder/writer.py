@@ -6,14 +6,16 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
 
 from weir_runtime.checkpoint import FORMAT
 from weir_runtime.exchanges.folder.log import batch_metadata, claimed_by
-from weir_runtime.exchanges.ports import ExchangeWriter
+from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.faults import reach
+from weir_runtime.logs.batches import size_of
 from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name, read_json, write_whole
 from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest, put_once
 
@@ -34,6 +36,9 @@ class FolderWriter(ExchangeWriter):
         self._consumers = consumers
         self._keep = keep
         self._oldest: int | None = None  # the first batch that is still there
+        self._sizes: dict[int, int] | None = (
+            None  # [bytes] of batches that are not read; None: not looked yet
+        )
         self._folder.mkdir(parents=True, exist_ok=True)
         self.place = f"exchange {folder}"
 
@@ -77,7 +82,16 @@ class FolderWriter(ExchangeWriter):
             theirs = batch_metadata(final).get("numbering", "")
             if theirs != self.numbering:
                 raise OtherNumbering(str(final), theirs, self.numbering, FLOW_REMEDY)
+        if self._sizes is not None:
+            self._sizes[number] = size
         return size
+
+    def unread(self) -> Unread:
+        """By the files that are there; looked for once."""
+        if self._sizes is None:
+            self._sizes = {int(path.stem): size_of(path) or 0 for path in self._folder.glob("[0-9]*.arrow")}
+        positions = {name: int((self._position(name) or {}).get("next", 0)) for name in self._consumers}
+        return Unread.of(self._sizes, positions)
 
     def end(self, batches: int, fence: Fence) -> None:
         """Writes END."""
@@ -86,7 +100,7 @@ class FolderWriter(ExchangeWriter):
 
     def delete_consumed(self) -> int:
         """Deletes, oldest first, what every consumer has committed and no replay needs; how many batches."""
-        positions = [read_json(self._folder / "consumers" / f"{name}.json") for name in self._consumers]
+        positions = [self._position(name) for name in self._consumers]
         if not positions or any(position is None for position in positions):
             return 0
         slowest = min(position["next"] for position in positions if position is not None)
@@ -104,6 +118,9 @@ class FolderWriter(ExchangeWriter):
             path.unlink(missing_ok=True)
             self._oldest += 1
         return self._oldest - first
+
+    def _position(self, reader: str) -> dict[str, Any] | None:
+        return read_json(self._folder / "consumers" / f"{reader}.json")
 
     def _batch(self, number: int) -> Path:
         return self._folder / batch_name(number, "arrow")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from weir_runtime.checkpoint import FORMAT
-from weir_runtime.exchanges.ports import ExchangeWriter
+from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.exchanges.store.log import claimed_by
 from weir_runtime.faults import reach
 from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name
@@ -54,6 +54,10 @@ class StoreWriter(ExchangeWriter):
         self._every = every
         self._look_at = 0.0  # [s, monotonic]
         self._oldest: int | None = None  # the first batch that is still there
+        self._sizes: dict[int, int] | None = (
+            None  # [bytes] of batches that are not read; None: not looked yet
+        )
+        self._unread = Unread()  # as last seen
         self._descriptions: dict[int, dict[str, str]] = {}  # of batches of this life that are still there
 
     def claimed(self) -> str | None:
@@ -101,7 +105,25 @@ class StoreWriter(ExchangeWriter):
         reach("after-publish")
         if self._consumers:
             self._descriptions[number] = about
+        if self._sizes is not None:
+            self._sizes[number] = len(body)
         return len(body)
+
+    def unread(self) -> Unread:
+        """By one listing in the life of a writer. A store that does not answer is asked again."""
+        try:
+            if self._sizes is None and self._consumers:
+                self._sizes = {
+                    int(name[:10]): size for name, size in self._soon.sizes() if name[:10].isdigit()
+                }
+            self._unread = Unread.of(self._sizes or {}, {name: self._next(name) for name in self._consumers})
+        except StoreError:
+            pass
+        return self._unread
+
+    def _next(self, reader: str) -> int:
+        position = self._soon.read_json(f"consumers/{reader}.json")
+        return int(position["next"]) if position else 0
 
     def end(self, batches: int, fence: Fence) -> None:
         """Puts END."""

@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 
 from weir_runtime.checkpoint import FORMAT
 from weir_runtime.compiler import TIME
-from weir_runtime.exchanges.ports import ExchangeWriter
+from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.exchanges.topic.log import BatchEnd, accept
 from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, PIECE, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
@@ -56,6 +56,7 @@ class TopicWriter(ExchangeWriter):
         self._made: KafkaProducer | None = None
         self._next: int | None = None  # batch; None: not looked yet
         self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
+        self._unread = Unread()  # as last seen
         self._look_at = math.inf  # [s, monotonic] when to see where the topic is led
 
     def claimed(self) -> str | None:
@@ -139,13 +140,30 @@ class TopicWriter(ExchangeWriter):
         except KafkaError:
             return 0
 
+    def unread(self) -> Unread:
+        """Brokers that do not answer are asked again."""
+        try:
+            if self._consumers:
+                present = list(self._present)
+                sizes = {offset: end.bytes or end.pieces * PIECE for offset, end in present}
+                self._unread = Unread.of(sizes, self._positions())
+        except KafkaError:
+            pass
+        return self._unread
+
+    def _positions(self) -> dict[str, int]:
+        """By reader, its place among the ends; -1: none yet."""
+        ends = self._topic.partition(ENDS)
+        groups = {self._topic.group(name): name for name in self._consumers}
+        offsets = admin_of(self._topic.options, quick=True).list_group_offsets({g: [ends] for g in groups})
+        return {
+            name: offsets[group][ends].offset if ends in offsets.get(group, {}) else -1
+            for group, name in groups.items()
+        }
+
     def _delete_consumed(self) -> int:
         admin, ends = admin_of(self._topic.options, quick=True), self._topic.partition(ENDS)
-        groups = {self._topic.group(name): [ends] for name in self._consumers}
-        offsets = admin.list_group_offsets(groups)
-        positions = [
-            offsets[group][ends].offset if ends in offsets.get(group, {}) else -1 for group in groups
-        ]
+        positions = self._positions().values()
         consumed = [end for offset, end in list(self._present) if offset < min(positions)]
         if not consumed:
             return 0
