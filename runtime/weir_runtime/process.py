@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime import secrets
+from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.dropped import DroppedRows
@@ -47,12 +48,6 @@ LEASE_LOOK = 0.1
 
 REPORT = 0.5
 """[s] between two looks at what was committed."""
-
-WEIGH = 2.0
-"""[s] between two looks at what the readers of an exchange have not read."""
-
-ROOM = 10 * 2**30
-"""[bytes] of a flow that its slowest reader has not read: where there is more, its producer waits."""
 
 PATIENCE = 45.0
 """[s] for the batch under way when the process shall go; less than the grace time of a pod."""
@@ -244,7 +239,8 @@ class FragmentProcess:
 
     def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
-        looked = reported = weighed = 0.0
+        looked = reported = 0.0
+        pressure = BackPressure(exchange, self.control, self.status, self.metrics) if exchange else None
         while True:
             now = time.monotonic()
             self.status.beat()
@@ -256,9 +252,8 @@ class FragmentProcess:
                     return self._leave(query, reports.inputs)
                 if self._share:
                     self._share.look(self.lease, self.spec.epoch, self.holder)
-            if exchange and now - weighed >= WEIGH:
-                weighed = now
-                self._hold(exchange)
+            if pressure:
+                pressure.look()
             if self._renewal.lost.is_set():
                 query.stop()
                 raise Fenced(f"the lease says {self.lease.read()}")
@@ -270,19 +265,6 @@ class FragmentProcess:
                 reported = now
                 self._report(reports, exchange)
             time.sleep(LOOK)
-
-    def _hold(self, exchange: ExchangeWriter) -> None:
-        """Admits nothing while a reader lags too far behind, so that the flow takes a bounded disk."""
-        unread = exchange.unread()
-        self.metrics.unread.labels(**self.metrics.plain).set(unread.bytes)
-        waits = ""
-        if unread.bytes > ROOM:
-            self.control.set("hold")
-            waits = f"{unread.reader} has not read {unread.bytes / 2**30:.1f} GiB of what was published"
-        else:
-            self.control.clear("hold")
-        if bool(waits) != bool(self.status.fields["waits"]):
-            self.status.say(waits=waits)
 
     def _must_go(self) -> bool:
         if self.terminate.is_set():

@@ -50,7 +50,7 @@ class Results:
 
     def _from_files(self, frame: DataFrame) -> pa.Table:
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(parents=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         schema = to_arrow_schema(frame.schema, timezone="UTC")
         plain = frame.toDF(*(f"c{i}" for i in range(len(schema))))  # Spark would take `a.k` for a field of a
         written = plain.mapInArrow(_writer(str(self._folder)), "path string").toArrow()

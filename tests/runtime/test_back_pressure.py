@@ -8,8 +8,9 @@ import pytest
 from obstore.store import MemoryStore
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
-from weir_runtime import process as process_module
+from weir_runtime import back_pressure
 from weir_runtime import store as store_module
+from weir_runtime.back_pressure import BackPressure
 from weir_runtime.exchanges.folder.log import FolderLog
 from weir_runtime.exchanges.folder.writer import FolderWriter
 from weir_runtime.exchanges.ports import ExchangeWriter, Unread
@@ -80,7 +81,7 @@ def test_a_flow_without_readers_holds_nobody() -> None:
 
 def test_a_producer_waits_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = Flow("folder", tmp_path)
-    monkeypatch.setattr(process_module, "ROOM", sum(flow.sizes) - 1)
+    monkeypatch.setattr(back_pressure, "ROOM", sum(flow.sizes) - 1)
     item = source("a", tmp_path / "a")
     output = Output("exchange", flow=Location("folder", str(flow.folder)), consumers=READERS)
     spec = fragment(tmp_path, "f", [item], [], output)
@@ -88,13 +89,14 @@ def test_a_producer_waits_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     append_batch(tmp_path / "a", 0, [(1, 1, 1)])
     reader = WeirStreamReader(opened(tmp_path, tmp_path / "a"), "a", producer.control, 64)
     start = reader.initialOffset()
+    pressure = BackPressure(flow.writer(), producer.control, producer.status, producer.metrics)
     flow.commit("quick", 5)
 
-    producer._hold(flow.writer())
+    pressure.weigh()
     assert reader.latestOffset(start, None) == start
     assert state(spec)["waits"].startswith("slow has not read ")
     flow.commit("slow", 1)
-    producer._hold(flow.writer())
+    pressure.weigh()
     assert reader.latestOffset(start, None)["at"]["next"] == 1
     assert state(spec)["waits"] == ""
 
