@@ -8,10 +8,11 @@ where rows of a slow branch may be far older than what has been read of a fast o
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from weir_runtime.cpu import report
 from weir_runtime.logs.log import Log
+from weir_runtime.names import read_json, write_whole
 
 CLOCK = "_clock"
 FORMAT = "weir"
@@ -45,6 +47,14 @@ class Control:
     def set(self, flag: str) -> None:
         """Raises a flag."""
         (self.folder / flag).touch()
+
+    def once(self, name: str, decide: Callable[[], Any]) -> Any:
+        """What `decide` gave when it was first asked for in this life of the fragment; JSON."""
+        path = self.folder / f"{name}.json"
+        if (decided := read_json(path)) is None:
+            decided = decide()
+            write_whole(path, json.dumps(decided))
+        return decided
 
     def clear(self, flag: str) -> None:
         """Takes a flag down."""
@@ -106,10 +116,11 @@ class WeirStreamReader(DataSourceStreamReader):
         self._greeted = False
 
     def initialOffset(self) -> dict[str, Any]:
-        """Of a query without a checkpoint."""
+        """Of a query without a checkpoint. Spark asks two readers, takes one answer for what is read and the
+        other for how far: also where a log begins now, both must be the same."""
         return {
             "input": self._name,
-            "at": self._log.start(),
+            "at": self._control.once(f"start-{self._name}", self._log.start),
             "clock": 0,
             "ended": False,
             "settled": True,

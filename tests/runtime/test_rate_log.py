@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from weir_placement.model.fragment import FOREVER, FragmentError, Input, TypedColumn
+from weir_runtime.source import Control, WeirStreamReader
 from weir_runtime.sources import rate as rate_log
 from weir_runtime.sources import source_log
 from weir_runtime.sources.rate import RateLog
@@ -98,6 +100,17 @@ def test_every_reader_sees_the_same_rows_wherever_it_begins(clock: list[int]) ->
     other = source_log(replace(rate_input(rowsPerSecond=50.0, seed=7), after=NOW - 1), "")
     assert isinstance(other, RateLog)
     assert [row["k"] for row in rows(other, 0, 100)] != [row["k"] for row in first]
+
+
+def test_spark_may_ask_twice_where_it_begins(clock: list[int], tmp_path: Path) -> None:
+    """Of two readers, and time goes on in between: 107 of 200 rows were lost."""
+    item = rate_input(rowsPerSecond=400.0, rows=200)
+    first, second = (WeirStreamReader(source_log(item, ""), "r", Control(tmp_path), 64) for _ in "12")
+    begin = first.initialOffset()
+    clock[0] += SECOND
+    assert second.initialOffset() == begin
+    end = second.latestOffset(begin, None)
+    assert (end["at"]["next"] - begin["at"]["next"], end["ended"]) == (200, True)
 
 
 def test_a_rate_is_needed() -> None:
