@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weir_operator.kube.liveness import CANARY_SECONDS, LAG_SECONDS, ROUND_SECONDS, Liveness
+from weir_operator.kube.liveness import CANARY_SECONDS, FAILING_SECONDS, LAG_SECONDS, ROUND_SECONDS, Liveness
 
 
 class Clock:
@@ -52,3 +52,37 @@ def test_the_largest_lag_of_the_last_minutes_is_told() -> None:
     clock.now += LAG_SECONDS + 1
     liveness.woke_late(0.2)
     assert liveness.largest_lag() == 0.2
+
+
+def living(clock: Clock, liveness: Liveness, seconds: float) -> None:
+    """The loop goes round and the watches speak."""
+    clock.now += seconds
+    liveness.round_ended()
+    liveness.canary_seen()
+
+
+def test_a_loop_that_goes_round_and_fails_each_time_is_told_until_a_round_succeeds() -> None:
+    clock = Clock()
+    liveness = Liveness(clock)
+    liveness.round_failed(KeyError("tier"))
+    living(clock, liveness, FAILING_SECONDS)
+    liveness.round_failed(KeyError("zone"))
+    assert liveness.complaint() == ""
+    living(clock, liveness, 1)
+    assert "KeyError('zone')" in liveness.complaint()
+    assert liveness.failed_rounds == 2
+    liveness.round_succeeded()
+    assert liveness.complaint() == ""
+    living(clock, liveness, FAILING_SECONDS + 1)
+    liveness.round_failed(KeyError("tier"))
+    assert liveness.complaint() == ""
+
+
+def test_a_cluster_that_does_not_answer_is_counted_and_is_no_reason_to_restart() -> None:
+    clock = Clock()
+    liveness = Liveness(clock)
+    for _ in range(100):
+        liveness.round_failed(ConnectionRefusedError())
+        living(clock, liveness, 10)
+    assert liveness.complaint() == ""
+    assert liveness.failed_rounds == 100

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 from weir_operator.kube.leader import Leader
-from weir_operator.kube.liveness import CANARY_SECONDS, ROUND_SECONDS, Liveness
+from weir_operator.kube.liveness import CANARY_SECONDS, FAILING_SECONDS, ROUND_SECONDS, Liveness
 from weir_operator.kube.runner import Runner
 from weir_operator.kube.server import serve
 
@@ -146,6 +146,22 @@ def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:
     status, text = operator.ask("/healthz")
     assert (status, text) == (503, f"the watches have said nothing for {CANARY_SECONDS + 1:.0f} s")
     operator.liveness.canary_seen()
+    assert operator.ask("/healthz") == (200, "ok")
+
+
+def test_a_loop_of_which_every_round_fails_is_told(operator: Operator) -> None:
+    operator.loop.error = KeyError("tier")
+    operator.loop.may.set()
+    operator.runner.start()
+    operator.goes_round()
+    assert operator.ask("/healthz") == (200, "ok")
+    operator.now += FAILING_SECONDS + 1
+    operator.goes_round()
+    operator.liveness.canary_seen()
+    status, text = operator.ask("/healthz")
+    assert (status, "KeyError('tier')" in text) == (503, True)
+    operator.loop.error = None
+    operator.goes_round()
     assert operator.ask("/healthz") == (200, "ok")
 
 

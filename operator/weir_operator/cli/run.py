@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from weir_operator.cli import BAD_INPUT
 from weir_operator.cli.inputs import Paths
 
+log = logging.getLogger("weir.run")
 RunFolder = Annotated[
     Path, typer.Option("--run-folder", metavar="DIR", help="Where all state of the run is kept.")
 ]
@@ -67,8 +69,12 @@ def run(
     try:
         with Live(console=console, refresh_per_second=2) as live:
             while True:
-                machine.loop.once()
-                live.update(progress(machine.loop))
+                try:
+                    machine.loop.once()
+                    live.update(progress(machine.loop))
+                except Exception as error:  # whatever it is: the fragments go on, and so does the next round
+                    console.print(f"a round failed and is tried again: {error!r}", style="red", markup=False)
+                    log.debug("a round failed", exc_info=True)
                 snapshot = machine.loop.snapshot
                 if (
                     until_finished

@@ -22,7 +22,12 @@ def cut_fragments(state: RoundState) -> None:
         for name, desired in group.queries.items():
             record = state.records[name]
             idle = desired.suspended or name in state.blocked
-            if not idle and (specs := specs_in_force(state, group, desired, record)):
+            try:
+                specs = () if idle else specs_in_force(state, group, desired, record)
+            except Exception as error:  # whatever it is: its processes stay as they are, the others go on
+                state.fail(name, error)
+                continue
+            if specs:
                 state.specs[name] = specs
 
 

@@ -57,6 +57,8 @@ def _placement(
     if name not in current:
         alive = set(state.processes) | set(state.snapshot.leases)
         return None if alive & set(record.status.get("owned") or []) else DeletePlacement(name)
+    if name in state.failed and not specs_of(state, name):
+        return None  # a plan that cannot be cut into fragments does not come into force
     if name in state.desired.faults or (record.plan is None and not record.status):
         return None
     record = with_running(state, record)

@@ -33,6 +33,7 @@ class GroupReplan:
     """ "query/operator" -> node that has no room for it"""
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
+    errors: dict[str, Exception] = field(default_factory=dict)  # query -> what ended its planning
     moving: frozenset[str] = frozenset()  # queries with a fragment that is on its way
     look: bool = True  # whether this is a round in which a better plan is looked for
     ledger: QuotaLedger | None = None  # what quotas leave; less with each plan that comes into force

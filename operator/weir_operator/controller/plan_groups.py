@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from weir_operator.controller.desired_state import Group
 from weir_operator.controller.group_replan import GroupReplan
 from weir_operator.controller.links import measured_links, remember, remembered, with_links
 from weir_operator.controller.moves import under_way
-from weir_operator.controller.quota_ledger import beside_plans_in_force
+from weir_operator.controller.quota_ledger import QuotaLedger, beside_plans_in_force
 from weir_operator.controller.record import Record
 from weir_operator.controller.replan import replan
 from weir_operator.controller.round_state import RoundState
@@ -23,51 +24,69 @@ from weir_operator.manifests.cluster import NodeUsage
 from weir_operator.planning.capacity import subtract, total, usage_of
 from weir_operator.planning.running import with_current_origins, with_missing_nodes
 
+log = logging.getLogger("weir.decide")
 InForce = Sequence[tuple[str, FragmentSpec]]
 """(query, fragment) of the plans in force of a group."""
 
 
 def plan_groups(state: RoundState) -> None:
     """Groups in the order of their policies' priorities."""
-    readings = measured_by_fragment(state.snapshot.previous_metrics, state.snapshot.metrics)
     ledger = beside_plans_in_force(state)
     state.blocked |= ledger.blocked
     groups = state.desired.groups
-    usage = {group.name: _usage(state, group) for group in groups} if len(groups) > 1 else {}
     look = state.settings.first_round_of(state.settings.look_period, state.snapshot.now)
+    several = len(groups) > 1
+    usage = {group.name: _usage_or_none(state, group) for group in groups} if several else {}
     for group in groups:
-        records = {name: state.records[name] for name in group.queries}
-        in_force = list(_in_force(state, group))
-        measured = _measurements(in_force, readings)
-        rates = measured_rates({n: r.plan for n, r in records.items() if r.plan}, measured)
         others = total(amounts for name, amounts in usage.items() if name != group.name)
-        problem = subtract(group.problem, others)
-        if group.measured_links:
-            records = {n: _with_links(state, group, in_force, record) for n, record in records.items()}
-            problem = with_links(problem, remembered({**state.records, **records}.values()))
-        planning = GroupReplan(
-            group=replace(group, problem=problem),
-            desired=state.desired,
-            now=state.snapshot.now,
-            records=records,
-            measured=measured,
-            rates=rates,
-            unplaced=_unplaced(state, in_force),
-            moving=_moving(state, in_force),
-            look=look,
-            ledger=ledger,
-        )
-        replan(planning)
+        trial = ledger.copy()
+        try:
+            planning = _plan(state, group, others, trial, look)
+        except Exception as error:  # whatever it is: the other groups go on, what is in force here stays
+            for name in group.queries:
+                state.fail(name, error)
+            continue
+        ledger = trial
         state.records.update(planning.records)
-        if usage:
-            usage[group.name] = _usage(state, group)
+        if several:
+            usage[group.name] = _usage_or_none(state, group)
         _collect(state, planning)
+
+
+def _plan(
+    state: RoundState, group: Group, others: Mapping[str, NodeUsage], ledger: QuotaLedger, look: bool
+) -> GroupReplan:
+    """One group, planned beside what the others use."""
+    records = {name: state.records[name] for name in group.queries}
+    in_force = list(_in_force(state, group))
+    readings = measured_by_fragment(state.snapshot.previous_metrics, state.snapshot.metrics)
+    measured = _measurements(in_force, readings)
+    problem = subtract(group.problem, others)
+    if group.measured_links:
+        records = {n: _with_links(state, group, in_force, record) for n, record in records.items()}
+        problem = with_links(problem, remembered({**state.records, **records}.values()))
+    planning = GroupReplan(
+        group=replace(group, problem=problem),
+        desired=state.desired,
+        now=state.snapshot.now,
+        records=records,
+        measured=measured,
+        rates=measured_rates({n: r.plan for n, r in records.items() if r.plan}, measured),
+        unplaced=_unplaced(state, in_force),
+        moving=_moving(state, in_force),
+        look=look,
+        ledger=ledger,
+    )
+    replan(planning)
+    return planning
 
 
 def _collect(state: RoundState, planning: GroupReplan) -> None:
     """What the planning of a group says, into the state of the round."""
     state.events += planning.events
     state.refused.update(planning.refused)
+    for name, error in planning.errors.items():
+        state.fail(name, error)
     state.refused |= {name: why for name, why in state.blocked.items() if name in planning.records}
     evaluation = planning.evaluation
     if evaluation is None:
@@ -129,6 +148,15 @@ def _unplaced(state: RoundState, in_force: InForce) -> dict[str, str]:
             if here and waited > state.settings.pending_grace:
                 result |= {f"{name}/{op.id}": spec.node for op in spec.operators}
     return result
+
+
+def _usage_or_none(state: RoundState, group: Group) -> Mapping[str, NodeUsage]:
+    """As `_usage`; nothing when it cannot be told, so that the other groups are planned all the same."""
+    try:
+        return _usage(state, group)
+    except Exception:
+        log.exception("policy %s: what its plans use is not known", group.name)
+        return {}
 
 
 def _usage(state: RoundState, group: Group) -> Mapping[str, NodeUsage]:

@@ -38,6 +38,13 @@ class QuotaLedger:
     def __bool__(self) -> bool:
         return bool(self._budgets)
 
+    def copy(self) -> QuotaLedger:
+        """One of its own: what is reserved there is not reserved here."""
+        result = QuotaLedger(())
+        result._budgets, result._requests = dict(self._budgets), self._requests
+        result.blocked = self.blocked
+        return result
+
     def reserve(self, query: str, fragments: int = 1) -> None:
         """Takes what so many fragments of a query, running or about to start, request off the budgets."""
         for name, each in self._requests.get(query, {}).items():

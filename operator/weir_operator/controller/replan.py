@@ -77,7 +77,11 @@ def _plan_new(planning: GroupReplan) -> None:
     call = StrategyCall.of(planning.group.policy)
     # each query's fragments are its own: a plan that counts shared ones once would overload nodes
     options = {key: value for key, value in call.options.items() if key != "reuse"}
-    result = replace(call, options=options).run(problem)
+    try:
+        result = replace(call, options=options).run(problem)
+    except Exception as error:  # whatever it is: those that run are still repaired and moved
+        planning.errors |= dict.fromkeys(new, error)
+        return
     planned = {plan.query.name: plan for plan in result.plan.queries}
     reasons = {rejection.query: rejection.reason for rejection in result.plan.rejected}
     for name in new:

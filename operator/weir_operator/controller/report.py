@@ -96,7 +96,8 @@ def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> H
     if desired.suspended:
         return Health.current("Suspended", "suspended: nothing runs, checkpoints stay")
     if name in state.refused:
-        return Health.failed("Rejected", state.refused[name], ready=bool(specs_of(state, name)))
+        reason = "PlanningFailed" if name in state.failed else "Rejected"
+        return Health.failed(reason, state.refused[name], ready=bool(specs_of(state, name)))
     specs = specs_of(state, name)
     if record.leaving and record.since is None:
         text = f"{record.leaving[-1].name} goes on until the cut, which it has not named yet"

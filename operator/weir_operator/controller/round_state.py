@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,8 @@ from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Process, Snapshot
+
+log = logging.getLogger("weir.decide")
 
 
 @dataclass
@@ -31,12 +34,26 @@ class RoundState:
     steps: dict[str, FragmentStep] = field(default_factory=dict)  # by fragment
     events: list[Event] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)  # refused by an error, not by a constraint
     blocked: dict[str, str] = field(
         default_factory=dict
     )  # queries whose plan in force has no room in a quota
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
+    def fail(self, query: str, error: Exception) -> None:
+        """Planning or cutting a query ended with an error: what is in force stays, and the query says why."""
+        text = f"planning failed: {_words(error)}"
+        log.error("%s: %s", query, text, exc_info=error)
+        self.refused[query] = text
+        self.failed.add(query)
+        self.events.append(Event(query, "PlanningFailed", text, warning=True))
+
 
 def specs_of(state: RoundState, query: str) -> tuple[FragmentSpec, ...]:
     """The fragments of a query's plan in force; none when nothing of it shall run."""
     return state.specs.get(query, ())
+
+
+def _words(error: Exception) -> str:
+    """An error in words; one of Python's own, which has none for a person, with its name."""
+    return str(error) if type(error) is ValueError and str(error) else repr(error)

@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 ROUND_SECONDS = 180.0  # a full round at 10,000 nodes takes some 10 s
 CANARY_SECONDS = 120.0
+FAILING_SECONDS = 300.0
+"""After which a loop of which no round ends well is restarted: what it remembers may be what is wrong."""
 LAG_SECONDS = 300.0  # for which the largest lag of the event loop is remembered
 
 
@@ -25,12 +27,29 @@ class Liveness:
         self._lock = threading.Lock()
         self._round = self._canary = clock()
         self.ready = False
+        self.failed_rounds = 0
+        self._failing_since: float | None = None
+        self._error = ""
         self._lags: deque[tuple[float, float]] = deque()
 
     def round_ended(self) -> None:
         """The loop's thread has gone round once (also when it only waits to lead)."""
         with self._lock:
             self._round = self._clock()
+
+    def round_succeeded(self) -> None:
+        """All of a round was done."""
+        with self._lock:
+            self._failing_since, self._error = None, ""
+
+    def round_failed(self, error: Exception) -> None:
+        """A round ended early. That nobody answers (an OSError) is no fault of this process: it is counted,
+        and a restart would not help."""
+        with self._lock:
+            self.failed_rounds += 1
+            if not isinstance(error, OSError):
+                self._failing_since = self._clock() if self._failing_since is None else self._failing_since
+                self._error = repr(error)
 
     def woke_late(self, seconds: float) -> None:
         """Kopf's event loop woke up `seconds` later than it asked to."""
@@ -55,9 +74,13 @@ class Liveness:
     def complaint(self) -> str:
         """What is wrong; empty while the operator lives."""
         with self._lock:
-            loop, watch = self._clock() - self._round, self._clock() - self._canary
+            now = self._clock()
+            loop, watch, error = now - self._round, now - self._canary, self._error
+            failing = 0.0 if self._failing_since is None else now - self._failing_since
         if loop > ROUND_SECONDS:
             return f"the loop has not gone round for {loop:.0f} s"
         if watch > CANARY_SECONDS:
             return f"the watches have said nothing for {watch:.0f} s"
+        if failing > FAILING_SECONDS:
+            return f"every round has failed for {failing:.0f} s, the last with {error}"
         return ""

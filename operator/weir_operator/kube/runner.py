@@ -112,11 +112,16 @@ class Runner:
 
     def _one_round(self) -> float:
         try:
-            return self._loop.round()
+            pause = self._loop.round()
         except OSError as error:
             log.warning("the round ended early, another begins soon: %s", error)
-        except Exception:
+            self._liveness.round_failed(error)
+        except Exception as error:
             log.exception("a round failed; it is tried again")
+            self._liveness.round_failed(error)
+        else:
+            self._liveness.round_succeeded()
+            return pause
         return RETRY
 
 

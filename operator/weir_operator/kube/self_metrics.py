@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from weir_operator.controller.loop import Loop
@@ -32,6 +32,9 @@ class ClusterCollector(Collector):
             "weir_operator_loop_age_seconds",
             "Seconds since the loop last went round.",
             self._liveness.since_round(),
+        )
+        yield CounterMetricFamily(
+            "weir_operator_rounds_failed", "Rounds that ended early.", self._liveness.failed_rounds
         )
         laps = self._loop.laps
         yield GaugeMetricFamily(

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weir_placement.strategies import STRATEGIES, select
 from weir_placement.strategy import Strategy
 
 from weir_operator.manifests.finding import Finding, Key, suggestion
+
+
+def objective_findings(key: Key | None, path: str, strategy: str, objective: str) -> list[Finding]:
+    """What is wrong with the objective `path` of `key` (or of the command line) for this strategy."""
+    if select(strategy, objective).plans_for(objective):
+        return []
+    able = sorted(name for name, other in STRATEGIES.items() if other.plans_for(objective))
+    right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
+    return [Finding(key, path, f"strategy {strategy} has no objective {objective}", right)]
 
 
 def option_findings(

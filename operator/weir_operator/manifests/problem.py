@@ -19,7 +19,7 @@ from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
-from weir_operator.manifests.options import option_findings
+from weir_operator.manifests.options import objective_findings, option_findings
 from weir_operator.manifests.queries import (
     QueryScope,
     any_open,
@@ -113,6 +113,7 @@ def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Find
         yield Finding(key, "spec.strategy.name", f"no strategy {spec.strategy.name}", right)
     else:
         strategy = select(spec.strategy.name, spec.objective)
+        yield from objective_findings(key, "spec.objective", spec.strategy.name, spec.objective)
         yield from option_findings(key, strategy, spec.objective, spec.strategy.parameters)
     if objects.topology(spec.topology) is None:
         right = suggestion(spec.topology, {"default", *objects.topologies}, "topologies")

@@ -14,7 +14,7 @@ from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.manifests.cluster import NodeUsage
 from weir_operator.manifests.finding import Finding, Key, ManifestError, suggestion
-from weir_operator.manifests.options import option_findings
+from weir_operator.manifests.options import objective_findings, option_findings
 from weir_operator.manifests.problem import PolicyProblem
 from weir_operator.planning.capacity import subtract, total, usage_of
 from weir_operator.planning.strategy import StrategyCall
@@ -74,12 +74,9 @@ def _check(call: StrategyCall, overrides: Overrides, key: Key) -> None:
         right = suggestion(call.name, STRATEGIES, "strategies")
         raise _refused(key, path, f"no strategy {call.name}", right, overrides.strategy)
     strategy = select(call.name, call.objective)
-    if not strategy.plans_for(call.objective):
-        able = sorted(n for n, s in STRATEGIES.items() if s.plans_for(call.objective))
-        right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
-        path = "--objective" if overrides.objective else "spec.objective"
-        wrong = f"strategy {call.name} has no objective {call.objective}"
-        raise _refused(key, path, wrong, right, overrides.objective)
+    own, path = (None, "--objective") if overrides.objective else (key, "spec.objective")
+    if findings := objective_findings(own, path, call.name, call.objective):
+        raise ManifestError(findings)
     if findings := option_findings(key, strategy, call.objective, call.options, overrides.options):
         raise ManifestError(findings)
 

@@ -1,0 +1,67 @@
+"""One broken object: the queries that need it say why and stay as they are, all others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.controller.objects import ObjectCluster, manifest, node, object_loop, query, stream
+from tests.controller.scenario import settle
+
+
+def town() -> list[dict[str, Any]]:
+    """Query `a` of policy `mine`, whose strategy is hierarchical by tiers; `b` of the default policy."""
+    spec = {
+        "objective": "network-usage",
+        "strategy": {"name": "top-down"},
+        "hierarchy": {"tierLabel": "tier"},
+    }
+    return [
+        *(node(name, tier="edge") for name in ("n1", "n2", "n3")),
+        stream("s", "n1"),
+        manifest("PlacementPolicy", "mine", spec),
+        query("a", "s", "mine"),
+        query("b", "s"),
+    ]
+
+
+def without_tier(cluster: ObjectCluster) -> None:
+    cluster.objects.append(node("n4"))
+
+
+def parameters(cluster: ObjectCluster) -> None:
+    policy(cluster, {"strategy": {"name": "annealing", "parameters": {"coolnig": "0.9"}}})
+
+
+def value(cluster: ObjectCluster) -> None:
+    policy(cluster, {"strategy": {"name": "annealing", "parameters": {"cooling": "fast"}}})
+
+
+def objective(cluster: ObjectCluster) -> None:
+    policy(cluster, {"strategy": {"name": "greedy"}, "objective": "network-usage"})
+
+
+def policy(cluster: ObjectCluster, spec: dict[str, Any]) -> None:
+    cluster.objects[4] = manifest("PlacementPolicy", "mine", spec)
+
+
+@pytest.mark.parametrize("break_it", [without_tier, parameters, value, objective], ids=lambda f: f.__name__)
+def test_a_policy_that_cannot_be_planned_by_stops_only_its_own_queries(
+    break_it: Callable[[ObjectCluster], None],
+) -> None:
+    cluster = ObjectCluster(objects=town())
+    it = object_loop(cluster)
+    settle(it)
+    before = cluster.of_query("a")
+    assert before
+    break_it(cluster)
+    cluster.objects[5]["spec"]["sql"] = "SELECT s.k FROM s WHERE s.k > 7"
+    cluster.objects.append(query("c", "s"))
+    settle(it)
+    assert cluster.of_query("a") == before
+    assert cluster.condition("a", "Stalled")["status"] == "True"
+    assert cluster.condition("a", "Stalled")["message"]
+    assert cluster.condition("c", "Ready")["status"] == "True"
+    assert cluster.condition("b", "Ready")["status"] == "True"
