@@ -19,5 +19,10 @@ class PlanRequest:
     time_limit: float  # [s]
 
 
+def not_found(seconds: float) -> str:
+    """Why a query is refused for which the time was over."""
+    return f"no plan for it was found in {seconds:.3g} s: give more time"
+
+
 PlanFunction = Callable[[Problem, PlanRequest], Result]
 """A strategy with its options."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from time import perf_counter
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
@@ -20,7 +21,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result
 from weir_placement.network.single import Refusal, SinglePlacement, accept, sinks_of
-from weir_placement.request import PlanRequest
+from weir_placement.request import PlanRequest, not_found
 
 LIMIT = 200_000
 """Plans a query may have."""
@@ -55,12 +56,14 @@ def count(space: PlanSpace, nodes: int, at: Mapping[int, list[int]]) -> float:
 
 
 def exhaustive(problem: Problem, request: PlanRequest) -> Result:
-    """Tries every plan of each query, one query after the other; nothing is reused.
+    """Tries every plan of each query, one query after the other; nothing is reused. The time limit ends it
+    with the best plan of those tried.
 
     Raises:
         ValueError: a query with more plans than `LIMIT`.
     """
     nodes = len(problem.cluster)
+    started = perf_counter()
 
     def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
         index, streams = problem.cluster.index, problem.streams
@@ -74,12 +77,14 @@ def exhaustive(problem: Problem, request: PlanRequest) -> Result:
                 f"query {space.query.name} has {many:.3g} plans; exhaustive tries at most {LIMIT}"
             )
         sinks = sinks_of(problem, space)
-        tried = [
-            accept(ledger, space, root, sinks) for root in plans(space, space.ways.streams - 1, nodes, at)
-        ]
-        good = [p for p in tried if isinstance(p, SinglePlacement)]
-        return (
-            min(good, key=lambda p: p.cost) if good else Refusal("none of its plans fits the capacities left")
-        )
+        best: SinglePlacement | None = None
+        for root in plans(space, space.ways.streams - 1, nodes, at):
+            placement = accept(ledger, space, root, sinks)
+            if isinstance(placement, SinglePlacement) and (best is None or placement.cost < best.cost):
+                best = placement
+            seconds = perf_counter() - started
+            if seconds > request.time_limit:
+                return best or Refusal(not_found(seconds))
+        return best or Refusal("none of its plans fits the capacities left")
 
     return result(problem, "exhaustive", planner, request, rounds=0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 from weir_placement.search.kernel import entry_codes as code
@@ -15,6 +17,9 @@ def searches() -> Callable[..., float]:
     from weir_placement.search import compiled  # imports LLVM
 
     return compiled.searches()
+
+
+NEVER = (1 << 63) - 1
 
 
 class Arrays:
@@ -38,6 +43,7 @@ class Arrays:
                 self.floats = array("d", [0.0]) * (offset + 1)
         header = [self.floats.buffer_info()[0], *(dims[d] for d in layout.DIMENSIONS), *offsets]
         self.ints[: len(header)] = array("q", header)
+        self.stop_at(inf)
 
     def write(self, name: str, values: Sequence[float], start: int = 0) -> None:
         """Writes a field (a float field ends in an underscore)."""
@@ -50,6 +56,13 @@ class Arrays:
         """Reads a field."""
         source = self.floats if name.endswith("_") else self.ints
         return source[self.at[name] : self.at[name] + self.length[name]].tolist()
+
+    def stop_at(self, deadline: float) -> None:
+        """Searches end at `deadline` (`perf_counter`), with the best that they have by then."""
+        seconds = deadline - time.perf_counter()
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.write("clock", [0, 0, NEVER if seconds == inf else now + int(1e9 * seconds)])
+        self.write("out", [0], start=code.LATE)
 
     def run(self, command: int, **parameters: float) -> float:
         """Calls the compiled code with the parameters that `code.PARAMETERS` names.

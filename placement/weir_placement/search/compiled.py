@@ -118,7 +118,7 @@ def _name_c_functions() -> None:
         library = ctypes.CDLL("libm.so.6")
     except OSError:
         library = ctypes.CDLL(None)
-    for name in ("pow", "exp", "memset", "memcpy"):
+    for name in ("pow", "exp", "memset", "memcpy", "clock_gettime"):
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         llvm.add_symbol(name, address)
 

@@ -42,6 +42,7 @@ class Encoding(Arrays):
 
     def __init__(self, problem: Problem, queries: Sequence[Query], *, seed: int, visited: int = VISITED_SIZE):
         self.problem, self.queries = problem, list(queries)
+        self.deadline = inf  # of the whole search: where a part of it is to `stop_at` may be before
         self.items: list[SearchItem] = []
         self.sinks: list[int] = []
         self.index: list[dict[str, int]] = []

@@ -103,6 +103,7 @@ def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> 
         if count > most or perf_counter() > deadline:
             return best if better is None else _placed(problem, best, better, evaluations, started)
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
+        encoding.stop_at(deadline)
         placed = encoding.run(code.PLACE, steps=100_000, best=value)
         evaluations += encoding.evaluations
         if encoding.counter(code.GAVE_UP):

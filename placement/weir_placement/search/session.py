@@ -13,13 +13,17 @@ from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import O, option
-from weir_placement.request import PlanRequest
+from weir_placement.request import PlanRequest, not_found
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.spaces import WRITTEN, space_of
 from weir_placement.strategy import Strategy
 
+ADMISSION = 0.25
+"""Share of the time that is kept for admitting queries one by one, should they not all fit."""
+TIES = 0.1
+"""Share of a search's time, at its end, that is kept for breaking ties."""
 BOTH, PHYSICAL, LOGICAL = 3, 1, 2
 """Which moves a search makes."""
 
@@ -71,40 +75,55 @@ def plan_with(
     options: O,
     table: int = VISITED_SIZE,
 ) -> Result:
-    """Plans all queries together; if that is infeasible, admits them one by one by priority."""
+    """Plans all queries together; if that is infeasible, admits them one by one by priority, each in an equal
+    share of the time that is left. A query for which it runs out is refused as not found."""
     started = perf_counter()
     deadline = started + request.time_limit
 
-    def attempt(queries: list[Query]) -> _Outcome:
+    evaluations = 0
+
+    def attempt(queries: list[Query], seconds: float) -> _Outcome:
+        nonlocal evaluations
         if not queries:
-            return _Outcome(SearchResult(HUGE), Plan(()), None, 0)
+            return _Outcome(SearchResult(HUGE), Plan(()), None, False)
+        end = perf_counter() + seconds
         encoding = Encoding(problem, queries, seed=request.seed, visited=table)
-        result = search(encoding, options, deadline)
+        encoding.deadline = end
+        encoding.stop_at(end - TIES * seconds)
+        result = search(encoding, options, end)
         value = encoding.run(code.EVALUATE)
         space = space_of(queries, encoding.blocks)
         if space == WRITTEN:
             result = replace(result, bound=HUGE, proven=False)
         result = replace(result, extra={**result.extra, "space": space})
-        return _Outcome(result, encoding.plan(), None if value >= HUGE else value, encoding.evaluations)
+        late = encoding.counter(code.LATE) != 0
+        evaluations += encoding.evaluations
+        return _Outcome(result, encoding.plan(), None if value >= HUGE else value, late)
 
     rejected = [Rejection(q.name, r) for q in problem.queries if (r := impossible(problem, q))]
     refused = {r.query for r in rejected}
     candidates = sorted(
         (q for q in problem.queries if q.name not in refused), key=lambda q: (-q.priority, q.name)
     )
-    outcome = attempt(candidates)
+    kept = ADMISSION * request.time_limit if len(candidates) > 1 else 0.0
+    outcome = attempt(candidates, deadline - kept - perf_counter())
     if not outcome.feasible:
         accepted: list[Query] = []
-        for query in candidates:
-            more = attempt([*accepted, query])
+        for number, query in enumerate(candidates):
+            left = deadline - perf_counter()
+            if accepted and left < 0:
+                rejected.append(Rejection(query.name, not_found(perf_counter() - started)))
+                continue
+            more = attempt([*accepted, query], left / (len(candidates) - number))
             if more.feasible:
                 accepted.append(query)
                 outcome = more
             else:
-                reasons = evaluate(problem, more.plan).reasons
-                rejected.append(Rejection(query.name, "; ".join(map(str, reasons))))
+                reasons = "; ".join(map(str, evaluate(problem, more.plan).reasons))
+                late = f"{not_found(perf_counter() - started)}; the best: " if more.late else ""
+                rejected.append(Rejection(query.name, late + reasons))
         if not accepted:
-            outcome = attempt([])
+            outcome = attempt([], 0.0)
     search_result, value = outcome.search, outcome.value
     return Result(
         plan=Plan(outcome.plan.queries, tuple(rejected)),
@@ -113,7 +132,7 @@ def plan_with(
         value=value,
         bound=None if value is None or search_result.bound >= HUGE else max(search_result.bound, value),
         proven=search_result.proven or (value is None and bool(outcome.plan.queries)),
-        evaluations=outcome.evaluations,
+        evaluations=evaluations,
         seconds=perf_counter() - started,
         seed=request.seed,
         extra=search_result.extra,
@@ -136,7 +155,7 @@ class _Outcome:
     search: SearchResult
     plan: Plan
     value: float | None  # None: unbounded; negative: infeasible
-    evaluations: int
+    late: bool  # its time was over before it ended
 
     @property
     def feasible(self) -> bool:
@@ -146,6 +165,7 @@ class _Outcome:
 def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
     """Makes the best configuration the present one, and breaks ties among equals by small moves."""
     encoding.recall()
+    encoding.stop_at(encoding.deadline)
     if polished and value < HUGE * 2:
         value = encoding.run(code.POLISH, rounds=20)
         encoding.recall()

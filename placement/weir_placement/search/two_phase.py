@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from weir_placement.options import option
@@ -39,8 +40,9 @@ class TwoPhaseOptions:
 
 
 def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> SearchResult:
-    """Both phases with the chosen algorithm."""
+    """Both phases with the chosen algorithm, each in half of the time."""
     which = options.algorithm
+    encoding.stop_at((perf_counter() + deadline) / 2)
     fields = ("cpu_", "memory_of_", "choice_first", "choice_last", "choice")
     real = {name: encoding.read(name) for name in fields}
     _single_machine(encoding)
@@ -52,6 +54,7 @@ def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Sea
         encoding.recall()
     for name, values in real.items():
         encoding.write(name, values)
+    encoding.stop_at(deadline)
     choice = encoding.read("choice")
     encoding.write("node", [choice[a] if a < b else -1 for a, b in _ranges(encoding)])
     if which < len(ALGORITHMS):

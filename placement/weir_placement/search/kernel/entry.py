@@ -57,4 +57,5 @@ def run(
     if command == POLISH:
         return polish(st, i0)
     rebuild(st)
+    save(st)
     return exhaust(st, r0, i0) if command == EXHAUST else place_all(st, r0, i0)

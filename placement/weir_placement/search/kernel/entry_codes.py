@@ -40,10 +40,14 @@ EVALUATIONS = 0
 MOVE = 1
 """Kind, item, and what a chosen move is made of: words 1 to 4."""
 GAVE_UP = 5
-"""1: the budget of steps, or a table, was too small for a proof."""
+"""1: the budget of steps, the time limit or a table was too small for a proof."""
 STEPS = 6
 """Placement steps so far."""
 LOGICAL_PLANS = 7
 """Logical plans visited."""
 LISTED = 8
 """Streams in the list of `ties`."""
+STEPS_TAKEN = 9
+"""How often `clock.over` was asked."""
+LATE = 10
+"""1: the time limit has passed."""

@@ -5,6 +5,7 @@ Between two values nothing is lost: a branch is cut only if it cannot exceed the
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS, GAVE_UP, LOGICAL_PLANS, STEPS
 from weir_placement.search.kernel.evaluator import INFINITE, node_root, place, power, value
 from weir_placement.search.kernel.jit import State, jit
@@ -137,7 +138,7 @@ def place_all(st: State, best: float, budget: int) -> float:
     """The best placement of the present logical plan, if it beats `best`; saved when found.
 
     out[EVALUATIONS] counts complete placements, out[STEPS] steps; out[GAVE_UP] becomes 1 when the budget
-    is used up.
+    or the time is used up.
     """
     width = 2 * st.points
     while True:
@@ -174,7 +175,7 @@ def place_all(st: State, best: float, budget: int) -> float:
                 continue
             st.tried[depth] = at + 1
             st.out[STEPS] += 1
-            if st.out[STEPS] > budget:
+            if st.out[STEPS] > budget or over(st):
                 st.out[GAVE_UP] = 1
                 return best
             n = st.choice[at]
@@ -210,7 +211,7 @@ def _visited_before(st: State, h: int) -> bool:
 def exhaust(st: State, best: float, budget: int) -> float:
     """Every logical plan that moves reach from the present one, and the best placement of each.
 
-    Starts with a value to beat. out[GAVE_UP] is 1 if the budget of steps, or the table of plans, or the
+    Starts with a value to beat. out[GAVE_UP] is 1 if the budget of steps, the time, the table of plans or the
     path was too small: then the result is only the best found.
     """
     for k in range(st.visited_size):
@@ -220,6 +221,8 @@ def exhaust(st: State, best: float, budget: int) -> float:
     depth = 0
     st.path[3] = 0  # next move to try at depth 0: t * 8 + 2 j + k
     while depth >= 0:
+        if over(st):
+            st.out[GAVE_UP] = 1
         if st.out[GAVE_UP]:
             return best
         nxt = st.path[4 * depth + 3]

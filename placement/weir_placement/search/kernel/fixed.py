@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from weir_placement.search.kernel.blocks import number_join
+from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.crowd import crowd, fill, fullest
-from weir_placement.search.kernel.entry_codes import EVALUATIONS
+from weir_placement.search.kernel.entry_codes import EVALUATIONS, LATE
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
@@ -169,7 +170,7 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
     best = rebuild(st)
     save(st)
     for level in range(TEMPERATURES):
-        if best >= goal or best >= INFINITE:
+        if best >= goal or best >= INFINITE or st.out[LATE]:
             return best
         x = best if best > 0 else 1.0
         least = 1.0 if best > 0 else INFINITE
@@ -178,6 +179,8 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
         improved = False
         t = HOT * (COLD / HOT) ** (level / (TEMPERATURES - 1.0)) * (1 << DOUBLINGS)
         for _ in range(iterations):
+            if over(st):
+                break
             i = draw(st, st.items)
             b = j = k = old = -1
             kind = 0

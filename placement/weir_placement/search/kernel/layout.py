@@ -98,6 +98,7 @@ INTS: tuple[tuple[str, str], ...] = (
     ("tried", "items"),
     ("twin", "nodes"),  # equal numbers: nodes that can be exchanged
     ("out", "32"),
+    ("clock", "3"),  # seconds and nanoseconds of the last look, and the time limit [ns] (`kernel.clock`)
     ("regions", "items*32+64"),  # the program of `kernel.bound`
     ("pack_node", "items"),
     ("set_list", "set_limit"),  # connected sets of streams

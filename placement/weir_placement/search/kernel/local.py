@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS, MOVE
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
@@ -83,6 +84,8 @@ def anneal(
         share = level / (temperatures - 1.0) if temperatures > 1 else 0.0
         t = hot * (cold / hot) ** share
         for _ in range(iterations):
+            if over(st):
+                return best
             i = draw(st, st.items)
             physical = uniform(st) < alpha
             b = j = k = old = -1
@@ -151,7 +154,7 @@ def _admissible(
 def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float, length: float) -> float:
     """Looks at the whole neighbourhood; the best admissible move goes to out[MOVE] and after.
 
-    -inf if there is none.
+    -inf if there is none; when the time is over, the best so far.
 
     mode 0: all; 1: moves in the tabu list are out (unless better than the best); 2: configurations
     visited in the last `length` iterations are out. what: 1 physical, 2 logical moves, 3 both.
@@ -165,6 +168,8 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                 to = st.choice[a]
                 if to == old:
                     continue
+                if over(st):
+                    return chosen
                 v = move_to(st, i, to)
                 st.out[EVALUATIONS] += 1
                 key = _key(st, True, i, to)
@@ -177,6 +182,8 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
         if what & 2:
             j, k = rotation_from(st, i, 0)
             while k >= 0:
+                if over(st):
+                    return chosen
                 b = st.child[st.first[i] + j]
                 v = rotate(st, i, j, k)
                 st.out[EVALUATIONS] += 1
@@ -258,6 +265,8 @@ def reactive_tabu(
     changed = 0
     often = 0
     for iteration in range(iterations):
+        if over(st):
+            break
         h = configuration(st) | 1
         k = slot(st, h)
         if st.visited[k] == h:

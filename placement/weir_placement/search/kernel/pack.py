@@ -6,6 +6,7 @@ at one x). Then operators are placed in order of falling load, each on the node 
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.crowd import fill
 from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
@@ -37,7 +38,7 @@ def pack(st: State, rounds: int) -> float:
         if greater(v, best):
             best = v
             save(st)
-        if not 0 < v < INFINITE:
+        if not 0 < v < INFINITE or over(st):
             break
         x = v
     return exactly(st)
@@ -57,6 +58,8 @@ def _descend(st: State, x: float) -> None:
     for _ in range(PASSES):
         lower = False
         for t in range(st.items):
+            if over(st):
+                return
             j, k = rotation_from(st, t, 0)
             while k >= 0:
                 b = st.child[st.first[t] + j]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import place, rebuild
 from weir_placement.search.kernel.jit import State, jit
@@ -103,6 +104,8 @@ def settle(st: State, iterations: int, goal: float) -> float:
     for level in range(TEMPERATURES):
         t = HOT * (COLD / HOT) ** (level / (TEMPERATURES - 1.0))
         for _ in range(iterations):
+            if over(st):
+                return best
             i = draw(st, st.items)
             b = j = k = old = -1
             kind = 0

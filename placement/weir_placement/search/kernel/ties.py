@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.entry_codes import EVALUATIONS, LISTED
+from weir_placement.search.kernel.clock import over
+from weir_placement.search.kernel.entry_codes import EVALUATIONS, LATE, LISTED
 from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, place, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
@@ -197,7 +198,7 @@ def polish(st: State, rounds: int) -> float:
     for _ in range(rounds):
         improved = False
         for i in range(st.items):
-            if st.out[EVALUATIONS] > until:
+            if st.out[EVALUATIONS] > until or over(st):
                 break
             for a in range(st.choice_first[i], st.choice_last[i]):
                 to = st.choice[a]
@@ -212,7 +213,7 @@ def polish(st: State, rounds: int) -> float:
                 if v > -INFINITE:
                     best, improved = v, True
                 j, k = rotation_from(st, i, 2 * j + k + 1)
-        if not improved or st.out[EVALUATIONS] > until:
+        if not improved or st.out[EVALUATIONS] > until or st.out[LATE]:
             break
     save(st)
     return best

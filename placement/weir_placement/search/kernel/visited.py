@@ -1,20 +1,28 @@
-"""The configurations that reactive tabu search has visited: a table of hashes."""
+"""The configurations that reactive tabu search has visited: hashes, the oldest forgotten."""
 
 from __future__ import annotations
 
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.moves import configuration
 
+PROBES = 64
+"""Places that a hash may have, one after the other."""
+
 
 @jit
 def slot(st: State, h: int) -> int:
     """Where the table of visited configurations has hash h, or where it would go; entries are
-    (hash, last iteration, repetitions)."""
+    (hash, last iteration, repetitions). Among PROBES taken places it goes to the one seen longest ago."""
     n = st.visited_size // 3
     k = h % n
-    while st.visited[3 * k] != 0 and st.visited[3 * k] != h:
+    oldest = k
+    for _ in range(PROBES):
+        if st.visited[3 * k] == 0 or st.visited[3 * k] == h:
+            return 3 * k
+        if st.visited[3 * k + 1] < st.visited[3 * oldest + 1]:
+            oldest = k
         k = (k + 1) % n
-    return 3 * k
+    return 3 * oldest
 
 
 @jit
