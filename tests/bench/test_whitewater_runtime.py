@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from weir_operator.bench import whitewater_query as query
+from weir_operator.bench.paced import paced_run
 from weir_operator.bench.whitewater import model
 from weir_placement.fragments import groups_of
 

@@ -16,7 +16,7 @@ from weir_placement.fragments import Knobs
 from weir_placement.model.plan import Plan, QueryPlan
 
 from weir_operator.bench import whitewater_query as query
-from weir_operator.bench.paced import PacedRun, PacedProcess, PlainJob, run
+from weir_operator.bench.paced import PacedProcess, PacedRun, PlainJob, run
 from weir_operator.bench.whitewater_query import COSTS, NODES, PAPER_C1, PAPER_C2, RATE, Logs
 
 SECONDS = 45.0

@@ -134,5 +134,5 @@ class Backend(Protocol):
         """Of the flow that a fragment writes."""
 
     def remove(self, flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
-        """Deletes the flows of those fragments of a namespace that `is_gone` names; their addresses. `root` as
-        in `Flows.written`. Raises OSError that says which flows stay, and why."""
+        """Deletes the flows of the fragments of a namespace that `is_gone` names; their addresses; `root`:
+        as in `Flows.written`. Raises OSError that says which flows stay, and why."""
