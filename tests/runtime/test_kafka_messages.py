@@ -1,23 +1,26 @@
-"""Messages of a topic become rows, or the error says which topic and what is wrong."""
+"""Messages of a topic become rows, or dead letters."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
 from weir_runtime.kafka_clients import client_settings, librdkafka_settings
+from weir_runtime.logs import json_rows
+from weir_runtime.logs.dead_letters import BadRows, FolderLetters
 from weir_runtime.source import CHUNK
 from weir_runtime.sources.kafka import log as kafka_log
 from weir_runtime.sources.kafka import reader
 from weir_runtime.sources.kafka.intake import Messages
 from weir_runtime.sources.kafka.log import BATCH_SECONDS, KafkaLog
 from weir_runtime.sources.kafka.place import TopicLayout
-from weir_runtime.sources.kafka.rows import parse
 
 from tests.runtime.support import rows_of
 
@@ -32,7 +35,7 @@ def test_keys_become_columns_and_times_are_utc() -> None:
         b'{"ts": "2013-01-01 00:00:05",\n "k": 2}',
         b'{"ts": "2013-01-01T00:00:06.5+00:00", "x": null}',
     ]
-    table = parse(values, SCHEMA, "topic t")
+    table = json_rows.parse(values, SCHEMA, "ts", None).rows
     assert table.column("k").to_pylist() == [1, 2, None]
     assert table.column("x").to_pylist() == [2.0, None, None]
     assert table.column("ts").to_pylist() == [
@@ -42,12 +45,56 @@ def test_keys_become_columns_and_times_are_utc() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "value", [b'{"k": "one"}', b"no json", b'{"ts": "2013-01-01T00:00:00+02:00"}', b'{"k": 1} {"k": 2}']
-)
-def test_what_does_not_fit_is_refused_with_its_topic(value: bytes) -> None:
-    with pytest.raises(ValueError, match="topic t, partition 0"):
-        parse([value], SCHEMA, "topic t, partition 0")
+BAD = [
+    b'{"k": "one"}',
+    b"",
+    b"no json",
+    b"null",
+    b'{"k": 1} {"k": 2}',
+    b'{"k": 9, "ts": "2099-01-01"}',
+    b"{}",
+]
+GOOD = [f'{{"k": {k}, "ts": "2013-01-01T00:00:0{k}Z"}}'.encode() for k in range(5)]
+
+
+def log_of_bad_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ahead: Path | None = None, fail: bool = False
+) -> KafkaLog:
+    """A topic of good messages with bad ones among them, its offsets from 7 on."""
+    values = [*GOOD[:2], *BAD, *GOOD[2:]]
+    topic = SimpleNamespace(
+        layout=lambda: TopicLayout("id", ("0",)),
+        beginnings=lambda keys: {"0": 7},
+        ends=lambda keys: {"0": 7 + len(values)},
+        fetch=lambda ranges, *bounds: {"0": Messages(7 + len(values), values, [*range(7, 7 + len(values))])},
+    )
+    monkeypatch.setattr(KafkaLog, "_reader", lambda log: topic)
+    bad_rows = BadRows(FolderLetters(str(folder)), fail, ahead=86_400_000_000)
+    options = {"bootstrapServers": "b:9092", "topic": "t"}
+    return KafkaLog(options, SCHEMA, "ts", 0, "", ahead, 0, bad_rows)
+
+
+@pytest.mark.parametrize("here", [False, True], ids=["elsewhere", "where it was fetched"])
+def test_what_does_not_fit_goes_to_the_dead_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
+    log = log_of_bad_rows(tmp_path / "dead", monkeypatch, tmp_path / "ahead" if here else None)
+    start = {"next": {"0": 7}, "max": {"0": None}, "topic": "id"}
+    end = log.advance(start, 0, 64).place
+    assert log.bad(start, end) == len(BAD)
+    assert datetime.fromtimestamp(end["max"]["0"] / 1e6, UTC).second == 4, "not that of 2099"
+    assert [k for batch in log.read(start, end) for k in batch.column("k").to_pylist()] == [*range(5)]
+    (path,) = (tmp_path / "dead").iterdir()
+    letters = pq.read_table(path).to_pylist()
+    assert [letter["row"] for letter in letters] == BAD
+    assert [letter["offset"] for letter in letters] == [*range(9, 9 + len(BAD))]
+    assert {letter["source"] for letter in letters} == {"topic t, partition 0"}
+
+
+def test_a_stream_may_want_to_fail_at_a_bad_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of_bad_rows(tmp_path, monkeypatch, fail=True)
+    with pytest.raises(ValueError, match=r"topic t, partition 0, row 9: .*onBadRow: Fail"):
+        log.advance({"next": {"0": 7}, "max": {"0": None}, "topic": "id"}, 0, 64)
 
 
 def test_a_source_without_a_topic_or_brokers_is_refused() -> None:

@@ -78,6 +78,19 @@ class Kafka(KafkaTopic):
     format: Literal["json"] = Field("json", description="How a row is written in a message.")
 
 
+class KafkaTarget(Kafka):
+    """A topic to write."""
+
+    key: Annotated[list[Annotated[str, Field(max_length=128)]], Field(min_length=1, max_length=16)] | None = (
+        Field(
+            None,
+            description="Columns of the result that are each message's key, as a JSON object; without it the "
+            "row id, so that a row that is written again comes into the same partition.",
+            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        )
+    )
+
+
 class KafkaSource(Kafka):
     """A topic to read."""
 
@@ -185,7 +198,7 @@ class Sink(Model):
     """Where a query's rows go."""
 
     rules = (exactly_one("kafka", "files", "console", "noop"),)
-    kafka: Kafka | None = Field(
+    kafka: KafkaTarget | None = Field(
         None, description="A Kafka topic: at least once for outside readers, the row id in a header."
     )
     files: FilesSink | None = Field(None, description="A folder of files: exactly once.")

@@ -14,9 +14,12 @@ from confluent_kafka import KafkaException
 from numpy.typing import NDArray
 from weir_placement.model.fragment import FragmentError
 
+from weir_runtime.logs import json_rows
 from weir_runtime.logs.ahead import Ahead
+from weir_runtime.logs.bad_rows import BadRow, Parsed
 from weir_runtime.logs.batches import batch_rows, write_batch
-from weir_runtime.logs.lateness import check_times, clock_after, on_time
+from weir_runtime.logs.dead_letters import BadRows
+from weir_runtime.logs.lateness import clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
 from weir_runtime.sources.kafka.idle import Silence
 from weir_runtime.sources.kafka.intake import Messages, OffsetsGone, Range
@@ -31,7 +34,6 @@ from weir_runtime.sources.kafka.place import (
     without_idle,
 )
 from weir_runtime.sources.kafka.reader import PATIENCE, KafkaReader, NoTopic
-from weir_runtime.sources.kafka.rows import parse
 
 OFFSET_BITS = 48
 """A row id is the partition and the offset."""
@@ -49,9 +51,6 @@ then is for the next one. Rows before it need not wait for the whole backlog, no
 
 OFFSET = "_offset"
 """Column of what `advance` leaves for `read`."""
-
-Rows = tuple[pa.Table, NDArray[np.uint64]]
-"""Of one partition, and their offsets."""
 
 ON_LOSS = ("Fail", "Continue")
 
@@ -73,6 +72,7 @@ class KafkaLog(Log):
         sidelog: folder for late rows; "" for none.
         ahead: folder for the rows whose times `advance` has read, if this machine also reads them.
         idle: [us] after which the clock does not wait for a partition in which nothing comes; 0: it waits.
+        bad_rows: what is done with messages that cannot be read.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class KafkaLog(Log):
         sidelog: str,
         ahead: Path | None = None,
         idle: int = 0,
+        bad_rows: BadRows = BadRows(),  # noqa: B008 - it is frozen
     ) -> None:
         if "topic" not in options:
             raise FragmentError("source.kafka.topic: missing; give the topic to read")
@@ -100,6 +101,7 @@ class KafkaLog(Log):
         self._sidelog = sidelog
         self._ahead = Ahead(ahead)
         self._silence = Silence(idle)
+        self._bad_rows = bad_rows
         self._away_since: float | None = None  # [s, monotonic] no such topic
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
@@ -144,19 +146,19 @@ class KafkaLog(Log):
 
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
         """Rows on time; the others go to the side log, under their partition and the range's first offset,
-        as row ids have it."""
+        as row ids have it; and messages that cannot be read to the dead letters."""
         spans = self._between(start, end)
         rows = {key: here for key, span in spans.items() if (here := self._from_ahead(key, *span))}
         rows |= self._read_again(end, {key: span for key, span in spans.items() if key not in rows})
         for key, (first, _) in spans.items():
-            table, offsets = rows.pop(key)
-            times = self._times(table, key, first)
-            keep = on_time(times, start["max"].get(key), self._delay)
-            base = end.get("base", {}).get(key, 0)
-            table = table.append_column("_id", row_ids(int(key), offsets + np.uint64(base), OFFSET_BITS))
+            parsed, base = rows.pop(key), end.get("base", {}).get(key, 0)
+            name = f"{int(key):05d}-{base + first:015d}"
+            self._bad_rows.put(name, self._shown(key), parsed.bad)
+            keep = on_time(self._times(parsed), start["max"].get(key), self._delay)
+            ids = row_ids(int(key), parsed.positions + np.uint64(base), OFFSET_BITS)
+            table = parsed.rows.append_column("_id", ids)
             if not keep.all() and self._sidelog:
-                late = table.filter(pa.array(~keep))
-                write_batch(Path(self._sidelog) / f"{int(key):05d}-{base + first:015d}.arrow", late)
+                write_batch(Path(self._sidelog) / f"{name}.arrow", table.filter(pa.array(~keep)))
             yield from table.filter(pa.array(keep)).to_batches()
 
     def late(self, start: Place | None, end: Place) -> int:
@@ -209,15 +211,19 @@ class KafkaLog(Log):
         if all(item.first == item.until for item in ranges.values()):
             return place
         reached, maxima = dict(place["next"]), dict(place["max"])
+        limit, bad = self._bad_rows.limit(), 0
         for key, messages in self._reader().fetch(ranges, room, BATCH_SECONDS).items():
             first, reached[key] = reached[key], messages.reached
-            table, offsets = self._parsed(key, messages)
-            ahead = table.append_column(OFFSET, pa.array(offsets))
-            self._ahead.put(_range_name(key, first, messages.reached), ahead)
-            if len(offsets):
-                newest = int(self._times(table, key, first).max())
+            parsed = self._parsed(key, messages, limit)
+            self._bad_rows.check(parsed.bad, self._shown(key))
+            bad += len(parsed.bad)
+            if not parsed.bad:  # else whoever reads them needs the messages
+                rows = parsed.rows.append_column(OFFSET, pa.array(parsed.positions))
+                self._ahead.put(_range_name(key, first, messages.reached), rows)
+            if len(parsed.positions):
+                newest = int(self._times(parsed).max())
                 maxima[key] = max(newest, maxima[key] or newest)
-        return {**place, "next": reached, "max": maxima}
+        return self._bad_rows.behind({**place, "next": reached, "max": maxima}, bad, limit)
 
     def _overtaken(self, place: Place) -> Place:
         """Behind what retention has deleted. Raises DataLoss."""
@@ -240,7 +246,7 @@ class KafkaLog(Log):
         spans = {key: (firsts[key], end["next"][key]) for key in moved}
         return {key: (first, beyond) for key, (first, beyond) in spans.items() if first < beyond}
 
-    def _read_again(self, end: Place, spans: Mapping[str, tuple[int, int]]) -> dict[str, Rows]:
+    def _read_again(self, end: Place, spans: Mapping[str, tuple[int, int]]) -> dict[str, Parsed]:
         """What is not on this machine. Raises DataLoss where something is gone and `onDataLoss` is Fail."""
         if not spans:
             return {}
@@ -256,7 +262,7 @@ class KafkaLog(Log):
             if self._fails:
                 raise DataLoss(self._loss("it was made again, and a batch of the one before was not done"))
             taken = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
-        return {key: self._parsed(key, messages) for key, messages in taken.items()}
+        return {key: self._parsed(key, messages, end.get("limit")) for key, messages in taken.items()}
 
     def _left(self, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
         """The spans without what was deleted from their beginnings. Raises DataLoss."""
@@ -283,25 +289,26 @@ class KafkaLog(Log):
             "with source.kafka.onDataLoss: Continue the query goes on with what is left"
         )
 
-    def _parsed(self, key: str, messages: Messages) -> Rows:
-        table = parse(messages.values, self._rows, f"topic {self._topic}, partition {key}")
-        return table, np.array(messages.offsets, np.uint64)
+    def _shown(self, key: str) -> str:
+        return f"topic {self._topic}, partition {key}"
 
-    def _from_ahead(self, key: str, first: int, beyond: int) -> Rows | None:
+    def _parsed(self, key: str, messages: Messages, limit: int | None) -> Parsed:
+        """Of one partition; positions are offsets."""
+        parsed = json_rows.parse(messages.values, self._rows, self._event_time, limit)
+        offsets = np.array(messages.offsets, np.uint64)
+        bad = (BadRow(messages.offsets[row.position or 0], row.reason, row.raw) for row in parsed.bad)
+        return Parsed(parsed.rows, offsets[parsed.positions], tuple(bad))
+
+    def _times(self, parsed: Parsed) -> NDArray[np.int64]:
+        times: NDArray[np.int64] = parsed.rows.column(self._event_time).cast(pa.int64()).to_numpy()
+        return times
+
+    def _from_ahead(self, key: str, first: int, beyond: int) -> Parsed | None:
         """What `advance` has left of exactly this range."""
         table = self._ahead.get(_range_name(key, first, beyond))
         if table is None:
             return None
-        return table.drop_columns([OFFSET]), table.column(OFFSET).to_numpy()
-
-    def _times(self, table: pa.Table, key: str, first: int) -> NDArray[np.int64]:
-        where = f"topic {self._topic}, partition {key}, offsets from {first}"
-        column = table.column(self._event_time)
-        if column.null_count:
-            raise ValueError(f"{where}: {column.null_count} rows without {self._event_time}")
-        times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
-        check_times(times, where)
-        return times
+        return Parsed(table.drop_columns([OFFSET]), table.column(OFFSET).to_numpy())
 
 
 def _position(place: Place, key: str) -> int:

@@ -10,6 +10,8 @@ A place is a mapping:
 - jump: partitions that go on at `next` without the messages before it: they were added, or those are gone
 - lost: how many offsets were jumped over in all
 - idle: partitions that the clock does not wait for
+- bad: how many messages before it cannot be read
+- limit: event time [us] beyond which a message between the place before and this one is one of them
 
 Versions before the first that knew topics' ids have written `next` and `max` alone.
 """
