@@ -15,21 +15,19 @@ class Progress:
 
     def __init__(self, query: StreamingQuery) -> None:
         self._recent = query._jsq.recentProgress
-        self._last_time = (
-            ""  # the start of its trigger tells a report from all others, also those without rows
-        )
+        self._seen = ""  # the start of its trigger tells a report from all others, also those without rows
 
     def new(self) -> list[dict[str, Any]]:
         """The reports since the last call, oldest first."""
         reports = self._recent()
         fresh: list[dict[str, Any]] = []
-        newest = self._last_time
+        newest = self._seen
         for number in reversed(range(len(reports))):
             report = reports[number]
             time = report.timestamp()
-            if time == self._last_time:
+            if time == self._seen:
                 break
             newest = newest if fresh else time
             fresh.append(json.loads(report.json()))
-        self._last_time = newest
+        self._seen = newest
         return fresh[::-1]

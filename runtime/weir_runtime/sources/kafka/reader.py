@@ -45,6 +45,7 @@ CONSUMER = {
     "fetch.wait.max.ms": FETCH_WAIT_MS,
     "fetch.max.bytes": 8 * 2**20,
     "queued.max.messages.kbytes": 16 * 2**10,
+    "fetch.queue.backoff.ms": 10,  # once the queue has room again; else a backlog waits a second each time
     "topic.metadata.refresh.interval.ms": METADATA_MS,
 }
 
