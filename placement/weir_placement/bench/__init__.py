@@ -13,6 +13,7 @@ BENCHES: dict[str, str] = {
     "cluster-size": "weir_placement.bench.network_usage:cluster_size",
     "nos-adaptive": "weir_placement.bench.nos_adaptive:nos_adaptive",
     "nos-optimal": "weir_placement.bench.nos_optimal:nos_optimal_page",
+    "joined-rates": "weir_placement.bench.joined_rates:joined_rates_page",
     "scale": "weir_placement.bench.scale:scale",
 }
 """Name -> "module:function"; a function takes the folder that the page is written to."""
