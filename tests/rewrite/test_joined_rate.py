@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 from math import prod
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from weir_placement.bench.joined_rates import SECONDS, random_case
+from weir_placement.bench.joined_rates import rates as joined_rates
 from weir_placement.cost.flows import flows_of
 from weir_placement.cost.load import Load
 from weir_placement.model.cluster import Cluster, Network, Node
@@ -118,3 +121,19 @@ def test_an_implied_equality_without_declared_values_is_as_selective_as_the_leas
         result |= rates(plan, bare)
     assert result[frozenset("ab")] == pytest.approx(9 * 10 * 10 * 0.1)
     assert result[frozenset("ac")] == pytest.approx(9 * 11 * 10 * 0.1)
+
+
+@pytest.mark.parametrize("cyclic", [False, True])
+def test_estimates_are_near_the_counts_on_random_rows(cyclic: bool) -> None:
+    case = random_case(Random(3), 3, cyclic, skewed=False)
+    for aliases, rate in joined_rates(case.query, case.streams).items():
+        assert rate * SECONDS == pytest.approx(case.count(aliases), rel=0.1), aliases
+
+
+def test_an_equality_that_only_follows_above_a_join_is_not_counted_below_it() -> None:
+    """a and b are joined on m; that their keys are equal follows from c, which comes later."""
+    windows = {"ab": 5, "ac": 5, "bc": 5}
+    text = sql("abc", ("ac", "bc"), windows) + " AND a.m = b.m"
+    found = rates(query_from_sql("d/q", text, STREAMS))
+    assert found[frozenset("ab")] == pytest.approx(9 * 10 * 10 / 100)
+    assert found[frozenset("abc")] == pytest.approx(9 * 10 * 11 * 75 / 100 / (40 * 20))
