@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.network import space_builder
 from weir_placement.network.exact_dp import EXACT_DP
+from weir_placement.network.several import WRITTEN
+from weir_placement.network.shapes import shared_draft
 
 from tests.network.example import cheapest, small_problem
 
@@ -138,3 +141,13 @@ def test_without_reuse_the_cost_model_agrees_on_several_queries_and_their_loads(
 def test_reuse_is_on_or_off():
     with pytest.raises(ValueError, match="option reuse: perhaps is not possible; give on or off"):
         plan(small_problem(1), reuse="perhaps")
+
+
+def test_nothing_is_proved_where_a_part_of_the_joins_stays_in_the_order_written(monkeypatch):
+    shared_draft.cache_clear()
+    monkeypatch.setattr(space_builder, "MAX_BLOCK", 2)
+    result = plan(small_problem(7, nodes=4, width=3))
+    shared_draft.cache_clear()
+    assert not result.proven
+    assert result.bound is None
+    assert result.extra["space"] == WRITTEN

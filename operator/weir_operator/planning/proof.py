@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from weir_placement.search.spaces import ALL, WRITTEN
+from weir_placement.search.spaces import ALL
 
 
 def over_space(report: Mapping[str, Any]) -> str:
-    """` over ...` in plain words, where it is not over all plans; "" where nothing is claimed."""
+    """` over ...` in plain words, where plans are not searched for over all that there are."""
     space = (report.get("extra") or {}).get("space", ALL)
-    claimed = report.get("proven") or report.get("gap") is not None or space == WRITTEN
-    return f" over {space}" if claimed and space != ALL else ""
+    return f" over {space}" if space != ALL else ""

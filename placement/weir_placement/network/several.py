@@ -15,6 +15,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Refusal, SinglePlacement, query_plan
+from weir_placement.network.space_builder import MAX_BLOCK
 from weir_placement.options import option
 from weir_placement.request import PlanRequest
 
@@ -124,6 +125,10 @@ def _improve(ledger: Ledger, placed: dict[str, SinglePlacement], planner: Planne
     return improved
 
 
+WRITTEN = f"join orders near the one written, where more than {MAX_BLOCK} streams are joined"
+"""Depends on how the query is written: nothing is proven over it."""
+
+
 def result(
     problem: Problem,
     strategy: str,
@@ -157,17 +162,18 @@ def result(
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
+    written = any(spaces[name].draft.written_order for name in order)
     return Result(
         plan=plan,
         strategy=strategy,
         objective=request.objective.name,
         value=value,
-        bound=min(bound, value),
-        proven=value <= bound * (1 + 1e-9) + 1e-12,
+        bound=None if written else min(bound, value),
+        proven=not written and value <= bound * (1 + 1e-9) + 1e-12,
         evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
         seconds=perf_counter() - started,
         seed=request.seed,
-        extra=dict(extra or {}),
+        extra={**(extra or {}), **({"space": WRITTEN} if written else {})},
     )
 
 

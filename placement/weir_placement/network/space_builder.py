@@ -38,6 +38,7 @@ class Draft:
         formulas: shape (W, 6). fixed_loads: way -> (CPU, memory) that no formula gives.
         widths: shape (T,) [bytes].
         rates: shape (points, T) [tuples/s], at the rates that it was built with.
+        written_order: some joins stay in the order written, because they are more than `MAX_BLOCK` joins.
         under: shape (T, K), how often a source is under a stream: its rate is a product over them.
             None where rates do not multiply through (aggregates, unions): build it anew then.
     """
@@ -52,6 +53,7 @@ class Draft:
     under: Ints | None
     signers: tuple[Signer, ...]
     recipes: Recipes
+    written_order: bool
 
     def scaled(self, sources: Floats) -> Floats:
         """Rates of all streams, shape (..., points, T), from those of sources of which each has one
@@ -87,6 +89,7 @@ class _SpaceBuilder:
         default_factory=dict
     )  # way -> loads that no formula gives
     recipes: list[Chain | BlockRecipe] = field(default_factory=list)
+    written_order: bool = False
     stream_of: dict[str, int] = field(default_factory=dict)  # alias or operator id -> stream
 
     @cached_property
@@ -148,6 +151,7 @@ class _SpaceBuilder:
             None if self.fixed_loads else self._under(),
             tuple(self.signers),
             Recipes(self.recipes),
+            self.written_order,
         )
 
     def _under(self) -> Ints:
@@ -191,6 +195,7 @@ def _derive(build: _SpaceBuilder, name: str, once: frozenset[str]) -> int:
     if block is not None and len(block.inputs) <= MAX_BLOCK:
         build.stream_of[name] = _block(build, block, name, once)
     else:
+        build.written_order |= block is not None
         inputs = tuple(_derive(build, i, once) for i in op.inputs)
         build.stream_of[name] = build.single(inputs, op)
     return build.stream_of[name]
