@@ -2,7 +2,8 @@
 
 The batch query runs on another engine (DuckDB) and is made from the operators as they were written,
 before any rewriting, so that neither a rewrite nor a fragment's compiler can be wrong in the same way
-twice. Late rows are left out of it by the rule of the source (runtime.md, "Time").
+twice. The sources' files too are read by that engine, and none of the runtime's code. Late rows are left out
+by the rule of the source (runtime.md, "Time").
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from sqlglot import expressions as sql
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
 from weir_placement.model.location import STORE
 from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, Union
+from weir_placement.model.types import normalise
 
-from weir_runtime.sources.files import FileLog
+from weir_runtime.audit_logs import log_rows
 
 TOLERANCE = 1e-9
 """Relative difference allowed between two sums of the same numbers added in another order."""
@@ -260,12 +262,11 @@ def sink_files(output: Output) -> list[Any]:
 
 
 def _read_source(item: Input) -> SourceRows:
-    from weir_runtime.sources import source_log  # imports Spark, which a library user need not have
-
-    log = source_log(item, sidelog="")
-    if not isinstance(log, FileLog):
+    if "files" not in item.source:
         raise FragmentError(f"input {item.name}: an audit reads file logs, not {', '.join(item.source)}")
-    return SourceRows(log.whole(), item.event_time, item.delay)
+    columns = [(column.name, normalise(column.type)) for column in item.columns]
+    rows = log_rows(item.source["files"], columns, item.event_time, item.max_ahead, item.start)
+    return SourceRows(rows, item.event_time, item.delay)
 
 
 def main(arguments: list[str]) -> int:

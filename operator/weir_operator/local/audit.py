@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import STORE, files_location
 from weir_placement.model.streams import Stream
 from weir_runtime.audit import SourceRows, Verdict, batch, compare
+from weir_runtime.audit_logs import log_rows
 
 from weir_operator.controller.desired_state import DesiredQuery
 
@@ -38,7 +38,7 @@ def expected_rows(desired: DesiredQuery, streams: Mapping[str, Stream]) -> pa.Ta
     sources = {}
     for alias, name in desired.model.sources.items():
         stream = streams[name]
-        rows = read_log(desired.ends.sources[alias])
+        rows = read_log(desired.ends.sources[alias], stream)
         sources[alias] = SourceRows(rows, stream.event_time, round(stream.delay * 1e6))
     return batch(desired.model.operators, sources)
 
@@ -49,19 +49,11 @@ def sink_rows(sink: Output, nothing: pa.Table) -> pa.Table:
     return pa.concat_tables([pq.read_table(f) for f in files]) if files else nothing
 
 
-def read_log(source: Mapping[str, Any]) -> pa.Table:
-    """All rows of a source's folder of numbered files, in the order of the log."""
+def read_log(source: Mapping[str, Any], stream: Stream) -> pa.Table:
+    """All rows of a source's folder of numbered files that can be read, in the order of the log."""
     files = source.get("files")
     if files is None or files_location(files).kind == STORE:
         raise ValueError(f"only files can be read again for an audit, not {', '.join(source)}")
-    form = files.get("format", "parquet")
-    paths = sorted(Path(files["uri"]).glob(f"[0-9]*.{form}"))
-    if form == "parquet":
-        return pa.concat_tables([pq.read_table(path) for path in paths])
-    if form != "arrow":
-        raise ValueError(f"format {form} cannot be audited; write parquet or arrow")
-    tables = []
-    for path in paths:
-        with pa.memory_map(str(path)) as file:
-            tables.append(pa.ipc.open_file(file).read_all())
-    return pa.concat_tables(tables)
+    ahead = None if stream.max_ahead is None else round(stream.max_ahead * 1e6)
+    columns = [(column.name, column.type) for column in stream.columns]
+    return log_rows(files, columns, stream.event_time, ahead, finite=False)

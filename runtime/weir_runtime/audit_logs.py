@@ -1,0 +1,177 @@
+"""The rows of a source's files for the judge: read by DuckDB, none of the code by which a query reads them.
+
+What a value must be is written down a second time here, from docs/manifests.md ("Types in files"), so that a
+fault of the reader shows. Arrow files alone are opened by the same library (DuckDB reads none); their values
+are judged here as those of the others. A row too far ahead is one by the clock of the audit.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.ipc
+from weir_placement.model.location import STORE, files_location
+
+from weir_runtime.names import END, PLAUSIBLE, batch_name
+
+DAY = 86_400_000_000
+
+INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+FLOATS = ("FLOAT", "DOUBLE")
+DUCK = {"INT": "INTEGER", "STRING": "VARCHAR", "BINARY": "BLOB", "TIMESTAMP_NTZ": "TIMESTAMP"}
+"""DuckDB's names of types, where they are others."""
+
+NUMBERS = "'UBIGINT', 'BIGINT', 'HUGEINT', 'UHUGEINT', 'DOUBLE'"
+"""As `json_type` has them."""
+
+FORMS = {
+    "parquet": "read_parquet('{path}')",
+    "arrow": "content",
+    "csv": "read_csv('{path}', header=true, all_varchar=true, delim=',', quote='\"', escape='\"', "
+    "nullstr='', allow_quoted_nulls=false, ignore_errors=true, max_line_size=1000000000)",
+    "json": "(SELECT json AS _row FROM read_ndjson_objects('{path}', ignore_errors=true, "
+    "maximum_object_size=1000000000) WHERE json_type(json) = 'OBJECT')",
+}
+
+
+def log_rows(
+    files: Mapping[str, Any],
+    columns: Sequence[tuple[str, str]],
+    event_time: str,
+    ahead: int | None = None,
+    start: int = 0,
+    finite: bool = True,
+) -> pa.Table:
+    """All rows that can be read, late ones too, in the order of the log.
+
+    Args:
+        files: `source.files` of a Stream object.
+        columns: names and types of the stream.
+        ahead: [us] as `Input.max_ahead`.
+        start: number of the first file.
+        finite: the log must have an end.
+
+    Raises:
+        ValueError: it has none, so it may still grow.
+    """
+    form = files.get("format", "parquet")
+    limit = time.time_ns() // 1000 + (DAY if ahead is None else ahead) if ahead != 0 else PLAUSIBLE - 1
+    tables = []
+    with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        for path in _paths(files, form, Path(scratch), start, finite):
+            try:
+                tables.append(_rows(engine, path, form, columns, event_time, min(limit, PLAUSIBLE - 1)))
+            except (duckdb.Error, pa.ArrowInvalid):
+                continue  # a file that cannot be read is one bad row
+    return pa.concat_tables(tables) if tables else _nothing(columns)
+
+
+def _paths(files: Mapping[str, Any], form: str, scratch: Path, start: int, finite: bool) -> Iterator[Path]:
+    location = files_location(files)
+    if location.kind != STORE:
+        folder = Path(location.address)
+        if finite and not (folder / END).exists():
+            raise ValueError(f"{folder / END}: no such file; the log may still grow")
+        for number in count(start):
+            path = folder / batch_name(number, form)
+            if not path.exists():
+                return
+            yield path
+    from weir_runtime.store import ObjectStore
+
+    store = ObjectStore(location.address, location.options)
+    if finite and store.read(END) is None:
+        raise ValueError(f"{location.address}/{END}: no such object; the log may still grow")
+    for number in count(start):
+        body = store.read(batch_name(number, form))
+        if body is None:
+            return
+        path = scratch / batch_name(number, form)
+        path.write_bytes(bytes(body))
+        yield path
+        path.unlink()
+
+
+def _rows(
+    engine: duckdb.DuckDBPyConnection,
+    path: Path,
+    form: str,
+    columns: Sequence[tuple[str, str]],
+    event_time: str,
+    limit: int,
+) -> pa.Table:
+    if form == "arrow":
+        with pa.memory_map(str(path)) as file:
+            engine.register("content", pa.ipc.open_file(file).read_all())
+    if form != "parquet" and path.stat().st_size == 0:
+        return _nothing(columns)
+    source = FORMS[form].format(path=str(path).replace("'", "''"))
+    there = [
+        _written(name, kind) if form == "json" else (_quoted(name), _quoted(name)) for name, kind in columns
+    ]
+    values = [_value(text, kind) for (text, _), (_, kind) in zip(there, columns, strict=True)]
+    named = ", ".join(f"{value} AS {_quoted(name)}" for value, (name, _) in zip(values, columns, strict=True))
+    right = " AND ".join(
+        f"({raw} IS NULL OR {value} IS NOT NULL)" for (_, raw), value in zip(there, values, strict=True)
+    )
+    time_of = f"epoch_us({_quoted(event_time)})"
+    return engine.sql(
+        f"SELECT * FROM (SELECT {named} FROM {source} WHERE {right}) "
+        f"WHERE {time_of} > 0 AND {time_of} <= {limit}"
+    ).to_arrow_table()
+
+
+def _written(name: str, kind: str) -> tuple[str, str]:
+    """A key of a JSON object: its text where it is written as the type is, and whether there is any."""
+    path = "'$.\"" + name.replace("'", "''") + "\"'"
+    if kind in INTEGERS or kind.startswith("DECIMAL"):
+        forms = f"{NUMBERS}, 'VARCHAR'"
+    elif kind in FLOATS:
+        forms = NUMBERS
+    else:
+        forms = "'BOOLEAN'" if kind == "BOOLEAN" else "'VARCHAR'"
+    fits = f"json_type(_row, {path}) IN ({forms})"
+    if kind in FLOATS:
+        fits += f" OR _row->>{path} IN ('NaN', 'Infinity', '-Infinity')"
+    raw = f"(_row->>{path})"
+    return (f"from_base64({raw})" if kind == "BINARY" else f"CASE WHEN {fits} THEN {raw} END"), raw
+
+
+def _value(text: str, kind: str) -> str:
+    """As the type, null where it does not fit; nothing is rounded but the digits of a time."""
+    exact = f"TRY_CAST({text} AS DECIMAL(38, 18))"
+    if kind in INTEGERS:
+        return f"CASE WHEN {exact} = trunc({exact}) THEN TRY_CAST({exact} AS {DUCK.get(kind, kind)}) END"
+    if kind.startswith("DECIMAL"):
+        return f"CASE WHEN {exact} = TRY_CAST({exact} AS {kind}) THEN TRY_CAST({exact} AS {kind}) END"
+    if kind == "TIMESTAMP":
+        cut = f"make_timestamp(epoch_ns(TRY_CAST({text} AS TIMESTAMP_NS)) // 1000)"
+        instant = f"CAST(TRY_CAST({text} AS TIMESTAMPTZ) AS TIMESTAMP)"
+        return f"CASE WHEN typeof({text}) = 'TIMESTAMP_NS' THEN {cut} ELSE {instant} END"
+    if kind == "DATE":
+        other = f"typeof({text}) = 'VARCHAR' AND length(CAST({text} AS VARCHAR)) <> 10"
+        return f"CASE WHEN {other} THEN NULL ELSE TRY_CAST({text} AS DATE) END"
+    if kind == "BINARY":
+        return f"TRY({text})"
+    return f"TRY_CAST({text} AS {DUCK.get(kind, kind)})"
+
+
+def _nothing(columns: Sequence[tuple[str, str]]) -> pa.Table:
+    kinds = ", ".join(
+        f"CAST(NULL AS {'TIMESTAMP' if kind == 'TIMESTAMP' else DUCK.get(kind, kind)}) AS {_quoted(name)}"
+        for name, kind in columns
+    )
+    with duckdb.connect() as engine:
+        return engine.sql(f"SELECT {kinds} LIMIT 0").to_arrow_table()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
