@@ -151,10 +151,10 @@ def compare(expected: pa.Table, actual: pa.Table) -> Verdict:
     """Both as multisets of rows; columns by position, floating numbers within TOLERANCE. O(rows)."""
     if expected.num_columns != actual.num_columns:
         raise ValueError(f"columns differ: {expected.column_names} against {actual.column_names}")
-    wanted, found = _counted(expected), _counted(actual)
-    lacking, surplus = wanted - found, found - wanted
+    expected_rows, actual_rows = _counted(expected), _counted(actual)
+    lacking, surplus = expected_rows - actual_rows, actual_rows - expected_rows
     _pair_up(lacking, surplus)
-    doubled = Counter({row: n for row, n in surplus.items() if row in wanted})
+    doubled = Counter({row: n for row, n in surplus.items() if row in expected_rows})
     wrong = surplus - doubled
     sorts = {"missing": lacking, "doubled": doubled, "wrong": wrong}
     return Verdict(

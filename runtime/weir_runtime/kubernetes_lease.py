@@ -78,7 +78,7 @@ class KubernetesLease:
         self._name = name
         self._expiry = Expiry()
         self._lock = threading.Lock()
-        self._seen: LeaseRecord | None = None
+        self._record: LeaseRecord | None = None
         self._version = 0
         self._heard = float("-inf")  # when the watch last sent an event [s, monotonic]
         self._watch: threading.Thread | None = None
@@ -88,13 +88,13 @@ class KubernetesLease:
         """The record; None when nobody ever held it, or when nothing is known any more."""
         self._start_watch()
         with self._lock:
-            seen, heard = self._seen, self._heard
-        if seen is not None and time.monotonic() - heard < seen.duration / 3:
-            return seen
+            record, heard = self._record, self._heard
+        if record is not None and time.monotonic() - heard < record.duration / 3:
+            return record
         try:
             return _record_of(self._get())
         except OSError:
-            return seen if seen is not None and self._lasts(seen.duration) else None
+            return record if record is not None and self._lasts(record.duration) else None
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """True when this holder now has it."""
@@ -115,8 +115,8 @@ class KubernetesLease:
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""
-        changed, seen = self._change(epoch, holder, released=False), self._seen
-        return bool(changed) or (changed is None and seen is not None and self._lasts(seen.duration))
+        changed, record = self._change(epoch, holder, released=False), self._record
+        return bool(changed) or (changed is None and record is not None and self._lasts(record.duration))
 
     def release(self, epoch: int, holder: str) -> bool:
         """Marks it released, with the hand-over kept."""
@@ -202,7 +202,7 @@ class KubernetesLease:
         with self._lock:
             self._heard = time.monotonic()
             if version >= self._version:
-                self._version, self._seen = version, _record_of(manifest)
+                self._version, self._record = version, _record_of(manifest)
 
     def _start_watch(self) -> None:
         if self._watch is None:

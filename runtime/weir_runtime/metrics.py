@@ -24,7 +24,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._spec = spec
         self._labels = {"query": f"{spec.namespace}/{spec.query}", "fragment": spec.name}
-        self._seen = -1
+        self._last_batch = -1
         self._cpu = CpuMeter(os.getpid())
         self._window: deque[tuple[float, float, dict[str, tuple[int, int]]]] = deque()
         counter, gauge = self._counter, self._gauge
@@ -87,9 +87,9 @@ class Metrics:
         """Takes one batch's progress; a batch that was taken before is ignored."""
         batch = int(report["batchId"])
         observed = report.get("observedMetrics") or {}
-        if batch <= self._seen or not observed:
+        if batch <= self._last_batch or not observed:
             return
-        self._seen = batch
+        self._last_batch = batch
         flows = self._count_rows({name: _rows(row) for name, row in observed.items()})
         self._count_state(report.get("stateOperators") or [])
         self.batches.labels(**self._labels).inc()

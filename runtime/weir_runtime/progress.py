@@ -15,19 +15,21 @@ class Progress:
 
     def __init__(self, query: StreamingQuery) -> None:
         self._recent = query._jsq.recentProgress
-        self._seen = ""  # the start of its trigger tells a report from all others, also those without rows
+        self._last_time = (
+            ""  # the start of its trigger tells a report from all others, also those without rows
+        )
 
     def new(self) -> list[dict[str, Any]]:
         """The reports since the last call, oldest first."""
         reports = self._recent()
         fresh: list[dict[str, Any]] = []
-        newest = self._seen
+        newest = self._last_time
         for number in reversed(range(len(reports))):
             report = reports[number]
             time = report.timestamp()
-            if time == self._seen:
+            if time == self._last_time:
                 break
             newest = newest if fresh else time
             fresh.append(json.loads(report.json()))
-        self._seen = newest
+        self._last_time = newest
         return fresh[::-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from weir_operator.bench import whitewater_query as query
-from weir_operator.bench.paced import kept
+from weir_operator.bench.paced import paced_run
 from weir_operator.bench.whitewater import model
 from weir_placement.fragments import groups_of
 
@@ -19,7 +19,7 @@ def test_the_papers_model_gives_its_rates_with_the_implied_keys() -> None:
 
 
 def test_the_found_plan_filters_first_and_carries_more_than_the_papers() -> None:
-    plan = query.found()
+    plan = query.headroom_plan()
     assert [op.kind for op in plan.query.operators] == ["filter", "filter", "join", "join"]
     assert set(plan.nodes.values()) == {"n1", "n2"}
     assert model(plan) > model(query.of_the_paper()) > 3 * model(query.as_written())
@@ -30,8 +30,8 @@ def test_what_a_run_says() -> None:
     """The slowest stream of all fragments; cores add up what runs on them."""
     one = [(float(t), 0.5 * t, {"bc": 900.0 * t, "cd": 1000.0 * t}) for t in range(0, 20, 2)]
     two = [(float(t), 0.25 * t, {"ab": 950.0 * t}) for t in range(0, 20, 2)]
-    apart = kept(1000.0, 10.0, [one, two], [0, 1], 1)
+    apart = paced_run(1000.0, 10.0, [one, two], [0, 1], 1)
     assert (apart.sustained, apart.full, apart.by_cpu) == pytest.approx((900.0, 0.5, 1800.0))
-    assert kept(1000.0, 10.0, [one, two], [0, 0], 1).full == pytest.approx(0.75)
-    assert kept(800.0, 10.0, [one, two], [0, 1], 1).sustained == 800.0
-    assert kept(1000.0, 17.0, [one[:-2], two], [0, 1], 1).rate == 0.0
+    assert paced_run(1000.0, 10.0, [one, two], [0, 0], 1).full == pytest.approx(0.75)
+    assert paced_run(800.0, 10.0, [one, two], [0, 1], 1).sustained == 800.0
+    assert paced_run(1000.0, 17.0, [one[:-2], two], [0, 1], 1).rate == 0.0

@@ -107,8 +107,8 @@ def test_a_view_holds_its_own_members_only_and_planning_reads_nothing_else():
     latency[np.ix_(outside, member)] = 9.0
     scrambled = replace(problem, cluster=replace(problem.cluster, network=Network.of_matrix(latency)))
     views = []
-    for world in (problem, scrambled):
-        ledger = Ledger(world)
+    for variant in (problem, scrambled):
+        ledger = Ledger(variant)
         found, _ = Views(ledger, space, hierarchy).view(
             cluster, 0, advertised(ledger, space), space.ways.streams - 1, [int(outside[0])]
         )
@@ -132,8 +132,8 @@ def test_the_views_of_upper_levels_hold_costs_between_their_members_only():
         latency[np.ix_(member, member)] = problem.cluster.network.latency[np.ix_(member, member)]
         scrambled = replace(problem, cluster=replace(problem.cluster, network=Network.of_matrix(latency)))
         plans = []
-        for world in (problem, scrambled):
-            ledger = Ledger(world)
+        for variant in (problem, scrambled):
+            ledger = Ledger(variant)
             entries = advertised(ledger, space)
             view, _ = Views(ledger, space, hierarchy).view(
                 cluster, level, entries, space.ways.streams - 1, [int(member[0])]

@@ -59,10 +59,10 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    world = Cluster(tmp_path)
-    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: world.memory.api)
+    simulated = Cluster(tmp_path)
+    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: simulated.memory.api)
     monkeypatch.setenv("COLUMNS", "200")
-    return world
+    return simulated
 
 
 def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> None:

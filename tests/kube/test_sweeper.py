@@ -26,14 +26,14 @@ class Claims:
         self.made: list[dict[str, Any]] = []
         self.deleted: list[str] = []
         self.refuses: ApiError | None = None
-        self.asked = 0
+        self.requests = 0
 
     def list(self, kind: str, namespace: str, fields: str) -> Iterator[dict[str, Any]]:
         assert (kind, fields) == ("PersistentVolumeClaim", "metadata.name=weir-exchange")
         yield from ({"metadata": {"namespace": name}} for name in self.namespaces)
 
     def create(self, manifest: dict[str, Any]) -> bool:
-        self.asked += 1
+        self.requests += 1
         if self.refuses:
             raise self.refuses
         self.made.append(manifest)
@@ -119,7 +119,7 @@ def test_a_sweep_that_a_quota_refuses_is_asked_for_again_after_a_while() -> None
     api.refuses = ApiError(403, "exceeded quota")
     for _ in range(3):
         it.observe({}, NOBODY, [])
-    assert (api.asked, it.busy) == (1, NOBODY)
+    assert (api.requests, it.busy) == (1, NOBODY)
     api.refuses, now[0] = None, NOW + AGAIN_SECONDS
     it.observe({}, NOBODY, [])
     assert api.kept() == {"a": []}

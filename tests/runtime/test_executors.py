@@ -77,7 +77,7 @@ class Cluster:
         self.pods: dict[str, dict[str, Any]] = {}
         self.going: list[str] = []
         self.stuck: set[str] = set()
-        self.asked: list[str] = []
+        self.paths: list[str] = []
 
     def add(self, name: str, owner: str) -> None:
         meta = {"name": name, "labels": LABELS, "ownerReferences": [{"uid": owner}]}
@@ -96,7 +96,7 @@ def cluster() -> Iterator[tuple[Cluster, Executors]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            state.asked.append(self.path)
+            state.paths.append(self.path)
             self._answer({"items": state.items()})
 
         def do_DELETE(self) -> None:
@@ -130,7 +130,7 @@ def test_executors_of_this_pod_are_gone_when_it_starts_and_others_still_work(
     state.add("q-f1-e1-exec-1", "predecessor")
     executors.end_own(wait=True)
     assert list(state.pods) == ["q-f1-e1-exec-1"]
-    assert "labelSelector=weir.dev/fragment%3Dq-f1%2Cweir.dev/role%3Dexecutor" in state.asked[0]
+    assert "labelSelector=weir.dev/fragment%3Dq-f1%2Cweir.dev/role%3Dexecutor" in state.paths[0]
     executors.end_others(wait=True)
     assert not state.pods
 

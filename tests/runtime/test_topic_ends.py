@@ -88,7 +88,7 @@ def test_a_topic_that_was_just_made_may_be_unknown_to_the_broker_that_is_asked(
     admin = LateAdmin()
     monkeypatch.setattr("weir_runtime.exchanges.topic.topic.admin_of", lambda options: admin)
     Topic("weir.default.f", {"bootstrapServers": "b:9092"}).create("a")
-    assert admin.asked == 4, "once before it was made, then until it was known"
+    assert admin.requests == 4, "once before it was made, then until it was known"
 
 
 def test_a_move_that_does_not_end_is_taken_back_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,17 +96,17 @@ def test_a_move_that_does_not_end_is_taken_back_and_asked_for_again(monkeypatch:
     monkeypatch.setattr("weir_runtime.exchanges.topic.topic.admin_of", lambda options, quick=False: admin)
     topic = Topic("weir.default.f", {"bootstrapServers": "b:9092"})
     assert not any(topic.lead_in("b") for _ in range(3))
-    assert admin.asked == [[2]], "it has time"
+    assert admin.reassignments == [[2]], "it has time"
     monkeypatch.setattr("weir_runtime.exchanges.topic.topic.STALLED", -1.0)
     assert not any(topic.lead_in("b") for _ in range(2))
-    assert admin.asked == [[2], None, [2]]
+    assert admin.reassignments == [[2], None, [2]]
 
 
 class StuckAdmin:
     """Of two brokers, the second of which never has a replica."""
 
     def __init__(self) -> None:
-        self.asked: list[list[int] | None] = []
+        self.reassignments: list[list[int] | None] = []
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         return [{"error_code": 0, "partitions": [{"replica_nodes": [1], "leader_id": 1}] * 3}]
@@ -115,22 +115,22 @@ class StuckAdmin:
         return {"brokers": [{"broker_id": 1, "rack": "a"}, {"broker_id": 2, "rack": "b"}]}
 
     def list_partition_reassignments(self, topics: dict[str, list[int]]) -> dict[str, Any]:
-        moving = bool(self.asked) and self.asked[-1] is not None
+        moving = bool(self.reassignments) and self.reassignments[-1] is not None
         return {"weir.default.f": {}} if moving else {}
 
     def alter_partition_reassignments(self, wanted: dict[Any, list[int] | None]) -> None:
         (replicas,) = {str(r): r for r in wanted.values()}.values()
-        self.asked.append(replicas)
+        self.reassignments.append(replicas)
 
 
 class LateAdmin:
     """Of two brokers, of which the one that is asked learns of a topic late."""
 
-    asked = 0
+    requests = 0
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
-        self.asked += 1
-        unknown = self.asked < 4
+        self.requests += 1
+        unknown = self.requests < 4
         return [{"error_code": 3 if unknown else 0, "partitions": [] if unknown else [{}, {}, {}]}]
 
     def describe_cluster(self) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class PlainJob:
     def __init__(self, inbox: Path, folder: Path, cores: Sequence[int], heap_mb: int) -> None:
         self.core = cores[0]
         command = [sys.executable, "-m", "weir_operator.bench.plain_job", str(inbox), str(folder / "job")]
-        self._told = folder / "job.jsonl"
-        with open(self._told, "wb") as out, open(folder / "job.log", "wb") as log:
+        self._output = folder / "job.jsonl"
+        with open(self._output, "wb") as out, open(folder / "job.log", "wb") as log:
             self.process = subprocess.Popen(
                 [*command, str(len(cores)), str(heap_mb)],
                 stdout=out,
@@ -87,17 +87,17 @@ class PlainJob:
         """It reads. Raises OSError when it has ended."""
         if self.process.poll() is not None:
             raise OSError(f"the plain job ended with {self.process.returncode}")
-        return self._told.stat().st_size > 0
+        return self._output.stat().st_size > 0
 
     def read(self) -> Reading | None:
         """Its last line."""
-        lines = [line for line in self._told.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        lines = [line for line in self._output.read_text().splitlines(keepends=True) if line.endswith("\n")]
         at, cpu, rows = json.loads(lines[-1])
         return (at, cpu, rows) if rows else None
 
 
 @dataclass(frozen=True)
-class Kept:
+class PacedRun:
     """What a run at `due` [rows/s of each stream] came to.
 
     `rate`: rows/s of each stream that came through, by the clock, in the settled part; never more than `due`
@@ -120,7 +120,7 @@ class Kept:
         return self.rate / self.full
 
 
-def run(logs: Logs, inbox: Path, processes: Sequence[PacedProcess | PlainJob], cores: int) -> Kept:
+def run(logs: Logs, inbox: Path, processes: Sequence[PacedProcess | PlainJob], cores: int) -> PacedRun:
     """Lets the logs grow from when all processes have started until they end, and reads on the way.
 
     Args:
@@ -149,12 +149,12 @@ def run(logs: Logs, inbox: Path, processes: Sequence[PacedProcess | PlainJob], c
             process.process.terminate()
         for process in processes:
             process.process.wait(120)
-    return kept(logs.rate, begin + SETTLED * (end - begin), readings, [p.core for p in processes], cores)
+    return paced_run(logs.rate, begin + SETTLED * (end - begin), readings, [p.core for p in processes], cores)
 
 
-def kept(
+def paced_run(
     due: float, since: float, readings: Sequence[Sequence[Reading]], at: Sequence[int], cores: int
-) -> Kept:
+) -> PacedRun:
     """From the readings of each process from the last before `since` on, with the core it runs on. Nothing
     where not even two batches of a process have ended in that time: it is far behind."""
     rates: list[float] = []
@@ -163,12 +163,12 @@ def kept(
         before = [reading for reading in own_readings if reading[0] < since]
         settled = before[-1:] + [reading for reading in own_readings if reading[0] >= since]
         if len(settled) < 3:
-            return Kept(due, 0.0, 1.0)
+            return PacedRun(due, 0.0, 1.0)
         first, last = settled[0], settled[-1]
         seconds = last[0] - first[0]
         rates += [(last[2][name] - first[2][name]) / seconds for name in last[2]]
         busy[core] = busy.get(core, 0.0) + (last[1] - first[1]) / seconds
-    return Kept(due, min(rates), max(busy.values()) / cores)
+    return PacedRun(due, min(rates), max(busy.values()) / cores)
 
 
 def _await_start(processes: Sequence[PacedProcess | PlainJob]) -> None:

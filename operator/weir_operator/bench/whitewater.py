@@ -16,7 +16,7 @@ from weir_placement.fragments import Knobs
 from weir_placement.model.plan import Plan, QueryPlan
 
 from weir_operator.bench import whitewater_query as query
-from weir_operator.bench.paced import Kept, PacedProcess, PlainJob, run
+from weir_operator.bench.paced import PacedProcess, PacedRun, PlainJob, run
 from weir_operator.bench.whitewater_query import COSTS, NODES, PAPER_C1, PAPER_C2, RATE, Logs
 
 SECONDS = 45.0
@@ -32,7 +32,7 @@ WRITTEN, PAPER, FOUND = "C1: as written, one node", "C2 of the paper, two nodes"
 PLANS: dict[str, Callable[[], QueryPlan]] = {
     WRITTEN: query.as_written,
     PAPER: query.of_the_paper,
-    FOUND: query.found,
+    FOUND: query.headroom_plan,
 }
 PLAIN = {"plain Spark job, one core": 1, "plain Spark job, two cores": 2}
 FIRST_PLAIN = 12_000.0
@@ -47,7 +47,7 @@ def model(plan: QueryPlan) -> float:
     return RATE * headroom
 
 
-def measure(plan: QueryPlan | int, due: float, seconds: float = SECONDS) -> Kept:
+def measure(plan: QueryPlan | int, due: float, seconds: float = SECONDS) -> PacedRun:
     """One run at `due` rows/s of each stream, of a plan or of a plain job on so many cores.
 
     Raises:
@@ -73,9 +73,9 @@ def measure(plan: QueryPlan | int, due: float, seconds: float = SECONDS) -> Kept
             raise OSError(f"{error}; see {failed}") from error
 
 
-def search(plan: QueryPlan | int, first: float, tell: Callable[[str], None]) -> list[Kept]:
+def search(plan: QueryPlan | int, first: float, tell: Callable[[str], None]) -> list[PacedRun]:
     """Runs at rising rates until one is not sustained."""
-    runs: list[Kept] = []
+    runs: list[PacedRun] = []
     due = first
     while len(runs) < RUNS:
         last = measure(plan, due)
@@ -89,7 +89,7 @@ def search(plan: QueryPlan | int, first: float, tell: Callable[[str], None]) -> 
 
 def whitewater_runtime(folder: Path) -> None:
     """Measures every plan and writes the page; some half an hour on a machine with nothing else to do."""
-    runs: dict[str, list[Kept]] = {}
+    runs: dict[str, list[PacedRun]] = {}
     models: dict[str, float] = {}
 
     def tell(text: str) -> None:
@@ -106,9 +106,9 @@ def whitewater_runtime(folder: Path) -> None:
     page(folder, runs, models)
 
 
-def page(folder: Path, runs: dict[str, list[Kept]], models: dict[str, float]) -> None:
+def page(folder: Path, runs: dict[str, list[PacedRun]], models: dict[str, float]) -> None:
     """Table, CSV and plot of what was measured."""
-    best = {name: max(kept, key=lambda k: k.sustained) for name, kept in runs.items()}
+    best = {name: max(tries, key=lambda k: k.sustained) for name, tries in runs.items()}
     base = best[WRITTEN]
     in_paper = {WRITTEN: PAPER_C1, PAPER: PAPER_C2}
     rows = [
@@ -116,12 +116,12 @@ def page(folder: Path, runs: dict[str, list[Kept]], models: dict[str, float]) ->
             name,
             f"{in_paper[name]:,.0f}" if name in in_paper else "",
             round(models[name]) if name in models else "",
-            round(kept.sustained),
+            round(run.sustained),
             _too_much(runs[name]),
-            f"{kept.sustained / base.sustained:.2f}",
-            f"{100 * kept.full:.0f} %",
+            f"{run.sustained / base.sustained:.2f}",
+            f"{100 * run.full:.0f} %",
         )
-        for name, kept in best.items()
+        for name, run in best.items()
     ]
     for row in rows:
         print(*row, flush=True)
@@ -136,12 +136,12 @@ def page(folder: Path, runs: dict[str, list[Kept]], models: dict[str, float]) ->
     )
 
 
-def _too_much(kept: list[Kept]) -> int | str:
+def _too_much(runs: list[PacedRun]) -> int | str:
     """The least rate that did not come through."""
-    return min((round(k.due) for k in kept if k.sustained < NEAR * k.due), default="")
+    return min((round(k.due) for k in runs if k.sustained < NEAR * k.due), default="")
 
 
-def _bars(axes: Any, best: dict[str, Kept]) -> None:
+def _bars(axes: Any, best: dict[str, PacedRun]) -> None:
     names = list(best)
     axes.barh(names, [best[name].sustained for name in names])
     axes.invert_yaxis()

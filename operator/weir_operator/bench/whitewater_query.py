@@ -142,7 +142,7 @@ def of_the_paper() -> QueryPlan:
     return on(query, {"select_d": "n1", "join_c": "n1", "select_a": "n2", "join_b": "n2"})
 
 
-def found() -> QueryPlan:
+def headroom_plan() -> QueryPlan:
     """What `auto` makes of the written query on two nodes."""
     result = AUTO.plan(problem(written()), objective="headroom", seed=1, time_limit=5.0, options={})
     (plan,) = result.plan.queries

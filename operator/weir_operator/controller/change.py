@@ -42,17 +42,17 @@ def _advanced(state: RoundState, record: Record) -> Record:
     last = record.leaving[-1]
     lease, processes = state.snapshot.leases.get(last.name), state.processes.get(last.name, [])
     change = lease.change if lease else None
-    since, done = record.since, bool(change and change.passed)
+    since, passed = record.since, bool(change and change.passed)
     if lease is None and not processes:  # it never ran: all of its share is left
-        since, done = last.output.after if since is None else since, True
+        since, passed = last.output.after if since is None else since, True
     elif any(p.state == "finished" for p in processes):  # its input has ended: all is published
-        since, done = FOREVER if since is None else since, True
+        since, passed = FOREVER if since is None else since, True
     if since is None and change is not None:
         since = change.time
     if since is not None and record.since is None:
         text = f"changed: rows up to event time {since / 1e6:.6f} s come from the plan before"
         record = replace(record, since=since).with_decision(state.snapshot.now, text)
-    return replace(record, leaving=()) if done and since is not None else record
+    return replace(record, leaving=()) if passed and since is not None else record
 
 
 def specs_in_force(

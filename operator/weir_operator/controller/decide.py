@@ -43,7 +43,9 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
         actions=tuple(actions(state)),
         statuses=tuple(statuses(state)),
         events=tuple(state.events),
-        keep=_kept(state) if settings.first_round_of(settings.sweep_period, snapshot.now) else None,
+        keep=_fragments_to_keep(state)
+        if settings.first_round_of(settings.sweep_period, snapshot.now)
+        else None,
         wake_after=settings.period,
         explain=state.numbers,
     )
@@ -74,7 +76,7 @@ def _intent(record: Record) -> tuple[object, ...]:
     return record.revision, record.source, record.since, record.leaving
 
 
-def _kept(state: RoundState) -> frozenset[str]:
+def _fragments_to_keep(state: RoundState) -> frozenset[str]:
     """Fragments whose flows and checkpoints stay: of plans in force, of processes and leases, and those that
     a Placement owns, also of queries that have become faulty."""
     planned = {spec.name for specs in state.specs.values() for spec in specs}

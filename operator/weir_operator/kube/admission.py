@@ -34,7 +34,7 @@ class Admission:
         self._namespaces = settings.watch_namespaces or ("",)
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: list[Manifest] = []
+        self._objects: list[Manifest] = []
         self._at = float("-inf")
 
     def complaint(self, manifest: Mapping[str, Any]) -> str:
@@ -52,8 +52,8 @@ class Admission:
                 objects += [
                     o for ns in self._namespaces for kind in NAMESPACED for o in self._api.list(kind, ns)
                 ]
-                self._seen, self._at = list(objects), self._clock()
-            return self._seen
+                self._objects, self._at = list(objects), self._clock()
+            return self._objects
 
 
 def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:

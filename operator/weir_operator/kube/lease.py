@@ -56,17 +56,19 @@ class SilentHolders:
     holders' clocks may differ."""
 
     def __init__(self) -> None:
-        self._said: dict[str, tuple[tuple[int, str, float], float]] = {}  # the record, and when it was new
+        self._renewals: dict[
+            str, tuple[tuple[int, str, float], float]
+        ] = {}  # the record, and when it was new
 
     def since(self, leases: Mapping[str, Lease], now: float) -> dict[str, float]:
         """When the time of each one that has run out did so [s since 1970]; `leases` as read at `now`."""
         records = {name: (lease.epoch, lease.holder, lease.renewed) for name, lease in leases.items()}
-        before = self._said
-        self._said = {
+        before = self._renewals
+        self._renewals = {
             name: before[name] if name in before and before[name][0] == record else (record, now)
             for name, record in records.items()
         }
-        ends = {name: self._said[name][1] + lease.duration for name, lease in leases.items()}
+        ends = {name: self._renewals[name][1] + lease.duration for name, lease in leases.items()}
         return {name: end for name, end in ends.items() if end < now}
 
 

@@ -27,17 +27,17 @@ def lost_since(node: Mapping[str, Any]) -> float | None:
 def drained_pods(
     nodes: Iterable[Mapping[str, Any]],
     pods: Iterable[Mapping[str, Any]],
-    seen: Mapping[str, float],
+    before: Mapping[str, float],
     now: float,
 ) -> dict[str, float]:
-    """By uid of a pod: since when its node wants to be without it; `seen` is what was found before."""
-    known, found = {node["metadata"]["name"]: node for node in nodes}, {}
+    """By uid of a pod: since when its node wants to be without it; `before` is the last answer."""
+    by_name, since = {node["metadata"]["name"]: node for node in nodes}, {}
     for pod in pods:
-        uid, node = pod["metadata"]["uid"], known.get(pod["spec"].get("nodeName", ""), {})
-        at = drained_since(node, pod["spec"].get("tolerations") or (), seen.get(uid, now))
+        uid, node = pod["metadata"]["uid"], by_name.get(pod["spec"].get("nodeName", ""), {})
+        at = drained_since(node, pod["spec"].get("tolerations") or (), before.get(uid, now))
         if at is not None:
-            found[uid] = at
-    return found
+            since[uid] = at
+    return since
 
 
 def drained_since(

@@ -25,10 +25,10 @@ def effective(spec: Mapping[str, Any], resource: str, what: str = "requests") ->
     whole = spec.get("resources", {}).get(what, {})
     if resource in whole:
         return _amount(whole, resource)
-    main = sum(_asked(container, resource, what) for container in spec["containers"])
+    main = sum(_amount_in(container, resource, what) for container in spec["containers"])
     sidecars = peak = 0.0
     for container in spec.get("initContainers", ()):
-        request = _asked(container, resource, what)
+        request = _amount_in(container, resource, what)
         if container.get("restartPolicy") == "Always":
             sidecars += request
             peak = max(peak, sidecars)
@@ -37,7 +37,7 @@ def effective(spec: Mapping[str, Any], resource: str, what: str = "requests") ->
     return max(main + sidecars, peak)
 
 
-def _asked(container: Mapping[str, Any], resource: str, what: str) -> float:
+def _amount_in(container: Mapping[str, Any], resource: str, what: str) -> float:
     return _amount(container.get("resources", {}).get(what), resource)
 
 

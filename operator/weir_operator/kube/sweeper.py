@@ -126,7 +126,7 @@ class Sweeper:
         self._api = api
         self._clock = clock
         self._settings = settings
-        self._known: dict[str, frozenset[str]] | None = None
+        self._before: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
         # Where any policy ever had flows, beside the volume, and its spec.
         self._policies: dict[tuple[str, ...], tuple[Flows, Mapping[str, Any]]] = {}
@@ -146,11 +146,11 @@ class Sweeper:
             flows = flows_of(policy)
             if flows.identity:
                 self._policies[flows.kind, *flows.identity] = (flows, policy["spec"])
-        if self._known is None:
+        if self._before is None:
             self._due |= self._namespaces_with_files() - present.keys()
-            self._known = {}
-        self._due |= {ns for ns, had in self._known.items() if had - present.get(ns, frozenset())}
-        self._known = dict(present)
+            self._before = {}
+        self._due |= {ns for ns, had in self._before.items() if had - present.get(ns, frozenset())}
+        self._before = dict(present)
         running = {pod["metadata"]["namespace"] for pod in sweeps}
         for pod in sweeps:
             if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):

@@ -41,12 +41,12 @@ class LocalCluster:
         self.store = RunStore(root)
         self._layout = layout
         self._objects = objects
-        self._told: list[Callable[[Event], None]] = []
+        self._listeners: list[Callable[[Event], None]] = []
         self._last: dict[tuple[str, str], Event] = {}
 
     def on_event(self, tell: Callable[[Event], None]) -> None:
         """`tell` is called with every event."""
-        self._told.append(tell)
+        self._listeners.append(tell)
 
     def observe(self) -> Observed:
         """Everything on disk, and the processes."""
@@ -139,5 +139,5 @@ class LocalCluster:
             return
         self._last[event.query, event.reason] = event
         self.store.emit(event)
-        for tell in self._told:
+        for tell in self._listeners:
             tell(event)

@@ -30,9 +30,9 @@ class ManifestFiles:
         self._paths = paths
         self._memory = root / "objects.json"
         self._tell = tell
-        self._seen = ""
+        self._digest = ""
         self._objects: tuple[Manifest, ...] = ()
-        self._told = ""
+        self._complaint = ""
         self.places: dict[str, str] = {}  # "kind/namespace/name" -> file
 
     def objects(self) -> tuple[Manifest, ...]:
@@ -40,20 +40,20 @@ class ManifestFiles:
         documents, findings = read(self._paths)
         text = json.dumps([d.raw for d in documents], sort_keys=True, default=str) + str(findings)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        if digest != self._seen:
-            self._seen = digest
+        if digest != self._digest:
+            self._digest = digest
             findings = findings or from_documents(documents)[1]
             if findings:
                 self._complain(findings)
             else:
-                self._told = ""
+                self._complaint = ""
                 self._objects = self._remember(documents)
         return self._objects
 
     def _complain(self, findings: list[Finding]) -> None:
         text = "\n".join(map(str, findings))
-        if text != self._told:
-            self._told = text
+        if text != self._complaint:
+            self._complaint = text
             self._tell(findings)
 
     def _remember(self, documents: list[Document]) -> tuple[Manifest, ...]:

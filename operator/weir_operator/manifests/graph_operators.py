@@ -151,8 +151,8 @@ def _project(written: WrittenOperator) -> Built | None:
         return None
     items = tuple(Item(name, name) for name in columns)
     operator = Project(spec.id, written.names, columns, items, **written.common())
-    kept = {name: source.columns[name] for name in columns}
-    return (operator,), replace(source, columns=kept, times=source.times & kept.keys())
+    types = {name: source.columns[name] for name in columns}
+    return (operator,), replace(source, columns=types, times=source.times & types.keys())
 
 
 def _join(written: WrittenOperator) -> Built | None:
@@ -261,14 +261,16 @@ def _aggregations(written: WrittenOperator) -> list[tuple[Aggregation, str]] | N
     """With the types of what they give; None when one is refused."""
     (source,) = written.inputs
     aggregations = []
-    for i, wanted in enumerate(written.spec.aggregates or ()):
+    for i, aggregate in enumerate(written.spec.aggregates or ()):
         field = f"aggregates[{i}].expression"
         try:
-            text = parse_expression(wanted.expression, source.columns).text if wanted.expression else None
-            if text is None and wanted.function != "count":
+            text = (
+                parse_expression(aggregate.expression, source.columns).text if aggregate.expression else None
+            )
+            if text is None and aggregate.function != "count":
                 written.refuse(field, "is missing", "only count goes without it")
                 return None
-            aggregation = Aggregation(wanted.name, wanted.function, text)
+            aggregation = Aggregation(aggregate.name, aggregate.function, text)
             aggregations.append((aggregation, aggregation_type(aggregation, source.columns)))
         except ExpressionError as error:
             written.refuse(field, str(error), "")

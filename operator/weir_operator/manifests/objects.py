@@ -120,7 +120,7 @@ class Reader:
     """Reads the same objects again and again; one that has not changed since the last time is not parsed."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Parsed] = {}  # by uid and resourceVersion
+        self._parsed: dict[tuple[str, str], Parsed] = {}  # by uid and resourceVersion
 
     def __call__(self, manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
         """As `from_raw`. The objects are handed out again: nobody may write into them."""
@@ -131,11 +131,11 @@ class Reader:
             version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
             if not all(version):
                 return parse(raw)
-            by_version[version] = self._known.get(version) or parse(raw)
+            by_version[version] = self._parsed.get(version) or parse(raw)
             return by_version[version]
 
         result = from_raw(manifests, parsed)
-        self._known = by_version
+        self._parsed = by_version
         return result
 
 

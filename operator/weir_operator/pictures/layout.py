@@ -193,7 +193,7 @@ def _curve(
 
 
 def _channel(column: list[Box], straight: float, channels: dict[tuple[float, float], int]) -> float:
-    """The height nearest to `wanted` at which a line passes a column's cards; lines in one gap lie apart."""
+    """The height nearest to `straight` at which a line passes a column; lines in one gap lie apart."""
     column = sorted(column, key=lambda box: box.y)
     above = column[0].y - 6.0
     y = min([above] + [box.y + box.height + 9.0 for box in column], key=lambda gap: abs(gap - straight))

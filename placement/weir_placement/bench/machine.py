@@ -21,8 +21,8 @@ def processor() -> str:
 def commit() -> str:
     """The commit of the source that runs; `unknown` outside of a clone."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"
 
 
 def described() -> str:

@@ -120,11 +120,11 @@ def nos_adaptive(folder: Path) -> None:
             plain = [fixed_and_foreseeing(one) for one in situations]
             for in_phase in (True, False):
                 for central in (False, True):
-                    done = runs(situations, plain, central=central, in_phase=in_phase)
+                    row_runs = runs(situations, plain, central=central, in_phase=in_phase)
                     phase = "at 0, 200, ... ms" if in_phase else "at a random phase"
-                    rows.append(done.row(width, probe, phase, "CNU" if central else "DNU"))
+                    rows.append(row_runs.row(width, probe, phase, "CNU" if central else "DNU"))
                     if probe == PROBES[0] and in_phase:
-                        main[width, central] = done
+                        main[width, central] = row_runs
     write(
         folder,
         "nos-adaptive",

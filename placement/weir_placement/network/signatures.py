@@ -120,12 +120,12 @@ class BlockSigner:
 
     def _pieces(self, text: str) -> Piece:
         pieces: list[int | str] = []
-        done = 0
+        end = 0
         for match in ALIAS.finditer(text):
             if match[1] in self._position:
-                pieces += [text[done : match.start(1)], self._position[match[1]]]
-                done = match.end(1)
-        return (*pieces, text[done:])
+                pieces += [text[end : match.start(1)], self._position[match[1]]]
+                end = match.end(1)
+        return (*pieces, text[end:])
 
     @cached_property
     def _inside(self) -> list[tuple[list[int], list[list[int]], tuple[Piece, ...] | None]]:

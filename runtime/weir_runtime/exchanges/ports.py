@@ -133,6 +133,6 @@ class Backend(Protocol):
     def writer(self, flow: Location, spec: FragmentSpec) -> ExchangeWriter:
         """Of the flow that a fragment writes."""
 
-    def remove(self, flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
-        """Deletes the flows of the fragments of a namespace that `wanted` picks; their addresses. `root` as
-        in `Flows.written`. Raises OSError that says which flows stay, and why."""
+    def remove(self, flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
+        """Deletes the flows of the fragments of a namespace that `is_gone` names; their addresses; `root`:
+        as in `Flows.written`. Raises OSError that says which flows stay, and why."""

@@ -105,7 +105,7 @@ class FileLog(Log):
         identity = [files.address, files.options.get("endpoint"), form, event_time, str(schema)]
         self._index = TimeIndex(sidelog, identity, self._folder, form)
         self._bad_rows = bad_rows
-        self._seen: dict[int, Look] = {}
+        self._looks: dict[int, Look] = {}
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
@@ -249,15 +249,15 @@ class FileLog(Log):
     def _look(self, number: int, limit: int | None) -> Look:
         """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
         where the later limit cannot change anything."""
-        seen = self._seen.get(number)
+        seen = self._looks.get(number)
         if seen and not seen.bad and (limit or 0) >= (seen.limit or 0):
             return seen
         parsed = self._parsed(number, limit, whole=False)
         self._bad_rows.check(parsed.bad, self._shown(number))
         times = self._times(parsed.rows)
         newest = int(times.max()) if len(times) else None
-        self._seen = {number: Look(newest, len(times), len(parsed.bad), limit)}
-        return self._seen[number]
+        self._looks = {number: Look(newest, len(times), len(parsed.bad), limit)}
+        return self._looks[number]
 
     def _set_aside(self, late: pa.Table, number: int) -> None:
         if self._sidelog:

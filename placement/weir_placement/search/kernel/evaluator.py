@@ -202,9 +202,9 @@ def node_root(st: State, n: int) -> float:
     """The largest x that the constraints of node n allow: its cpu, memory, egress, ingress and links out."""
     degree = st.degree
     best = INFINITE
-    done = -1  # point whose root is already found on an earlier piece
+    solved = -1  # point whose root an earlier piece has given
     for s in range(st.scenarios):
-        if st.point[s] == done:
+        if st.point[s] == solved:
             continue
         links = _sum_node(st, n, s)
         x = root(st.scratch_, 0, degree, st.cpu_[n])
@@ -216,7 +216,7 @@ def node_root(st: State, n: int) -> float:
                 for to in range(st.nodes):
                     x = min(x, root(st.scratch_, (8 + to) * degree, degree, st.bandwidth_[n * st.nodes + to]))
         if x < st.until_[s]:
-            done = st.point[s]
+            solved = st.point[s]
             best = min(best, x)
     return best
 

@@ -46,10 +46,10 @@ def writer(flow: Location, spec: FragmentSpec) -> FolderWriter:
     return FolderWriter(flow.address, spec.epoch, spec.output.consumers, spec.output.keep)
 
 
-def remove(flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
+def remove(flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
     """Folders; raises OSError."""
     below = Path(flows.below(root, namespace))
-    folders = [folder for folder in sorted(below.glob("*")) if wanted(folder.name)]
+    folders = [folder for folder in sorted(below.glob("*")) if is_gone(folder.name)]
     for folder in folders:
         shutil.rmtree(folder)
     return [str(folder) for folder in folders]

@@ -56,11 +56,11 @@ def writer(flow: Location, spec: FragmentSpec) -> StoreWriter:
     return StoreWriter(store, spec.epoch, spec.output.consumers, spec.output.keep)
 
 
-def remove(flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
+def remove(flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
     """URIs."""
     below = ObjectStore(flows.below(root, namespace), flows.options)
     try:
-        gone = [name for name in below.quick().folders() if wanted(name)]
+        gone = [name for name in below.quick().folders() if is_gone(name)]
         for name in gone:
             flow = ObjectStore(f"{below.uri}/{name}", flows.options)
             below.delete([f"{name}/{rest}" for rest in flow.names()])

@@ -59,10 +59,10 @@ def writer(flow: Location, spec: FragmentSpec) -> TopicWriter:
     return TopicWriter(topic, spec.epoch, spec.zone, spec.output.consumers, spec.output.keep)
 
 
-def remove(flows: Flows, root: str, namespace: str, wanted: Callable[[str], bool]) -> list[str]:
+def remove(flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
     """Topics and consumer groups."""
     prefix = flows.below(root, namespace)
     try:
-        return delete_topics(flows.options, prefix, wanted)
+        return delete_topics(flows.options, prefix, is_gone)
     except (KafkaError, FragmentError) as error:
         raise OSError(f"topics {prefix}* stay: {error}") from error

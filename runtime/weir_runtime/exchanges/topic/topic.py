@@ -237,13 +237,13 @@ def replicas_in(zone: str, racks: Mapping[int, str], replication: int, name: str
     return chosen
 
 
-def delete_topics(options: Mapping[str, Any], prefix: str, wanted: Callable[[str], bool]) -> list[str]:
-    """Topics and consumer groups `<prefix><fragment>` of the fragments that `wanted` picks; their names.
+def delete_topics(options: Mapping[str, Any], prefix: str, is_gone: Callable[[str], bool]) -> list[str]:
+    """Topics and consumer groups `<prefix><fragment>` of the fragments that `is_gone` names; their names.
     Raises KafkaError."""
     admin = admin_of(options)
 
     def chosen(names: Iterable[str]) -> list[str]:
-        return sorted(n for n in names if n.startswith(prefix) and wanted(n.removeprefix(prefix)))
+        return sorted(n for n in names if n.startswith(prefix) and is_gone(n.removeprefix(prefix)))
 
     topics = chosen(admin.list_topics())
     if topics:
