@@ -205,3 +205,11 @@ def test_no_rule_crashes_on_nonsense(kind):
         }
         parse(raw)
         parse({**raw, "metadata": nonsense})
+
+
+@pytest.mark.parametrize(("limit", "fits"), [("10m", True), ("600s", True), ("10m1s", False), ("1d", False)])
+def test_a_time_limit_is_capped(limit, fits):
+    policy = {"apiVersion": "weir.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": {"name": "p"}}
+    errors = messages({**policy, "spec": {"strategy": {"timeLimit": limit}}})
+    assert bool(errors) != fits
+    assert all("spec.strategy.timeLimit: timeLimit may be at most 10m" in one for one in errors)

@@ -209,3 +209,15 @@ def test_a_quota_makes_plans_smaller_or_refuses_by_name(capsys, flights):
     code, out, _ = run(capsys, "plan", "-f", flights)
     assert code == 1
     assert "pods of ResourceQuota default/small" in " ".join(out.split())
+
+
+def test_a_plan_that_does_not_carry_the_expected_rates_is_infeasible_by_name(capsys, tmp_path, flights):
+    _, out, _ = run(capsys, "plan", "-f", flights, "-o", "json")
+    (tmp_path / "plan.json").write_text(out)
+    edit(flights / "policy.yaml", "departures: 150", "departures: 9000000")
+    code, again, _ = run(capsys, "evaluate", "-f", flights, "--plan", tmp_path / "plan.json", "-o", "json")
+    report = json.loads(again)
+    assert code == 1
+    assert report["bindingShare"] > 1
+    assert report["infeasible"][0].startswith(f"{report['binding']} at ")
+    assert len(report["infeasible"]) == len(set(report["infeasible"])) > 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
+from pydantic_core import PydanticCustomError
 from weir_placement.model.location import STORE, TOPIC, Flows
 from weir_placement.objectives import NAMES
 
@@ -25,8 +26,10 @@ from weir_operator.api.base import (
     not_yet,
 )
 from weir_operator.api.connectors import BUCKET, PART, S3, KafkaSecurity
-from weir_operator.api.values import Duration, Quantity
+from weir_operator.api.values import Duration, Quantity, parse_duration
 
+LONGEST_PLANNING = 600.0
+"""[s]"""
 _OBJECTS = re.compile(f"{BUCKET}{PART}*$")
 
 
@@ -36,9 +39,28 @@ else:
     ObjectiveName = Literal[NAMES]
 
 
+def _short_enough(raw: Mapping[str, Any]) -> bool:
+    """Whether a time limit keeps its cap; what is no duration is told by its own field."""
+    written = str(raw.get("timeLimit", "0s"))
+    try:
+        return "d" not in written and parse_duration(written) <= LONGEST_PLANNING
+    except PydanticCustomError:
+        return True
+
+
 class StrategySpec(Model):
     """The planner and its parameters; `weir strategies` lists them."""
 
+    rules = (
+        CelRule(
+            # CEL knows no days
+            cel="!has(self.timeLimit) || "
+            "(!self.timeLimit.contains('d') && duration(self.timeLimit) <= duration('10m'))",
+            message="timeLimit may be at most 10m: queries of the policy wait for the plan",
+            holds=_short_enough,
+            field="timeLimit",
+        ),
+    )
     name: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9-]+$")] = Field(
         "auto", description="Name of the strategy."
     )
@@ -47,7 +69,7 @@ class StrategySpec(Model):
         Field(max_length=64),
     ] = Field(default_factory=dict, description="As --set KEY=VALUE.")
     seed: int = Field(0, description="Seed of its random numbers.", ge=0, le=2**31 - 1)
-    time_limit: Duration = Field(5.0, description="Longest time for one plan.")
+    time_limit: Duration = Field(5.0, description="Longest time for one plan, at most 10m.")
 
 
 class Drift(Model):

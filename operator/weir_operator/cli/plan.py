@@ -107,7 +107,8 @@ def evaluate(
 ) -> int:
     """Score a given plan against manifests: headroom, loads, latency, what binds.
 
-    Exit code 0: feasible; 1: not; 2: bad input.
+    Exit code 0: feasible; 1: not (`infeasible` names each resource of which the expected rates ask more than
+    there is); 2: bad input.
 
     Examples:
 

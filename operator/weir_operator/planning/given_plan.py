@@ -18,7 +18,8 @@ from weir_operator.planning.policies import PlannedPolicy
 
 
 def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
-    """The plan's report on today's problem. All policies' queries are scored together.
+    """The plan's report on today's problem. All policies' queries are scored together; a resource of which
+    the expected rates ask more than there is makes the plan infeasible.
 
     Raises:
         ManifestError: the file is no plan, or names what the manifests do not have.
@@ -57,4 +58,6 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
         evaluations=1,
         seconds=0.0,
     )
-    return PlannedPolicy(first.policy.metadata.name, problem, result, report(problem, result))
+    written = report(problem, result)
+    written["infeasible"] += [str(reason) for reason in evaluation.overloads]
+    return PlannedPolicy(first.policy.metadata.name, problem, result, written)

@@ -55,6 +55,16 @@ class Evaluation:
         return inf if self.headroom is None else self.headroom
 
     @property
+    def overloads(self) -> tuple[Reason, ...]:
+        """What the profile (x = 1) asks more of than there is, the tightest first; each resource once."""
+        worst: dict[str, Reason] = {}
+        for c in self.constraints:
+            if 0 <= c.root < 1 - TOLERANCE and c.name not in worst:
+                text = f"{c} of its capacity of {c.capacity:.6g} {c.unit}, at the expected rates"
+                worst[c.name] = Reason(c.resource, c.place, c.share, text)
+        return tuple(worst.values())
+
+    @property
     def binding(self) -> Constraint | None:
         """The constraint that limits the headroom."""
         return self.constraints[0] if self.headroom is not None and self.constraints else None
