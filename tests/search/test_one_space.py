@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.rewrite.rewriter import Rewriter
 from weir_placement.rewrite.sql import query_from_sql
+from weir_placement.search import forms
 from weir_placement.search.spaces import ALL, PUSHED, WRITTEN
 from weir_placement.strategies import STRATEGIES
 
@@ -126,3 +128,22 @@ def test_joins_that_are_not_alike_keep_their_streams_and_nothing_is_called_prove
     assert result.extra["space"] == WRITTEN
     assert not result.proven
     assert result.bound is None
+
+
+def test_a_scan_that_is_given_up_counts_in_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    scans = []
+
+    def given_up(p: Problem, best: Result, most: int, deadline: float) -> Result:
+        begun = perf_counter()
+        while perf_counter() < begun + 2 * best.seconds:
+            pass
+        scans.append(perf_counter() - begun)
+        return best
+
+    monkeypatch.setattr(forms, "over_table_6", given_up)
+    options = {"small": "40"}
+    result = STRATEGIES["auto"].plan(
+        problem(query()), objective="headroom", seed=1, time_limit=9.0, options=options
+    )
+    assert len(scans) == 1
+    assert result.seconds >= scans[0]

@@ -125,7 +125,8 @@ def over_forms(
 
     def plan(problem: Problem, request: PlanRequest, options: AutoOptions) -> Result:
         searches()  # without cached code the compiler runs now, and does not eat the time that is given
-        deadline = perf_counter() + request.time_limit
+        started = perf_counter()
+        deadline = started + request.time_limit
 
         def form(p: Problem, floor: float) -> Result:
             def above(encoding: Encoding, options: AutoOptions, deadline: float) -> SearchResult:
@@ -143,7 +144,9 @@ def over_forms(
                 return best
             return forms.over_table_6(p, best, options.plans, deadline)
 
-        return once(problem) if options.clones < 2 else clones.with_clones(problem, once, options, deadline)
+        cloned = options.clones >= 2
+        result = clones.with_clones(problem, once, options, deadline) if cloned else once(problem)
+        return replace(result, seconds=perf_counter() - started)  # a scan that was given up is in it
 
     return plan
 
