@@ -14,7 +14,8 @@ from weir_placement.options import option
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import LOGICAL, PHYSICAL, WalkOptions, from_random, strategy
+from weir_placement.search.kernel.entry_codes import LOGICAL, PHYSICAL
+from weir_placement.search.session import WalkOptions, from_random, strategy
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ from weir_placement.options import option
 from weir_placement.request import PlanRequest
 from weir_placement.search import clones, forms
 from weir_placement.search.arrays import searches
-from weir_placement.search.bounds import PACKED, PLAIN, is_bound, upper_bound
+from weir_placement.search.bounds import is_bound, upper_bound
 from weir_placement.search.clones import CloneOptions
 from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
 from weir_placement.search.forms import FormOptions
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.kernel.entry_codes import PACKED, PLAIN
 from weir_placement.search.large import LARGE, NEAR, search_large
 from weir_placement.search.session import SearchResult, best_of, plan_with
 from weir_placement.search.spaces import ALL

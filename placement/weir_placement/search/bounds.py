@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MAX_LEAVES = 13
 PRECISION = 5e-4
-PLAIN, PACKED, PREPARE = range(3)
 
 
 @dataclass
@@ -206,30 +205,30 @@ class Regions:
         return True
 
 
-def upper_bound(encoding: Encoding, value: float, how: int = PACKED) -> float:
+def upper_bound(encoding: Encoding, value: float, check: int = code.PACKED) -> float:
     """No plan has a greater headroom than this, or than `value`; 1e300 when nothing limits it.
 
     `value` is that of some plan: if nothing more than that (to rounding) is possible, it is the bound.
-    Else the bound is found by bisection, to `PRECISION`, and is on the safe side. `how` PLAIN leaves out the
-    packing of the largest operators, which is seldom what binds where there are many.
+    Else the bound is found by bisection, to `PRECISION`, and is on the safe side. `check` PLAIN leaves out
+    the packing of the largest operators, which is seldom what binds where there are many.
     """
     encoding.reset()
     encoding.run(code.EVALUATE)
     if value <= 0 or value >= HUGE or not Regions(encoding).write(encoding):
         return HUGE
-    if encoding.run(code.BOUND, how=PREPARE, x=0.0) == 0:
+    if encoding.run(code.BOUND, check=code.PREPARE, x=0.0) == 0:
         return HUGE
     least = value * (1 + EQUAL)
     if is_bound(encoding, least):
         return least
     low, high = value, value * 1.01
-    while not _impossible(encoding, high, how):
+    while not _impossible(encoding, high, check):
         low, high = high, high * 2
         if high > 1e12 * value:
             return HUGE
     while high > low * (1 + PRECISION):
         middle = (low * high) ** 0.5
-        if _impossible(encoding, middle, how):
+        if _impossible(encoding, middle, check):
             high = middle
         else:
             low = middle
@@ -238,8 +237,8 @@ def upper_bound(encoding: Encoding, value: float, how: int = PACKED) -> float:
 
 def is_bound(encoding: Encoding, x: float) -> bool:
     """Whether no plan carries more than x; after `upper_bound` has written the program down."""
-    return _impossible(encoding, x, PLAIN)
+    return _impossible(encoding, x, code.PLAIN)
 
 
-def _impossible(encoding: Encoding, x: float, how: int) -> bool:
-    return encoding.run(code.BOUND, how=how, x=x) > 1
+def _impossible(encoding: Encoding, x: float, check: int) -> bool:
+    return encoding.run(code.BOUND, check=check, x=x) > 1

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from weir_placement.search.bounds import PLAIN, upper_bound
+from weir_placement.search.bounds import upper_bound
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.kernel.entry_codes import PLAIN
 from weir_placement.search.session import SearchResult
 
 LARGE = 300

@@ -17,6 +17,7 @@ from weir_placement.request import PlanRequest, not_found
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
+from weir_placement.search.kernel.entry_codes import BOTH, PHYSICAL
 from weir_placement.search.spaces import WRITTEN, space_of
 from weir_placement.strategy import Strategy
 
@@ -24,8 +25,6 @@ ADMISSION = 0.25
 """Share of the time that is kept for admitting queries one by one, should they not all fit."""
 TIES = 0.1
 """Share of a search's time, at its end, that is kept for breaking ties."""
-BOTH, PHYSICAL, LOGICAL = 3, 1, 2
-"""Which moves a search makes."""
 
 
 @dataclass

@@ -21,7 +21,8 @@ from weir_placement.search import annealing, greedy, reactive_tabu, tabu
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.session import LOGICAL, PHYSICAL, SearchResult, best_of, strategy
+from weir_placement.search.kernel.entry_codes import LOGICAL, PHYSICAL
+from weir_placement.search.session import SearchResult, best_of, strategy
 
 ALGORITHMS: tuple[tuple[Callable[..., SearchResult], Any], ...] = (
     (greedy.search, greedy.GreedyOptions()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from weir_placement.search.kernel.demand import flow_at, least_load
 from weir_placement.search.kernel.jit import State, jit
 
-PACKED = 64
+MOST_PACKED = 64
 """Operators, the largest, that are packed; the rest is taken to be fluid."""
 STEPS = 4000
 """Of the packing: beyond, it is taken to be possible."""
@@ -66,7 +66,7 @@ def may_pack(st: State) -> bool:
             smallest = min(smallest, st.cpu_[n])
     if large >= 1e300:
         return True
-    count = _least_sizes(st, large, max(smallest / 8, large / 64), min(st.items, PACKED))
+    count = _least_sizes(st, large, max(smallest / 8, large / 64), min(st.items, MOST_PACKED))
     rest = least_load(st, 0, 0.0)  # the family of all nodes: total work
     for k in range(count):
         rest -= st.pack_size_[k]

@@ -11,7 +11,9 @@ from weir_placement.search.kernel.entry_codes import (
     EVALUATE,
     EXHAUST,
     PACK,
+    PACKED,
     POLISH,
+    PREPARE,
     REACTIVE,
     SCATTER,
     SETTLE,
@@ -53,7 +55,7 @@ def run(
     if command == REACTIVE:
         return reactive_tabu(st, i0, i1, i2, r0, r1, r2, r3)
     if command == BOUND:
-        return prepare(st) if i0 == 2 else fullness(st, r0, i0 == 1)
+        return prepare(st) if i0 == PREPARE else fullness(st, r0, i0 == PACKED)
     if command == POLISH:
         return polish(st, i0)
     rebuild(st)

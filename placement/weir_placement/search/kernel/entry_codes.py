@@ -28,12 +28,21 @@ PARAMETERS: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EXHAUST: (("steps",), ("best",)),
     PLACE: (("steps",), ("best",)),
     POLISH: (("rounds",), ()),
-    BOUND: (("how",), ("x",)),
+    BOUND: (("check",), ("x",)),
     SETTLE: (("iterations",), ("goal",)),
     PACK: (("packings",), ()),
 }
 INTEGERS, REALS = 3, 4
 """Parameters of each type, at most."""
+
+PHYSICAL, LOGICAL, BOTH = 1, 2, 3
+"""Which moves a search makes: bits."""
+ANY, NOT_TABU, NOT_RECENT = range(3)
+"""Which neighbours are admissible: all; those whose move is not tabu, or that beat the best; those
+that were not visited of late."""
+PLAIN, PACKED, PREPARE = range(3)
+"""What `BOUND` does: compares the least load of families of nodes with their capacity; packs the largest
+operators as well; writes down what both start from."""
 
 EVALUATIONS = 0
 """Configurations evaluated so far."""

@@ -11,7 +11,16 @@ from __future__ import annotations
 import math
 
 from weir_placement.search.kernel.clock import over
-from weir_placement.search.kernel.entry_codes import EVALUATIONS, MOVE
+from weir_placement.search.kernel.entry_codes import (
+    ANY,
+    BOTH,
+    EVALUATIONS,
+    LOGICAL,
+    MOVE,
+    NOT_RECENT,
+    NOT_TABU,
+    PHYSICAL,
+)
 from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SOURCE
@@ -137,7 +146,7 @@ def _admissible(
     chosen: float,
     ties: int,
     iteration: int,
-    mode: int,
+    rule: int,
     best: float,
     length: float,
 ) -> bool:
@@ -145,24 +154,24 @@ def _admissible(
     each is taken with the same probability."""
     if not (v > chosen or (v == chosen and draw(st, ties + 2) == 0)):
         return False
-    if mode == 1:
+    if rule == NOT_TABU:
         return st.tabu[key] < iteration or greater(v, best)
-    return mode == 0 or not recent(st, iteration, length)
+    return rule == ANY or not recent(st, iteration, length)
 
 
 @jit
-def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float, length: float) -> float:
+def _best_neighbour(st: State, iteration: int, rule: int, moves: int, best: float, length: float) -> float:
     """Looks at the whole neighbourhood; the best admissible move goes to out[MOVE] and after.
 
     -inf if there is none; when the time is over, the best so far.
 
-    mode 0: all; 1: moves in the tabu list are out (unless better than the best); 2: configurations
-    visited in the last `length` iterations are out. what: 1 physical, 2 logical moves, 3 both.
+    `rule`: ANY, NOT_TABU or NOT_RECENT (in the last `length` iterations).
+    `moves`: PHYSICAL, LOGICAL or BOTH.
     """
     chosen = -INFINITE
     ties = 0
     for i in range(st.items):
-        if what & 1 and st.choice_last[i] - st.choice_first[i] > 1:
+        if moves & PHYSICAL and st.choice_last[i] - st.choice_first[i] > 1:
             old = st.node[i]
             for a in range(st.choice_first[i], st.choice_last[i]):
                 to = st.choice[a]
@@ -173,13 +182,13 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                 v = move_to(st, i, to)
                 st.out[EVALUATIONS] += 1
                 key = _key(st, True, i, to)
-                ok = _admissible(st, key, v, chosen, ties, iteration, mode, best, length)
+                ok = _admissible(st, key, v, chosen, ties, iteration, rule, best, length)
                 take_back(st, i, old)
                 if ok:
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
                     st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = 1, i, to, old
-        if what & 2:
+        if moves & LOGICAL:
             j, k = rotation_from(st, i, 0)
             while k >= 0:
                 if over(st):
@@ -188,7 +197,7 @@ def _best_neighbour(st: State, iteration: int, mode: int, what: int, best: float
                 v = rotate(st, i, j, k)
                 st.out[EVALUATIONS] += 1
                 key = _key(st, False, i, b)
-                ok = _admissible(st, key, v, chosen, ties, iteration, mode, best, length)
+                ok = _admissible(st, key, v, chosen, ties, iteration, rule, best, length)
                 rotate_back(st, i, j, k, b)
                 if ok:
                     ties = ties + 1 if v == chosen else 0
@@ -208,11 +217,11 @@ def _do(st: State) -> None:
 
 
 @jit
-def climb(st: State, iterations: int, what: int) -> float:
+def climb(st: State, iterations: int, moves: int) -> float:
     """Greedy: the best neighbour until none is better."""
     current = rebuild(st)
     for iteration in range(iterations):
-        v = _best_neighbour(st, iteration, 0, what, current, 0.0)
+        v = _best_neighbour(st, iteration, ANY, moves, current, 0.0)
         if not greater(v, current):
             break
         _do(st)
@@ -222,14 +231,14 @@ def climb(st: State, iterations: int, what: int) -> float:
 
 
 @jit
-def tabu(st: State, iterations: int, length: int, what: int, goal: float) -> float:
+def tabu(st: State, iterations: int, length: int, moves: int, goal: float) -> float:
     """Tabu search: the best move that is not the undoing of one of the last `length`."""
     for k in range(st.items * (st.nodes + st.items)):
         st.tabu[k] = -1
     best = rebuild(st)
     save(st)
     for iteration in range(iterations):
-        v = _best_neighbour(st, iteration, 1, what, best, 0.0)
+        v = _best_neighbour(st, iteration, NOT_TABU, moves, best, 0.0)
         if v <= -INFINITE:
             break
         if st.out[MOVE] == 1:
@@ -248,7 +257,7 @@ def tabu(st: State, iterations: int, length: int, what: int, goal: float) -> flo
 
 @jit
 def reactive_tabu(
-    st: State, iterations: int, cycle: int, what: int, length: float, more: float, less: float, goal: float
+    st: State, iterations: int, cycle: int, moves: int, length: float, more: float, less: float, goal: float
 ) -> float:
     """Reactive tabu search (section 5.1.3; Battiti and Tecchiolli 1994).
 
@@ -289,13 +298,13 @@ def reactive_tabu(
         if often > 3:
             often = 0
             for _ in range(1 + int((1.0 + uniform(st)) * max(average, 1.0))):
-                step_random(st, 0.5 if what == 3 else (1.0 if what == 1 else 0.0))
+                step_random(st, 0.5 if moves == BOTH else (1.0 if moves == PHYSICAL else 0.0))
             v = rebuild(st)
         else:
-            v = _best_neighbour(st, iteration, 2, what, best, length)
+            v = _best_neighbour(st, iteration, NOT_RECENT, moves, best, length)
             if v <= -INFINITE:
                 length = max(1.0, length * less)
-                step_random(st, 0.5 if what == 3 else (1.0 if what == 1 else 0.0))
+                step_random(st, 0.5 if moves == BOTH else (1.0 if moves == PHYSICAL else 0.0))
                 v = rebuild(st)
             else:
                 _do(st)
