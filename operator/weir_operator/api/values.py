@@ -60,12 +60,18 @@ def format_duration(seconds: float) -> str:
     return f"{round(seconds * 1e6, 6):f}".rstrip("0").rstrip(".") + "us"
 
 
+LARGEST = 1e30
+"""More is no quantity of anything; calculations with it would leave the floating-point numbers."""
+
+
 def parse_quantity(value: Any) -> float:
     """A Kubernetes quantity that is not negative, in its base unit.
 
     >>> parse_quantity("500m"), parse_quantity("2Gi"), parse_quantity(3), parse_quantity("1e3")
     (0.5, 2147483648.0, 3.0, 1000.0)
     """
+    if isinstance(value, int | float) and not value <= LARGEST:
+        raise refuse("is too large", "write a quantity of at most 1e30")
     if isinstance(value, float) and value != int(value):
         raise refuse("is a bare fraction", f'write it in quotes, as "{value:g}", or in thousandths, as 500m')
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -79,7 +85,8 @@ def parse_quantity(value: Any) -> float:
         )
     number, suffix = match[1], match[3] or ""
     if suffix[:1] in "eE" and len(suffix) > 1:
-        return float(number + suffix)
+        amount = float(number + suffix)
+        return parse_quantity(amount) if amount > LARGEST else amount  # which says that it is too large
     if suffix in ("n", "u", "m"):
         return float(number) / {"n": 1e9, "u": 1e6, "m": 1e3}[suffix]
     return float(number) * _SUFFIX[suffix]

@@ -43,7 +43,7 @@ def conditions(
     health: Health, generation: int, now: float, present: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The four conditions; the time of a transition stays while the status of a condition does."""
-    before = {c["type"]: c for c in present}
+    before = {c.get("type"): c for c in present}
     verdicts = {
         "Ready": health.ready,
         "Reconciling": health.reconciling,
@@ -54,7 +54,7 @@ def conditions(
     for kind, holds in verdicts.items():
         status = "True" if holds else "False"
         old = before.get(kind)
-        since = old["lastTransitionTime"] if old and old["status"] == status else timestamp(now)
+        since = old["lastTransitionTime"] if old and _stays(old, status) else timestamp(now)
         explained = holds or kind == "Ready"
         described.append(
             {
@@ -67,6 +67,10 @@ def conditions(
             }
         )
     return described
+
+
+def _stays(old: Mapping[str, Any], status: str) -> bool:
+    return old.get("status") == status and bool(old.get("lastTransitionTime"))
 
 
 def worth_writing(old: Mapping[str, Any], new: Mapping[str, Any], numbers: bool = True) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import WriteStatus
+from weir_operator.controller.raw_fields import generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.round_state import RoundState
 from weir_operator.controller.snapshot import Manifest
@@ -32,9 +33,9 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
         namespace, name = meta.get("namespace", ""), meta["name"]
         wrong = state.desired.errors.get((kind, namespace, name), "")
         health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
-        generation, present = int(meta.get("generation", -1)), manifest.get("status") or {}
-        described = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
-        status = {"observedGeneration": generation, "conditions": described}
+        observed, present = generation(manifest, -1), part(manifest, "status")
+        described = conditions(health, observed, state.snapshot.now, parts(present, "conditions"))
+        status = {"observedGeneration": observed, "conditions": described}
         if kind == "Stream":
             status |= _with_rate(streams.get(name_of(manifest), {}), present)
         elif kind == "PlacementPolicy":
@@ -72,7 +73,7 @@ def _policies(state: RoundState) -> dict[str, dict[str, Any]]:
     """By policy that a query names: how many do, how many of them have a plan, and the plan's headroom."""
     statuses: dict[str, dict[str, Any]] = {}
     for manifest in filter(_is_query, state.snapshot.objects):
-        policy = (manifest.get("spec") or {}).get("policy") or "default"
+        policy = str(part(manifest, "spec").get("policy") or "default")
         statuses.setdefault(policy, {"queries": 0, "admitted": 0})["queries"] += 1
     for group in state.desired.groups:
         status = statuses.setdefault(group.name, {"queries": 0, "admitted": 0})

@@ -17,6 +17,7 @@ from weir_placement.model.problem import Overheads, Query
 from weir_operator.api.query import StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group
+from weir_operator.controller.raw_fields import generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
@@ -55,9 +56,7 @@ class DesiredStateBuilder:
         """What one snapshot asks for; objects with errors become faults of the queries that need them."""
         manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
         raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
-        sources = {
-            name_of(o): (o.get("spec") or {}).get("source") for o in manifests if o.get("kind") == "Stream"
-        }
+        sources = {name_of(o): part(o, "spec").get("source") for o in manifests if o.get("kind") == "Stream"}
         objects, findings = self.read(manifests)
         used = {name: NodeUsage(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
         built = build(
@@ -69,7 +68,7 @@ class DesiredStateBuilder:
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
             faults[name] = Fault(
-                "not planned: its policy or streams have errors", True, _generation(raw[name])
+                "not planned: its policy or streams have errors", True, generation(raw[name], 1)
             )
         return DesiredState(
             groups=groups,
@@ -79,7 +78,7 @@ class DesiredStateBuilder:
             closed=_closed(objects),
             errors=_errors([*findings, *built.findings]),
             created={name: seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
-            statuses={name: o.get("status") or {} for name, o in raw.items()},
+            statuses={name: part(o, "status") for name, o in raw.items()},
         )
 
     def _group(
@@ -104,7 +103,7 @@ class DesiredStateBuilder:
                 if item.spec.suspend:
                     nothing = Ends({}, Output("noop"))
                     queries[name] = DesiredQuery(
-                        Query(name, {}, ()), nothing, "", _generation(manifest), suspended=True
+                        Query(name, {}, ()), nothing, "", generation(manifest, 1), suspended=True
                     )
                 continue
             if any(not sources.get(stream) for stream in query.sources.values()):
@@ -131,7 +130,7 @@ class DesiredStateBuilder:
                 query,
                 ends,
                 _source_hash(query, ends, source),
-                _generation(manifest),
+                generation(manifest, 1),
                 nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
                 pods=pods_of(item.spec),
             )
@@ -233,7 +232,9 @@ def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, F
         name, missing = key.full_name, finding.reason == "ReferenceNotFound"
         before = faults.get(name)
         message = f"{before.message}; {finding.message}" if before else finding.message
-        faults[name] = Fault(message, missing and (before is None or before.missing), _generation(raw[name]))
+        faults[name] = Fault(
+            message, missing and (before is None or before.missing), generation(raw[name], 1)
+        )
     return faults
 
 
@@ -251,10 +252,11 @@ def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[fr
     """Nodes that do not answer, and nodes that are cordoned."""
     lost = set()
     for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
-        for condition in (node.get("status") or {}).get("conditions") or []:
-            away = snapshot.now - seconds(condition.get("lastTransitionTime"))
-            if condition["type"] == "Ready" and condition["status"] != "True" and away > settings.node_grace:
-                lost.add(node["metadata"]["name"])
+        for condition in parts(part(node, "status"), "conditions"):
+            if condition.get("type") == "Ready" and condition.get("status") != "True":
+                away = snapshot.now - seconds(condition.get("lastTransitionTime"))
+                if away > settings.node_grace:
+                    lost.add(node["metadata"]["name"])
     cordoned = {name for name, node in objects.nodes.items() if node.spec.unschedulable}
     gone = {p.wanted_node for p in snapshot.processes} - {"", *objects.nodes}
     return frozenset(lost | gone), frozenset(cordoned - lost)
@@ -271,7 +273,3 @@ def _closed(objects: Objects) -> dict[str, frozenset[str]]:
             closed_to[own] = frozenset(name for name, node in tainted.items() if shut_out(node, own))
         result[query] = closed_to[own]
     return result
-
-
-def _generation(manifest: Manifest) -> int:
-    return int(manifest["metadata"].get("generation", 1))

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 
 from weir_operator.api import base
-from weir_operator.api.base import API_VERSION, Model, bare
+from weir_operator.api.base import API_VERSION, CelRule, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
 from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 
@@ -89,7 +89,7 @@ def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _broken_rules(item_kind, item, f"{path}[{i}]")
     elif _is_model(kind) and isinstance(raw, Mapping):
         for rule in kind.rules:
-            if not rule.holds(raw):
+            if not _holds(rule, raw):
                 yield ".".join(filter(None, (path, rule.field))), rule.message
         for alias, inner in _ruled_fields(kind):
             if raw.get(alias) is not None:
@@ -107,6 +107,14 @@ def _has_rules(kind: Any) -> bool:
     if get_origin(kind) is list:
         return _has_rules(bare(get_args(kind)[0]))
     return _is_model(kind) and bool(kind.rules or _ruled_fields(kind))
+
+
+def _holds(rule: CelRule, raw: Mapping[str, Any]) -> bool:
+    """Whether it holds, or cannot be told: a field is of another type, which is told by itself."""
+    try:
+        return rule.holds(raw)
+    except (TypeError, ValueError, AttributeError, LookupError):
+        return True
 
 
 def _is_model(kind: Any) -> bool:
