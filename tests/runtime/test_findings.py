@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.operators import (
     Aggregate,
@@ -135,15 +134,17 @@ def test_lateness_does_not_depend_on_the_batches(run: Run, tmp_path: Path) -> No
     assert sum(row[2] for row in outputs[0]) == 3
 
 
-def test_times_at_the_epoch_are_refused(tmp_path: Path) -> None:
-    """The first watermark is 0: such rows would be late without a trace."""
-    log = write_log(tmp_path / "a", [[(1, 1, -ORIGIN)]])
+def test_a_row_at_the_epoch_is_a_bad_row(tmp_path: Path) -> None:
+    """The first watermark is 0: such a row would be late without a trace."""
+    log = write_log(tmp_path / "a", [[(1, 1, -ORIGIN), (1, 2, SECOND)]])
     reader = open_input(
         source("a", log), fragment(tmp_path, "x", [source("a", log)], [], files_output(tmp_path / "o"))
     )
     assert reader is not None
-    with pytest.raises(ValueError, match="row 0 has event time 0 us; event times must be after 1970"):
-        reader.log.advance(reader.log.start(), 0, 1)
+    start = reader.log.start()
+    end = reader.log.advance(start, 0, 1).place
+    assert end["bad"] == 1
+    assert [v for batch in reader.log.read(start, end) for v in batch.column("v").to_pylist()] == [2]
 
 
 def test_order_is_by_number_and_never_by_modification_time(run: Run, tmp_path: Path) -> None:

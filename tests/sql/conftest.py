@@ -15,7 +15,7 @@ def streams() -> dict[str, Stream]:
     distinct = {"bids": {"auction": 5000.0}}
     return {
         f"d/{name}": Stream(
-            f"d/{name}", 100, parse_schema(ddl), ("n1",), 48, "ts", 10, distinct.get(name, {})
+            f"d/{name}", 100, parse_schema(ddl), ("n1",), 48, "ts", 10, distinct=distinct.get(name, {})
         )
         for name, ddl in schemas.items()
     }
