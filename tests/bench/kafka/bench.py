@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from weir_placement.bench import page
 from weir_runtime.sources.kafka.intake import Range
 from weir_runtime.sources.kafka.log import KafkaLog
-from weir_runtime.sources.kafka.reader import TopicReader
+from weir_runtime.sources.kafka.reader import KafkaReader
 
 from tests.kafka.broker import Broker, start_broker
 
@@ -86,7 +86,7 @@ def timed(read: Callable[[], int]) -> Speed:
 
 def messages(options: dict[str, str]) -> Speed:
     """The client alone."""
-    reader = TopicReader(options)
+    reader = KafkaReader(options)
     keys = reader.layout().partitions
     ranges = {key: Range(0, end, end) for key, end in reader.ends(keys).items()}
     return timed(lambda: sum(len(taken.values) for taken in reader.fetch(ranges).values()))
