@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,9 +77,7 @@ class Checkpoint:
         before the batch is published: with other offsets its number would have other rows."""
         logs = (f"offsets/{batch}", f"commits/{batch - 1}", "metadata")
         files = [path for name in logs for path in _with_checksum(self.folder / name)]
-        state = self.folder / "state"
-        for pattern in (f"**/{batch + 1}.delta*", f"**/.{batch + 1}.delta*", "**/_metadata/**/*"):
-            files += (path for path in state.glob(pattern) if path.is_file())
+        files += _state_files(self.folder / "state", batch + 1)
         for path in files:
             sync(path)
         for folder in {path.parent for path in files}:
@@ -105,6 +105,16 @@ class Checkpoint:
 
     def _lines(self, batch: int) -> list[str]:
         return (self.folder / "offsets" / str(batch)).read_text().splitlines()
+
+
+def _state_files(state: Path, version: int) -> list[Path]:
+    """The files of one version of every state store, and what describes the stores: one walk of the tree."""
+    delta = re.compile(rf"\.?{version}\.delta")
+    return [
+        Path(folder, name)
+        for folder, _, names in os.walk(state)
+        for name in (names if f"{os.sep}_metadata" in folder else filter(delta.match, names))
+    ]
 
 
 def _newest(folder: Path) -> int:
