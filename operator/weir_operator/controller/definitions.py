@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from weir_operator.api.fit import fit
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import WriteStatus
 from weir_operator.controller.raw_fields import generation, part, parts
@@ -40,6 +41,7 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
             status |= _with_rate(streams.get(name_of(manifest), {}), present)
         elif kind == "PlacementPolicy":
             status |= policies.get(name, {"queries": 0, "admitted": 0})
+        status = fit(kind, "status", status)
         if worth_writing(present, status, numbers):
             result.append(WriteStatus(kind, namespace, name, status))
     return result

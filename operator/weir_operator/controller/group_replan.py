@@ -60,10 +60,9 @@ class GroupReplan:
             "gain": gain,
             "plan": pack(plan, boundaries, source),
         }
-        if proposed != record.status.get("proposed"):
-            self.records[name] = record.with_status(proposed=proposed).with_decision(
-                self.now, f"proposed: {why}"
-            )
+        changed = record.with_status(proposed=proposed)
+        if changed.status != record.status:
+            self.records[name] = changed.with_decision(self.now, f"proposed: {why}")
             self.add_event(name, "Proposed", f"revision {revision}: {why}")
         return False
 

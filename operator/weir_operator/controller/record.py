@@ -14,6 +14,7 @@ from weir_placement.model.operator_form import compact
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 
+from weir_operator.api.fit import clip, fit
 from weir_operator.controller.decision import WritePlacement
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import timestamp
@@ -67,11 +68,8 @@ class Record:
             "moves": _moves(self.plan, plan),
             "plan": pack(plan, boundaries, source),
         }
-        status = {**self.status, "history": [entry, *self.history][:HISTORY]}
-        status.pop("proposed", None)
-        return dataclasses.replace(
-            self, revision=revision, plan=plan, boundaries=boundaries, source=source, status=status
-        )
+        record = dataclasses.replace(self, revision=revision, plan=plan, boundaries=boundaries, source=source)
+        return record.with_status(history=[entry, *self.history][:HISTORY], proposed=None)
 
     def with_history_entry(self, now: float) -> Record:
         """With its plan in its history: a kill between spec and status leaves it out, and since when it is in
@@ -93,16 +91,16 @@ class Record:
         return max([self.revision, *(int(entry["revision"]) for entry in self.history)]) + 1
 
     def with_status(self, **changes: Any) -> Record:
-        """Fields of the status replaced; None or an empty map removes one: of a map whose last key goes,
-        server-side apply makes a null, which the schema refuses."""
-        merged = {**self.status, **changes}
+        """Fields of the status replaced, fitted to the schema; None or an empty map removes one: of a map
+        whose last key goes, server-side apply makes a null, which the schema refuses."""
+        merged = {**self.status, **fit("Placement", "status", changes)}
         present = {key: value for key, value in merged.items() if value is not None and value != {}}
         return dataclasses.replace(self, status=present)
 
     def with_decision(self, now: float, text: str) -> Record:
         """One more line in the last ten decisions; the same decision again is not a new line."""
         lines = list(self.status.get("decisions") or [])
-        line = f"{timestamp(now)} {text}"[:DECISION_LENGTH]
+        line = clip(f"{timestamp(now)} {text}", DECISION_LENGTH)
         if lines and lines[0][TIMESTAMP_LENGTH:] == line[TIMESTAMP_LENGTH:]:
             return self
         return self.with_status(decisions=[line, *lines][:HISTORY])
@@ -128,7 +126,7 @@ class Record:
                 "told": _plain(specs),
                 "leaving": _plain(self.leaving),
             }
-        return WritePlacement(self.query, spec, self.status)
+        return WritePlacement(self.query, fit("Placement", "spec", spec), self.status)
 
 
 def name_of(manifest: Manifest) -> str:

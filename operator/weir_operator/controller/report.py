@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from weir_operator.api.fit import fit
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
@@ -39,7 +40,7 @@ def with_running(state: RoundState, record: Record) -> Record:
                 "node": owner.node if owner else "",
                 "epoch": owner.epoch if owner else 0,
                 "state": owner.state if owner else state.steps[spec.name].phase,
-                "message": owner.message[:1000] if owner else "",
+                "message": owner.message if owner else "",
             }
         )
         if spec.executors:
@@ -203,6 +204,7 @@ def _status(
         "conditions": described,
         **{k: v for k, v in extra.items() if v is not None},
     }
+    status = fit("StreamQuery", "status", status)
     if not worth_writing(present, status, numbers(state)):
         return []
     namespace, short = name.split("/", 1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weir_operator.api.fit import clip
 from weir_operator.controller.decision import Event
 from weir_operator.controller.times import micro_time
 
 REPORTER = "weir.dev/operator"
-_LONGEST_NOTE = 1024  # of the API
+_LONGEST_NOTE = 1024  # of the API, which counts bytes
 
 
 def build_event_spec(
@@ -35,6 +36,14 @@ def build_event_spec(
         "action": event.reason,
         "reason": event.reason,
         "regarding": regarding,
-        "note": event.message[:_LONGEST_NOTE],
+        "note": _note(event.message),
         "type": "Warning" if event.warning else "Normal",
     }
+
+
+def _note(message: str) -> str:
+    raw = message.encode()
+    if len(raw) <= _LONGEST_NOTE:
+        return message
+    # the ellipsis has three bytes; all else that `clip` puts there has one, and no more than what it cuts
+    return clip(message, len(raw[: _LONGEST_NOTE - 2].decode(errors="ignore")))
