@@ -45,6 +45,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "bound": bound,
         "gap": _gap(value, bound),
         "proven": result.proven,
+        "provenWithin": result.proven_within or None,
         "binding": binding.name if binding else None,
         "bindingAt": {"resource": binding.resource, "nodes": list(binding.nodes)} if binding else None,
         "bindingShare": finite(binding.share) if binding else None,

@@ -41,3 +41,13 @@ def test_only_plans_of_the_first_policy_s_objective_compare_with_its_own() -> No
     usages = [planned("a", "network-usage", 5.0), planned("b", "network-usage", 4.0)]
     report = merged([*usages, planned("c", "headroom", 0.5)])
     assert (report["objective"], report["objectiveValue"]) == ("network-usage", 5.0)
+
+
+def test_proven_within_some_plans_is_not_proven_and_names_them() -> None:
+    reports = [planned(f"p{i}", "headroom", 1.0) for i in range(3)]
+    assert merged(reports)["provenWithin"] is None
+    reports[1].report.update(proven=False, provenWithin="swaps")
+    both = merged(reports)
+    assert (both["proven"], both["provenWithin"]) == (False, "swaps")
+    reports[2].report.update(proven=False)
+    assert merged(reports)["provenWithin"] is None

@@ -147,3 +147,10 @@ def test_labels_of_many_flows_between_two_zones_do_not_cover_each_other() -> Non
     labels = [arrow.label for arrow in lay_out(read(plan, zones)).arrows]
     assert len(labels) == 8
     assert not [1 for i, box in enumerate(labels) for other in labels[:i] if box.overlaps(other)]
+
+
+def test_the_title_names_the_plans_that_the_proof_is_over() -> None:
+    plan = report([[0]], 1)
+    assert read(plan).title.endswith("proved optimal")
+    within = plan | {"proven": False, "provenWithin": "swaps of selections"}
+    assert read(within).title.endswith("proved optimal over swaps of selections")

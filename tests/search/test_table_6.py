@@ -6,13 +6,23 @@ from dataclasses import replace
 
 from weir_placement.bench.generator import random_query
 from weir_placement.cost.evaluation import equal
+from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.operators import Project
 from weir_placement.model.problem import Problem
+from weir_placement.proof import ALL
+from weir_placement.report import report
 from weir_placement.rewrite.rewriter import Rewriter
-from weir_placement.search.spaces import ALL, PUSHED
+from weir_placement.rewrite.sql import query_from_sql
+from weir_placement.search.spaces import KEPT, PUSHED
 from weir_placement.strategies import STRATEGIES
 
+from tests.rewrite.written import STREAMS
 from tests.search.placements import best_placement
+
+GROUPED = (
+    "SELECT a.m AS m, count(*) AS n FROM s a, t b WHERE a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL 5 SECONDS "
+    "AND b.ts + INTERVAL 5 SECONDS GROUP BY a.m, WINDOW(a.ts, '10 seconds')"
+)
 
 
 def best_of_all(problem: Problem) -> float:
@@ -55,4 +65,19 @@ def test_without_projections_compiled_swaps_reach_the_optimum_of_all_plans() -> 
 def test_a_large_query_says_that_its_proof_is_over_swaps() -> None:
     problem = random_query(5, 5, 16, 6)
     result = STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
-    assert result.extra["space"] == PUSHED
+    assert not result.proven, "a part of the plans is left out"
+    assert result.proven_within == PUSHED
+    shown = report(problem, result)
+    assert (shown["proven"], shown["provenWithin"]) == (False, PUSHED)
+
+
+def test_columns_may_be_dropped_below_a_join_under_an_aggregate() -> None:
+    """By Table 6; compiled swaps do not, so they prove nothing about all plans."""
+    query = query_from_sql("d/q", GROUPED, STREAMS)
+    query = replace(query, operators=query.operators[:-1])  # ends with the aggregate
+    cluster = Cluster((Node("n1", 0.02), Node("n2", 0.006)), Network.uniform(2, 0.01))
+    problem = Problem(cluster, STREAMS, (query,))
+    result = STRATEGIES["exhaustive"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
+    assert len(list(Rewriter(query, problem.streams).reachable())) > 1
+    assert (result.proven, result.proven_within) == (False, KEPT)
+    assert STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={}).proven

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from weir_operator.planning.proof import over_space
+from weir_operator.planning.proof import over_space, proved
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -55,7 +55,7 @@ def summary(report: Mapping[str, Any]) -> str:
     """How good the plan is, in one line."""
     value, bound = report["objectiveValue"], report["bound"]
     parts = [f"{report['objective']} {amount(value) if value is not None else report.get('objectiveReason')}"]
-    if report["proven"]:
+    if proved(report):
         parts.append(f"proved optimal{over_space(report)}")
     elif bound is not None:
         gap = report["gap"]

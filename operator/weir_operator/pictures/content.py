@@ -8,7 +8,7 @@ from typing import Any
 
 from weir_placement.objectives import OBJECTIVES
 
-from weir_operator.planning.proof import over_space
+from weir_operator.planning.proof import over_space, proved
 
 Report = Mapping[str, Any]
 
@@ -159,7 +159,7 @@ def _title(report: Report) -> str:
     value = report.get("objectiveValue")
     figure = "unbounded" if value is None else f"{value:,.4g}"
     unit = OBJECTIVES[report["objective"]].unit if report["objective"] in OBJECTIVES else ""
-    proof = "proved optimal" if report.get("proven") else _gap(report.get("gap"))
+    proof = "proved optimal" if proved(report) else _gap(report.get("gap"))
     over = over_space(report)
     proof = f"{proof or 'the best found'}{over}" if over else proof
     rejected = len(report["queries"]) - admitted

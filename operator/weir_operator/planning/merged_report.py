@@ -33,12 +33,20 @@ def merged(planned: Sequence[PlannedPolicy]) -> dict[str, Any]:
         "seconds": sum(r["seconds"] for r in reports),
         "evaluations": sum(r["evaluations"] for r in reports),
         "proven": all(r["proven"] for r in reports),
+        "provenWithin": _proven_within(reports),
         "queries": [query for r in reports for query in r["queries"]],
         "flows": [flow for r in reports for flow in r["flows"]],
         "nodes": _added([r["nodes"] for r in reports]),
         "networkUsageBytes": sum(r["networkUsageBytes"] for r in reports),
         "policies": heads,
     }
+
+
+def _proven_within(reports: Sequence[Mapping[str, Any]]) -> str | None:
+    """The spaces of all, where each is proven but some only within one."""
+    if not all(r["proven"] or r.get("provenWithin") for r in reports):
+        return None
+    return "; ".join(dict.fromkeys(r["provenWithin"] for r in reports if not r["proven"])) or None
 
 
 def _added(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -97,7 +97,7 @@ def measure(operators: int, nodes: int, links: bool) -> HeadroomTiming:
     bound = inf if result.bound is None else result.bound
     return HeadroomTiming(
         operators, nodes, links, len(problem.queries), cpu, wall, memory,
-        result.evaluations, result.value, bound, result.proven,
+        result.evaluations, result.value, bound, result.reached,
     )  # fmt: skip
 
 

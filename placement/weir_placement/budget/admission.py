@@ -21,6 +21,7 @@ from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Budget, Problem
 from weir_placement.objectives import Objective
+from weir_placement.proof import with_proof
 from weir_placement.request import PlanFunction, PlanRequest
 
 
@@ -99,8 +100,8 @@ def _valued(objective: Objective, problem: Problem, result: Result, plan: Plan) 
     """The result with the value of another plan of the same queries."""
     value, bound = objective.value(evaluate(problem, plan)), result.bound
     if value is None:
-        return replace(result, value=None, bound=None, proven=True)
+        return with_proof(replace(result, value=None, bound=None), True)
     if bound is None:
-        return replace(result, value=value, proven=False)
-    proven = objective.reached(value, bound)
-    return replace(result, value=value, bound=objective.outer(value, bound), proven=proven)
+        return with_proof(replace(result, value=value), False)
+    reached = objective.reached(value, bound)
+    return with_proof(replace(result, value=value, bound=objective.outer(value, bound)), reached)

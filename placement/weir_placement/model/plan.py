@@ -47,7 +47,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """What a strategy returns: the plan and how good it is known to be."""
+    """What a strategy returns: the plan and how good it is known to be.
+
+    `proven`: no plan at all is better. `proven_within`: the plans, in plain words, of which none is better,
+    where they are not all ("" else).
+    """
 
     plan: Plan
     strategy: str
@@ -58,4 +62,10 @@ class Result:
     evaluations: int
     seconds: float
     seed: int = 0
+    proven_within: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)  # strategy-specific, e.g. NPC probabilities
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is the best of all plans, or of those that the bound is for."""
+        return self.proven or bool(self.proven_within)

@@ -13,10 +13,12 @@ from weir_placement.network.bound import Relaxation
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
+from weir_placement.network.proof_space import proof_space
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Refusal, SinglePlacement, query_plan
 from weir_placement.network.space_builder import MAX_BLOCK
 from weir_placement.options import option
+from weir_placement.proof import ALL, with_proof
 from weir_placement.request import PlanRequest
 
 Planner = Callable[[Ledger, PlanSpace], SinglePlacement | Refusal]
@@ -149,7 +151,7 @@ def result(
     deadline = started + request.time_limit
     ledger, placed, rejected, spaces = plan_all(problem, planner, deadline, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
-    bound = 0.0
+    bound, relaxation = 0.0, None
     if order:
         relaxation = Relaxation(problem, [spaces[name] for name in order])
         bound = relaxation.bound(ledger.usage, deadline, relaxation.rounds)
@@ -162,19 +164,25 @@ def result(
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
-    written = any(spaces[name].draft.written_order for name in order)
-    return Result(
+    if any(spaces[name].draft.written_order for name in order):
+        space = WRITTEN
+    elif relaxation is not None:
+        space = proof_space(((q.space.query, q.place) for q in relaxation.queries), relaxation.binding)
+    else:
+        space = ALL
+    planned = Result(
         plan=plan,
         strategy=strategy,
         objective=request.objective.name,
         value=value,
-        bound=None if written else min(bound, value),
-        proven=not written and value <= bound * (1 + 1e-9) + 1e-12,
+        bound=None if space == WRITTEN else min(bound, value),
+        proven=False,
         evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
         seconds=perf_counter() - started,
         seed=request.seed,
-        extra={**(extra or {}), **({"space": WRITTEN} if written else {})},
+        extra={**(extra or {}), **({} if space == ALL else {"space": space})},
     )
+    return with_proof(planned, space != WRITTEN and value <= bound * (1 + 1e-9) + 1e-12)
 
 
 def _recombined(

@@ -15,6 +15,7 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
+from weir_placement.proof import ALL
 from weir_placement.request import PlanRequest
 from weir_placement.search import clones, forms
 from weir_placement.search.arrays import searches
@@ -27,7 +28,6 @@ from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel.entry_codes import PACKED, PLAIN
 from weir_placement.search.large import LARGE, NEAR, search_large
 from weir_placement.search.session import SearchResult, best_of, plan_with
-from weir_placement.search.spaces import ALL
 from weir_placement.strategy import Strategy
 
 WIDE = 64

@@ -14,6 +14,7 @@ from weir_placement.cost.rules import RULES
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.options import option
+from weir_placement.proof import with_proof
 
 WORTH = 1e-3
 """A clone is a process or more: it must bring this share of headroom."""
@@ -62,7 +63,7 @@ def with_clones(
                 break
         if better is None:
             break
-        best, counts = replace(better[0], bound=None, proven=False), better[1]
+        best, counts = with_proof(replace(better[0], bound=None), False), better[1]
     extra = (
         {**best.extra, "clones": {f"{q}/{o}": n for (q, o), n in counts.items()}} if counts else best.extra
     )

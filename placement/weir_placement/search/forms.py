@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 
-from weir_placement.model.operators import Project
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
 from weir_placement.options import option
+from weir_placement.proof import ALL, with_proof
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.spaces import ALL, KEPT, PUSHED
+from weir_placement.search.spaces import KEPT, PUSHED, drops_columns
 
 TABLE = 64
 
@@ -36,7 +36,7 @@ class FormOptions:
 
 def forms_of(problem: Problem) -> list[Problem]:
     """The problem's forms, each once: the one that is best most often comes first."""
-    if not any(isinstance(op, Project) for query in problem.queries for op in query.operators):
+    if not any(drops_columns(query) for query in problem.queries):
         return [problem]
     from weir_placement.rewrite.projections import pushed  # imports the parser
 
@@ -67,14 +67,14 @@ def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadli
     assert best is not None
     if best.value is None or best.plan.rejected:
         return best
-    return replace(
+    result = replace(
         best,
         bound=None if bound >= HUGE else max(bound, best.value),
-        proven=best.value >= bound * (1 - 2 * EQUAL),
         evaluations=evaluations,
         seconds=perf_counter() - started,
         extra={**best.extra, "space": PUSHED if best.extra["space"] == KEPT else best.extra["space"]},
     )
+    return with_proof(result, best.value >= bound * (1 - 2 * EQUAL))
 
 
 def _better(one: Result, other: Result) -> bool:
@@ -114,7 +114,7 @@ def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> 
     assert result.value is not None
     seconds = best.seconds + perf_counter() - started
     extra: Mapping[str, object] = {**result.extra, "space": ALL, "logicalPlans": count}
-    return replace(result, bound=result.value, proven=True, seconds=seconds, extra=extra)
+    return with_proof(replace(result, bound=result.value, seconds=seconds, extra=extra), True)
 
 
 def _placed(
@@ -131,12 +131,12 @@ def _placed(
         )
     )
     bound = None if best.bound is None else max(best.bound, value)
-    return replace(
+    result = replace(
         best,
         plan=plan,
         value=value,
         bound=bound,
-        proven=False,
         evaluations=evaluations,
         seconds=best.seconds + perf_counter() - started,
     )
+    return with_proof(result, False)

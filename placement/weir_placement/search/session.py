@@ -13,6 +13,7 @@ from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import O, option
+from weir_placement.proof import with_proof
 from weir_placement.request import PlanRequest, not_found
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
@@ -124,18 +125,19 @@ def plan_with(
         if not accepted:
             outcome = attempt([], 0.0)
     search_result, value = outcome.search, outcome.value
-    return Result(
+    result = Result(
         plan=Plan(outcome.plan.queries, tuple(rejected)),
         strategy=name,
         objective=request.objective.name,
         value=value,
         bound=None if value is None or search_result.bound >= HUGE else max(search_result.bound, value),
-        proven=search_result.proven or (value is None and bool(outcome.plan.queries)),
+        proven=False,
         evaluations=evaluations,
         seconds=perf_counter() - started,
         seed=request.seed,
         extra=search_result.extra,
     )
+    return with_proof(result, search_result.proven or (value is None and bool(outcome.plan.queries)))
 
 
 def strategy(

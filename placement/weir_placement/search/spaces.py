@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weir_placement.model.operators import Project
+from weir_placement.model.operators import Aggregate, Join, Project
 from weir_placement.model.problem import Query
+from weir_placement.proof import ALL
 from weir_placement.search.blocks import Blocks
 
-ALL = "all plans of Table 6"
 PUSHED = "swaps of selections and joins, projections pushed down and merged"
 KEPT = "swaps of selections and joins, projections on their side of the joins"
 WRITTEN = "swaps of selections and joins, some joins only on the streams that they are written for"
@@ -19,5 +19,10 @@ def space_of(queries: Iterable[Query], blocks: Iterable[Blocks]) -> str:
     """What a compiled search reaches from queries."""
     if not all(each.complete for each in blocks):
         return WRITTEN
-    moving = (query for query in queries if not query.fixed_order)
-    return KEPT if any(isinstance(op, Project) for query in moving for op in query.operators) else ALL
+    return KEPT if any(drops_columns(query) for query in queries if not query.fixed_order) else ALL
+
+
+def drops_columns(query: Query) -> bool:
+    """Whether columns may go at several places: there is a projection, or a join under an aggregate."""
+    kinds = {type(op) for op in query.operators}
+    return Project in kinds or {Aggregate, Join} <= kinds

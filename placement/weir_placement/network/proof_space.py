@@ -1,0 +1,47 @@
+"""Over which plans the bound on network usage holds: a program filters and drops columns early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, is_plain
+from weir_placement.model.problem import Query
+from weir_placement.network.dynamic_program import Floats
+from weir_placement.network.read_block import in_block
+from weir_placement.proof import ALL
+
+EARLY = "plans that filter and drop columns as early as they can"
+"""Which is best unless it is CPU or memory that is short, or some nodes may not filter."""
+COLUMNS = "plans that keep all columns up to what computes or groups them"
+
+
+def proof_space(queries: Iterable[tuple[Query, Floats]], priced: bool) -> str:
+    """In plain words.
+
+    Args:
+        queries: each with where its ways may run, shape (W, N), 0 or infinite.
+        priced: some capacity has a price in the bound.
+    """
+    spaces = {_of(query, place, priced) for query, place in queries}
+    named = sorted(spaces - {ALL})
+    return "; ".join(named) if named else ALL
+
+
+def _of(query: Query, place: Floats, priced: bool) -> str:
+    if query.fixed_order:
+        return ALL
+    kinds = {op.id: op for op in query.operators}
+    beside = [(op, kinds[i]) for op in query.operators for i in op.inputs if i in kinds]
+    if any(_keeps_columns(above, below) for above, below in beside):
+        return COLUMNS
+    choice = any(isinstance(op, Filter | Project) and in_block(op) for pair in beside for op in pair)
+    return EARLY if choice and (priced or bool((place != place[:1]).any())) else ALL
+
+
+def _keeps_columns(above: Operator, below: Operator) -> bool:
+    """Whether one of them stays where it is written although the other could pass it, or drop columns."""
+    if isinstance(above, Aggregate):
+        return isinstance(below, Join | Filter)
+    computes = isinstance(above, Project) and not is_plain(above)
+    computed = isinstance(below, Project) and not is_plain(below)
+    return (computes and in_block(below)) or (computed and isinstance(above, Filter | Project))
