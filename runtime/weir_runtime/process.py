@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from weir_placement.model.fragment import FragmentSpec
 
-from weir_runtime import secrets
+from weir_runtime import installation, secrets
 from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
@@ -113,6 +113,8 @@ class FragmentProcess:
 
     def _execute(self, spark: SparkSession | None) -> int:
         spec = self.spec
+        for folder in filter(None, (spec.checkpoint, spec.sidelog)):
+            installation.take(Path(folder))
         exchange = writer_of(spec) if spec.output.kind == "exchange" else None
         if exchange and exchange.ended():
             self.status.say(phase="finished")

@@ -5,7 +5,8 @@
 The operator mounts no volume of a namespace: it runs this there, and starts no fragment in the
 namespace before it has ended. WEIR_FLOWS is a JSON list of where else flows of the namespace lie (kind,
 address, options of `weir_placement.model.location.Flows`); what does not answer keeps its flows until the
-next sweep.
+next sweep. WEIR_INSTALLATION says whose sweep it is: what is not recorded as that installation's stays, and
+is told, also to the kubelet (`TERMINATION`), from which the operator has it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from weir_placement.model.location import Flows
 
 from weir_runtime.exchanges import backend
+from weir_runtime.installation import VARIABLE, Swept, current, owner_of
 from weir_runtime.names import TIMES
 
 FLOWS = "WEIR_FLOWS"
@@ -27,43 +29,57 @@ FLOWS = "WEIR_FLOWS"
 FOLDERS = ("checkpoints", "late")
 """What fragments leave on the volume beside their flows."""
 
+TERMINATION = Path("/dev/termination-log")
+"""What a container writes there is in its pod's status, up to `MESSAGE` bytes."""
+MESSAGE = 4096
 
-def sweep(root: Path, namespace: str, keep: frozenset[str]) -> list[Path]:
-    """Folders of fragments that are not in `keep`; they are gone afterwards; without any in it, also what
-    they share. Raises OSError."""
+
+def sweep(root: Path, namespace: str, keep: frozenset[str], installation: str) -> Swept:
+    """Folders of fragments that are not in `keep`, as far as they are `installation`'s; without any left,
+    also what they share. Raises OSError."""
     volume = Flows()
-    flows = backend(volume.kind).remove(volume, str(root), namespace, lambda name: name not in keep)
-    folders = [
-        folder
-        for what in FOLDERS
-        for folder in sorted((root / what / namespace).glob("*"))
-        if folder.name not in keep and not (keep and folder.name == TIMES)
-    ]
-    for folder in folders:
-        shutil.rmtree(folder)
-    return [*map(Path, flows), *folders]
+    swept = backend(volume.kind).remove(
+        volume, str(root), namespace, lambda name: name not in keep, installation
+    )
+    for what in FOLDERS:
+        below = root / what / namespace
+        for folder in sorted(below.glob("[!.]*")):
+            if folder.name not in keep and swept.sort(str(folder), owner_of(folder), installation):
+                shutil.rmtree(folder)
+        if (below / TIMES).exists() and not keep and not any(below.glob("[!.]*")):
+            shutil.rmtree(below / TIMES)
+    return swept
 
 
-def sweep_flows(flows: Flows, root: Path, namespace: str, keep: frozenset[str]) -> list[str]:
-    """What became of the flows of fragments that are not in `keep`: removed, or why they stay."""
+def sweep_flows(flows: Flows, root: Path, namespace: str, keep: frozenset[str], installation: str) -> Swept:
+    """The same of flows elsewhere; where these do not answer, why they stay."""
     try:
-        gone = backend(flows.kind).remove(flows, str(root), namespace, lambda name: name not in keep)
+        return backend(flows.kind).remove(
+            flows, str(root), namespace, lambda name: name not in keep, installation
+        )
     except OSError as error:
-        return [str(error)]
-    return [f"removed {address}" for address in gone]
+        return Swept(left=[str(error)])
 
 
 def main(arguments: list[str]) -> int:
-    """Prints what was removed."""
+    """Prints what was removed, and what stays."""
     if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 2
+    if not current():
+        print(f"{VARIABLE}: missing; nothing is removed, as nobody says whose sweep it is", file=sys.stderr)
+        return 2
     root, namespace, keep = Path(arguments[0]), arguments[1], frozenset(arguments[2:])
-    for folder in sweep(root, namespace, keep):
-        print(f"removed {folder}")
+    swept = sweep(root, namespace, keep, current())
     for flows in json.loads(os.environ.get(FLOWS, "[]")):
-        for line in sweep_flows(Flows(**flows), root, namespace, keep):
-            print(line)
+        more = sweep_flows(Flows(**flows), root, namespace, keep, current())
+        swept = Swept(swept.gone + more.gone, swept.left + more.left)
+    for address in swept.gone:
+        print(f"removed {address}")
+    for line in swept.left:
+        print(f"left {line}")
+    if TERMINATION.exists():
+        TERMINATION.write_text("\n".join(swept.left)[:MESSAGE])
     return 0
 
 

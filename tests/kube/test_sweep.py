@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_POD, DriverTemplate
 from weir_operator.kube.sweeper import build_sweep_pod_spec
+from weir_runtime.installation import VARIABLE, take
 from weir_runtime.sweep import main, sweep
 
 
-def test_only_folders_of_fragments_that_are_gone_and_of_this_namespace(tmp_path: Path) -> None:
+def test_only_folders_of_fragments_that_are_gone_and_of_this_namespace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "east")
     for folder in (
         "exchange/a/f1",
         "exchange/a/f2",
@@ -19,8 +24,14 @@ def test_only_folders_of_fragments_that_are_gone_and_of_this_namespace(tmp_path:
         "mine/f1",
     ):
         (tmp_path / folder / "deep").mkdir(parents=True)
-    gone = sweep(tmp_path, "a", frozenset({"f2"}))
-    assert [str(g.relative_to(tmp_path)) for g in gone] == ["exchange/a/f1", "checkpoints/a/f1", "late/a/f3"]
+        take(tmp_path / folder)
+    swept = sweep(tmp_path, "a", frozenset({"f2"}), "east")
+    gone = [str(Path(address).relative_to(tmp_path)) for address in swept.gone]
+    assert gone == [
+        "exchange/a/f1",
+        "checkpoints/a/f1",
+        "late/a/f3",
+    ]
     left = {str(p.relative_to(tmp_path)) for p in tmp_path.glob("*/*") if p.is_dir()}
     assert (tmp_path / "exchange/a/f2/deep").is_dir()
     assert (tmp_path / "exchange/b/f1/deep").is_dir()

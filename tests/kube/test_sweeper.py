@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
+import pytest
 from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.sweeper import AGAIN_SECONDS, PENDING_SECONDS, Sweeper
@@ -49,7 +50,11 @@ class Claims:
 
 
 def sweeper(api: Claims, now: float = NOW) -> Sweeper:
-    return Sweeper(cast(Api, api), OperatorSettings(), lambda: now)
+    return Sweeper(cast(Api, api), OperatorSettings(installation="east"), lambda: now)
+
+
+def environment(pod: dict[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry["value"] for entry in pod["spec"]["containers"][0]["env"]}
 
 
 def pod(namespace: str, phase: str) -> dict[str, Any]:
@@ -64,9 +69,24 @@ def test_a_fragment_that_goes_brings_a_sweep_that_keeps_the_others() -> None:
     assert api.made == []
     it.observe({"a": F1}, NOBODY, [])
     assert api.kept() == {"a": ["f1"]}
+    assert environment(api.made[0]) == {"WEIR_INSTALLATION": "east"}
     assert it.busy == {"a"}
     it.observe({"a": F1}, NOBODY, [])
     assert len(api.made) == 1
+
+
+def test_what_a_sweep_has_left_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The container says it at its end."""
+    it = sweeper(Claims())
+    message = "weir.a.x: nothing says whose it is\nweir.a.f: installation west has it"
+    ended = pod("a", "Succeeded")
+    ended["status"]["containerStatuses"] = [{"state": {"terminated": {"message": message}}}]
+    for _ in range(2):
+        it.observe({}, NOBODY, [ended])
+    assert sorted(record.message for record in caplog.records) == [
+        "the sweep of a has left weir.a.f: installation west has it",
+        "the sweep of a has left weir.a.x: nothing says whose it is",
+    ]
 
 
 def test_it_waits_for_drivers_that_are_ending() -> None:
@@ -142,7 +162,7 @@ def test_topics_go_with_their_fragments_also_where_the_policy_was_edited() -> No
     it.observe({}, NOBODY, [])
     for manifest in api.made:
         container = manifest["spec"]["containers"][0]
-        variables = {entry["name"]: json.loads(entry["value"]) for entry in container["env"]}["WEIR_FLOWS"]
+        variables = json.loads(environment(manifest)["WEIR_FLOWS"])
         one = {"bootstrapServers": "k:1", "replication": 1}
         if manifest["metadata"]["namespace"] == "a":
             assert variables == [{**TOPICS, "options": one}]
@@ -173,16 +193,11 @@ def test_flows_on_a_store_go_with_their_fragments_under_the_account_that_it_know
     ]
     it.observe({"a": F1, "b": F1}, NOBODY, [], policies)
     it.observe({}, NOBODY, [], [{"spec": {}}])
-    variables = {
-        m["metadata"]["namespace"]: {
-            e["name"]: json.loads(e["value"]) for e in m["spec"]["containers"][0]["env"]
-        }
-        for m in api.made
-    }
+    variables = {m["metadata"]["namespace"]: json.loads(environment(m)["WEIR_FLOWS"]) for m in api.made}
     reached = {"endpoint": "http://s3:9000", "secretRef": "login"}
     one = {"kind": "store", "address": "s3://weir/prod/{namespace}/{fragment}", "options": reached}
     two = {"kind": "store", "address": "s3://other/{namespace}/{fragment}", "options": {}}
-    assert variables == {"a": {"WEIR_FLOWS": [one]}, "b": {"WEIR_FLOWS": [two]}}
+    assert variables == {"a": [one], "b": [two]}
     accounts = {m["metadata"]["namespace"]: m["spec"].get("serviceAccountName") for m in api.made}
     assert accounts == {"a": None, "b": "known"}
     mounted = {

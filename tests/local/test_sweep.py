@@ -16,6 +16,7 @@ from weir_placement.fragments import Knobs, cut
 from weir_placement.model.plan import QueryPlan
 from weir_runtime.exchanges.folder.log import FolderLog
 from weir_runtime.exchanges.folder.writer import FolderWriter
+from weir_runtime.installation import VARIABLE, of_run, take
 
 from tests.controller.scenario import (
     LAYOUT,
@@ -150,7 +151,10 @@ def test_a_query_that_does_not_run_keeps_its_checkpoints(change: str) -> None:
     assert exchange.folders == checkpoints
 
 
-def test_the_real_sweep_takes_folders_of_fragments_that_are_gone_and_nothing_else(tmp_path: Path) -> None:
+def test_the_real_sweep_takes_folders_of_fragments_that_are_gone_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, of_run(tmp_path))
     for folder in (
         "exchange/a/f1",
         "exchange/a/f2",
@@ -160,6 +164,7 @@ def test_the_real_sweep_takes_folders_of_fragments_that_are_gone_and_nothing_els
         "leases/a/f1",
     ):
         (tmp_path / folder / "deep").mkdir(parents=True)
+        take(tmp_path / folder)
     Sweep(tmp_path).sweep(frozenset({"f2"}))
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
     assert left == ["exchange/a/f2", "late/b/f2", "leases/a/f1"]

@@ -11,9 +11,11 @@ import pytest
 from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
+from weir_placement.model.fragment import FragmentError
 from weir_runtime.exchanges.store import StoreReader
 from weir_runtime.exchanges.store.log import StoreLog
 from weir_runtime.exchanges.store.writer import StoreWriter
+from weir_runtime.installation import VARIABLE, of_run
 from weir_runtime.logs.log import Place
 from weir_runtime.publish import Fenced, OtherNumbering
 from weir_runtime.store import ObjectStore
@@ -217,6 +219,17 @@ class StoreCases:
         assert exchange.producer() == {"host": "b", "port": 2}
         assert whole(store) == []
 
+    def test_nobody_goes_on_in_what_another_installation_has(
+        self, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        writer(store)  # of an earlier version, which says nothing
+        for own in ("east", "east"):
+            monkeypatch.setenv(VARIABLE, own)
+            assert writer(store).owner() == own
+        monkeypatch.setenv(VARIABLE, "west")
+        with pytest.raises(FragmentError, match=f"exchange {store.uri}: it is of installation east"):
+            writer(store)
+
     def test_a_probe_leaves_nothing(self, store: ObjectStore) -> None:
         store.probe()
         assert list(store.names()) == []
@@ -231,22 +244,32 @@ class StoreCases:
         address = f"{store.uri}/{{namespace}}/{{fragment}}"
         where = {"kind": "store", "address": address, "options": store.options}
         monkeypatch.setenv(FLOWS, json.dumps([where]))
-        for place in ("a/f1", "a/f2", "b/f1", "ab/f1"):
+        ObjectStore(store.uri, store.options).put("a/mine/0.arrow", "the user's own")
+        others = {"a/f0": "west", "b/f1": of_run(tmp_path)}
+        for place in ("a/f0", "a/f1", "a/f2", "b/f1", "ab/f1"):
+            monkeypatch.setenv(VARIABLE, others.get(place, "east"))
             out = writer(ObjectStore(f"{store.uri}/{place}", store.options))
             for number in range(3):
                 out.write(batch(1), number, 0, free)
             log(ObjectStore(f"{store.uri}/{place}", store.options)).committed({"next": 1})
+        monkeypatch.setenv(VARIABLE, "east")
         assert main([str(tmp_path), "a", "f2"]) == 0
-        assert capsys.readouterr().out == f"removed {store.uri}/a/f1\n"
+        assert capsys.readouterr().out.splitlines() == [
+            f"removed {store.uri}/a/f1",
+            f"left {store.uri}/a/f0: installation west has it",
+            f"left {store.uri}/a/mine: nothing says whose it is",
+        ]
         assert {name.rsplit("/", 1)[0] for name in store.names() if "consumers" not in name} == {
+            "a/f0",
             "a/f2",
+            "a/mine",
             "ab/f1",
             "b/f1",
         }
         assert main([str(tmp_path), "a", "f2"]) == 0
-        assert capsys.readouterr().out == ""
+        assert "removed" not in capsys.readouterr().out
         policy = {"kind": "PlacementPolicy", "spec": {"exchange": {"files": self.files(store)}}}
-        cluster = LocalCluster(Path("/nonexistent"), Layout("/nonexistent"), lambda: [policy])
+        cluster = LocalCluster(tmp_path, Layout(str(tmp_path)), lambda: [policy])
         cluster.apply(CleanUp("f", "b/q"))
         assert list(store.names("b")) != []
         cluster.apply(CleanUp("f1", "b/q"))

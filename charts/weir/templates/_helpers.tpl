@@ -63,6 +63,7 @@ env:
 - {name: WEIR_RUNTIME_PULL_SECRETS, value: {{ join "," .Values.image.runtime.pullSecrets | quote }}}
 - {name: WEIR_WATCH_NAMESPACES, value: {{ join "," .Values.watchNamespaces | quote }}}
 - {name: WEIR_CLAIM, value: {{ .Values.exchange.claim }}}
+- {name: WEIR_INSTALLATION, value: {{ .Values.installation | quote }}}
 - {name: WEIR_TRIGGER_MS, value: {{ .Values.fragments.triggerMs | int | quote }}}
 - {name: WEIR_PROMETHEUS_URL, value: {{ .Values.prometheus.url | quote }}}
 - {name: WEIR_METRICS_PORT, value: "8080"}

@@ -59,6 +59,7 @@ class DriverTemplate:
     volumes: tuple[Mapping[str, Any], ...] = ()
     volume_mounts: tuple[Mapping[str, Any], ...] = ()
     scratch_limit: str = "2Gi"
+    installation: str = ""  # whose what the fragment leaves on shared storage is
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _container(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
         "image": template.image,
         "imagePullPolicy": template.pull_policy,
         "args": ["python3", "-m", "weir_runtime", SPEC_PATH],
-        "env": _environment(driver),
+        "env": _environment(driver, template),
         "ports": [{"name": "metrics", "containerPort": names.RUNTIME_PORT, "protocol": "TCP"}],
         "resources": request(driver),
         "startupProbe": _probe("/healthz", period=2, failures=90),
@@ -176,7 +177,7 @@ def request(driver: Driver) -> dict[str, Any]:
     return {"requests": requests, "limits": {"memory": requests["memory"]}}
 
 
-def _environment(driver: Driver) -> list[dict[str, Any]]:
+def _environment(driver: Driver, template: DriverTemplate) -> list[dict[str, Any]]:
     own: list[dict[str, Any]] = [
         {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
@@ -185,6 +186,7 @@ def _environment(driver: Driver) -> list[dict[str, Any]]:
         {"name": "WEIR_LEASE", "value": names.object_name(driver.fragment)},
         {"name": "WEIR_STANDBY", "value": "true" if driver.standby else "false"},
         {"name": "WEIR_DATA", "value": DATA_PATH},
+        {"name": names.INSTALLATION, "value": template.installation},
         {"name": "HOME", "value": "/tmp"},
         {"name": "SPARK_LOCAL_DIRS", "value": "/tmp"},
     ]

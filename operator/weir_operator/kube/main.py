@@ -6,12 +6,13 @@ import gc
 import logging
 import os
 import signal
+from dataclasses import replace
 
 import kopf
 from prometheus_client import CollectorRegistry
 
 from weir_operator.kube.admission import Admission
-from weir_operator.kube.api import connect
+from weir_operator.kube.api import Api, ApiError, connect
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.handlers import registry
 from weir_operator.kube.leader import Leader
@@ -28,12 +29,21 @@ YOUNG = 50_000
 none, and with Python's own 700 a third of the time of reading them goes into looking."""
 
 
+def cluster_uid(api: Api) -> str:
+    """Of the cluster for as long as it lives: it has no name of its own. Raises ApiError."""
+    namespace = api.get("Namespace", "", "kube-system")
+    if namespace is None:
+        raise ApiError(404, "namespace kube-system is not there; give the chart's value `installation`")
+    return str(namespace["metadata"]["uid"])
+
+
 def run(settings: OperatorSettings, context: str | None = None) -> None:
     """Run until told to stop. A replica that loses the lead ends itself: its pod starts it afresh."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("kopf").setLevel(logging.WARNING)
     gc.set_threshold(YOUNG)
     api = connect(context)
+    settings = replace(settings, installation=settings.installation or cluster_uid(api))
     cluster = KubernetesCluster(api, settings)
     liveness = Liveness()
     metrics = CollectorRegistry()

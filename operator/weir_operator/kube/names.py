@@ -21,6 +21,7 @@ HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
 CHANGE = f"{GROUP}/change"  # annotation of a lease: a Change as JSON
 RELEASED = f"{GROUP}/released"  # annotation of a lease
 
+INSTALLATION = "WEIR_INSTALLATION"  # environment variable: whose what a fragment leaves is
 RUNTIME_PORT = 8080  # of a driver: /metrics, /healthz, /readyz
 SPARK_PORTS = {"spark-driver": 7078, "spark-blocks": 7079}  # of a driver with executors; theirs is the second
 EXECUTOR_PATH = "/etc/weir/executor.json"

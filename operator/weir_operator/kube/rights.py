@@ -38,6 +38,14 @@ RIGHTS: tuple[Right, ...] = (
     ),
     Right(
         "cluster",
+        "",
+        ("namespaces",),
+        ("get",),
+        "of kube-system alone, whose uid names the installation: "
+        "a sweep removes only what is recorded as its own",
+    ),
+    Right(
+        "cluster",
         "apiextensions.k8s.io",
         ("customresourcedefinitions",),
         ("list", "watch"),

@@ -24,6 +24,7 @@ class OperatorSettings:
     namespace: str = "default"  # the operator's own: leader election
     identity: str = "weir"  # the operator's pod
     claim: str = "weir-exchange"
+    installation: str = ""  # whose what fragments leave on shared storage is; empty: of the cluster
     trigger_ms: int = 200  # of every fragment: shortest time between two batches
     prometheus_url: str = ""
     metrics_port: int = 8080
@@ -41,6 +42,7 @@ class OperatorSettings:
             namespace=environment.get("POD_NAMESPACE") or _own_namespace(),
             identity=environment.get("POD_NAME", "") or os.uname().nodename,
             claim=environment.get("WEIR_CLAIM", default.claim),
+            installation=environment.get("WEIR_INSTALLATION", default.installation),
             trigger_ms=_number(environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "milliseconds"),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),

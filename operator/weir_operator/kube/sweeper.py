@@ -42,8 +42,8 @@ def build_sweep_pod_spec(
     template: DriverTemplate,
     elsewhere: Sequence[Flows] = (),
 ) -> dict[str, Any]:
-    """A Pod that removes every folder of the namespace's volume and every flow of it `elsewhere`, but those
-    of the fragments in `keep`.
+    """A Pod that removes every folder of the namespace's volume and every flow of it `elsewhere` that are
+    the installation's, but those of the fragments in `keep`.
 
     It has no rights at the API server, and ends by itself. A secret that is not in the namespace does not
     hold it up: nothing there could have used it. The template's account is for stores that know it.
@@ -78,7 +78,10 @@ def build_sweep_pod_spec(
                         "limits": {"memory": "256Mi"},
                     },
                     "securityContext": dict(template.container_security or RESTRICTED_CONTAINER),
-                    "env": [{"name": FLOWS, "value": json.dumps(places)}] if places else [],
+                    "env": [
+                        {"name": names.INSTALLATION, "value": template.installation},
+                        *([{"name": FLOWS, "value": json.dumps(places)}] if places else []),
+                    ],
                     "volumeMounts": [
                         {"name": "data", "mountPath": DATA_PATH},
                         *(
@@ -131,6 +134,7 @@ class Sweeper:
         # Where any policy ever had flows, beside the volume, and its spec.
         self._policies: dict[tuple[str, ...], tuple[Flows, Mapping[str, Any]]] = {}
         self._again: dict[str, float] = {}  # namespaces that refused something: not before this time
+        self._left: set[str] = set()  # has been told
         self.busy: frozenset[str] = frozenset()
 
     def observe(
@@ -217,4 +221,13 @@ class Sweeper:
             log.warning(
                 "files of queries that are gone stay in %s: the sweep is %s", meta["namespace"], phase
             )
+        for line in sorted({*_termination_message(pod).splitlines()} - self._left):
+            log.warning("the sweep of %s has left %s", meta["namespace"], line)
+            self._left.add(line)
         self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
+
+
+def _termination_message(pod: Mapping[str, Any]) -> str:
+    """What its container wrote at its end."""
+    states = (status.get("state") or {} for status in pod["status"].get("containerStatuses") or ())
+    return "\n".join((state.get("terminated") or {}).get("message") or "" for state in states)

@@ -15,6 +15,7 @@ def template_of(policy: Mapping[str, Any] | None, settings: OperatorSettings) ->
     pod = spec.get("podTemplate") or {}
     files = (spec.get("exchange") or {}).get("files") or {}
     return DriverTemplate(
+        installation=settings.installation,
         image=pod.get("image") or settings.runtime_image,
         pull_policy=pod.get("imagePullPolicy") or settings.runtime_pull_policy,
         pull_secrets=tuple(pod.get("imagePullSecrets") or settings.runtime_pull_secrets),

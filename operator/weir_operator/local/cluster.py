@@ -8,6 +8,7 @@ from pathlib import Path
 
 from weir_placement.fragments import Layout
 from weir_placement.model.location import Flows
+from weir_runtime import installation
 from weir_runtime.exchanges import backend
 from weir_runtime.lease import FileLease
 from weir_runtime.sweep import FOLDERS
@@ -40,6 +41,7 @@ class LocalCluster:
         self.processes = Processes(root)
         self.store = RunStore(root)
         self._layout = layout
+        self._own = installation.of_run(root)
         self._objects = objects
         self._listeners: list[Callable[[Event], None]] = []
         self._last: dict[tuple[str, str], Event] = {}
@@ -93,7 +95,8 @@ class LocalCluster:
         """What a query says of its processes' environment."""
         queries = (o for o in self._objects() if o["kind"] == "StreamQuery" and name_of(o) == query)
         wishes = next((o.get("spec") or {} for o in queries), {})
-        return {entry["name"]: entry.get("value") or "" for entry in wishes.get("env") or ()}
+        own = {installation.VARIABLE: self._own}
+        return {entry["name"]: entry.get("value") or "" for entry in wishes.get("env") or ()} | own
 
     def _lease(self, fragment: str) -> FileLease:
         return FileLease(self._find(fragment))
@@ -122,7 +125,7 @@ class LocalCluster:
         policies = [flows_of(o) for o in self._objects() if o["kind"] == "PlacementPolicy"]
         for flows in (Flows(), *(flows for flows in policies if flows.identity)):
             backend(flows.kind).remove(
-                flows, str(self._layout.root), namespace, lambda name: name == action.fragment
+                flows, str(self._layout.root), namespace, lambda name: name == action.fragment, self._own
             )
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:

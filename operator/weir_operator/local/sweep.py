@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+from weir_runtime import installation
 from weir_runtime.sweep import FOLDERS, sweep
+
+log = logging.getLogger("weir")
 
 
 class Sweep:
@@ -12,10 +16,16 @@ class Sweep:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._left: set[str] = set()  # has been told
 
     def sweep(self, keep: frozenset[str]) -> None:
-        """Folders below exchange, checkpoints and late whose name is not among these."""
+        """Folders below exchange, checkpoints and late whose name is not among these, and which are this
+        run folder's."""
+        own = installation.of_run(self._root)
         for namespace in {
             folder.parent.name for what in ("exchange", *FOLDERS) for folder in self._root.glob(f"{what}/*/*")
         }:
-            sweep(self._root, namespace, keep)
+            left = sweep(self._root, namespace, keep, own).left
+            for line in sorted({*left} - self._left):
+                log.warning("left: %s", line)
+            self._left |= {*left}

@@ -11,6 +11,8 @@ import pyarrow as pa
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.location import Flows, Location
 
+from weir_runtime import installation
+from weir_runtime.installation import Swept
 from weir_runtime.logs.log import Log, Place
 from weir_runtime.publish import FLOW_REMEDY, BatchSink, Fence, OtherNumbering
 
@@ -58,6 +60,36 @@ class ExchangeWriter(BatchSink):
     place: str
     numbering: str = ""
 
+    def describe(self, description: dict[str, object]) -> None:
+        """Says what the stream is, before its first batch: readers wait for it. One that says nothing of
+        whose it is, of an earlier version, becomes this installation's.
+
+        Raises:
+            FragmentError: it is another installation's, or cannot be had.
+        """
+        self.open()
+        owner, own = self.owner(), installation.current()
+        installation.refuse_another(self.place, owner)
+        if own and owner is None:
+            self.put_owner(own)
+        self.put_description(description)
+
+    @abstractmethod
+    def open(self) -> None:
+        """Has the exchange. Raises FragmentError that says what is wrong with it."""
+
+    @abstractmethod
+    def owner(self) -> str | None:
+        """The installation whose it is; None when nothing says so."""
+
+    @abstractmethod
+    def put_owner(self, installation: str) -> None:
+        """Makes it this installation's."""
+
+    @abstractmethod
+    def put_description(self, description: dict[str, object]) -> None:
+        """Has what the stream is beside the batches."""
+
     def claim(self, numbering: str, fresh: bool) -> None:
         """Has the exchange for batches of this numbering; called with the lease held, before the first one.
 
@@ -86,10 +118,6 @@ class ExchangeWriter(BatchSink):
     @abstractmethod
     def ended(self) -> bool:
         """Whether the stream has ended, in this life of its producer or one before."""
-
-    @abstractmethod
-    def describe(self, description: dict[str, object]) -> None:
-        """Says what the stream is, before its first batch: readers wait for it."""
 
     @abstractmethod
     def announce(self, where: Mapping[str, object]) -> None:
@@ -133,6 +161,12 @@ class Backend(Protocol):
     def writer(self, flow: Location, spec: FragmentSpec) -> ExchangeWriter:
         """Of the flow that a fragment writes."""
 
-    def remove(self, flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
-        """Deletes the flows of the fragments of a namespace that `is_gone` names; their addresses; `root`:
-        as in `Flows.written`. Raises OSError that says which flows stay, and why."""
+    def remove(
+        self, flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool], installation: str
+    ) -> Swept:
+        """Deletes the flows of the fragments of a namespace that `is_gone` names, as far as they are
+        `installation`'s; `root`: as in `Flows.written`.
+
+        Raises:
+            OSError: that says which flows stay, and why.
+        """

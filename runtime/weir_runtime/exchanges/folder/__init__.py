@@ -13,6 +13,7 @@ from weir_placement.model.location import Flows, Location
 
 from weir_runtime.exchanges.folder.log import FolderLog
 from weir_runtime.exchanges.folder.writer import FolderWriter
+from weir_runtime.installation import Swept, owner_of
 from weir_runtime.logs.log import Log
 from weir_runtime.names import PRODUCER, read_json
 
@@ -46,10 +47,12 @@ def writer(flow: Location, spec: FragmentSpec) -> FolderWriter:
     return FolderWriter(flow.address, spec.epoch, spec.output.consumers, spec.output.keep)
 
 
-def remove(flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
+def remove(
+    flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool], installation: str
+) -> Swept:
     """Folders; raises OSError."""
-    below = Path(flows.below(root, namespace))
-    folders = [folder for folder in sorted(below.glob("*")) if is_gone(folder.name)]
-    for folder in folders:
-        shutil.rmtree(folder)
-    return [str(folder) for folder in folders]
+    swept, below = Swept(), Path(flows.below(root, namespace))
+    for folder in sorted(below.glob("*")):
+        if is_gone(folder.name) and swept.sort(str(folder), owner_of(folder), installation):
+            shutil.rmtree(folder)
+    return swept

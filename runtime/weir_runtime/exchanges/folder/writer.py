@@ -15,6 +15,7 @@ from weir_runtime.checkpoint import FORMAT
 from weir_runtime.exchanges.folder.log import batch_metadata, claimed_by
 from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.faults import reach
+from weir_runtime.installation import OWNER, owner_of, record
 from weir_runtime.logs.batches import size_of
 from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name, read_json, write_whole
 from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest, put_once
@@ -60,7 +61,18 @@ class FolderWriter(ExchangeWriter):
         """By its file END."""
         return (self._folder / END).exists()
 
-    def describe(self, description: dict[str, object]) -> None:
+    def open(self) -> None:
+        """It is there."""
+
+    def owner(self) -> str | None:
+        """By its file `owner.json`."""
+        return owner_of(self._folder)
+
+    def put_owner(self, installation: str) -> None:
+        """Writes `owner.json`."""
+        write_whole(self._folder / OWNER, json.dumps(record(installation)))
+
+    def put_description(self, description: dict[str, object]) -> None:
         """Writes `stream.json`."""
         write_whole(self._folder / "stream.json", json.dumps(description, indent=1))
 

@@ -11,7 +11,8 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.location import Flows, Location
 
 from weir_runtime.exchanges.store.log import StoreLog
-from weir_runtime.exchanges.store.writer import StoreWriter
+from weir_runtime.exchanges.store.writer import StoreWriter, recorded_owner
+from weir_runtime.installation import OWNER, Swept
 from weir_runtime.logs.log import Log
 from weir_runtime.names import PRODUCER
 from weir_runtime.store import ObjectStore, StoreError
@@ -56,14 +57,18 @@ def writer(flow: Location, spec: FragmentSpec) -> StoreWriter:
     return StoreWriter(store, spec.epoch, spec.output.consumers, spec.output.keep)
 
 
-def remove(flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
+def remove(
+    flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool], installation: str
+) -> Swept:
     """URIs."""
-    below = ObjectStore(flows.below(root, namespace), flows.options)
+    swept, below = Swept(), ObjectStore(flows.below(root, namespace), flows.options)
     try:
-        gone = [name for name in below.quick().folders() if is_gone(name)]
-        for name in gone:
+        for name in filter(is_gone, below.quick().folders()):
             flow = ObjectStore(f"{below.uri}/{name}", flows.options)
-            below.delete([f"{name}/{rest}" for rest in flow.names()])
+            if swept.sort(flow.uri, recorded_owner(flow), installation):
+                # Whose it is goes last: what a sweep that is killed leaves, the next one takes.
+                below.delete([f"{name}/{rest}" for rest in flow.names() if rest != OWNER])
+                below.delete([f"{name}/{OWNER}"])
     except (StoreError, FragmentError) as error:
         raise OSError(f"flows {below.uri}/* stay: {error}") from error
-    return [f"{below.uri}/{name}" for name in gone]
+    return swept

@@ -13,6 +13,7 @@ from weir_runtime.checkpoint import FORMAT
 from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.exchanges.store.log import claimed_by
 from weir_runtime.faults import reach
+from weir_runtime.installation import OWNER, record
 from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name
 from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest
 from weir_runtime.store import ObjectStore, StoreError
@@ -80,9 +81,20 @@ class StoreWriter(ExchangeWriter):
         """By its object END."""
         return self._store.about(END) is not None
 
-    def describe(self, description: dict[str, object]) -> None:
-        """Puts `stream.json`. Raises FragmentError for a store that would overwrite a batch."""
+    def open(self) -> None:
+        """Raises FragmentError for a store that would overwrite a batch."""
         self._soon.probe()
+
+    def owner(self) -> str | None:
+        """By its object `owner.json`."""
+        return recorded_owner(self._store)
+
+    def put_owner(self, installation: str) -> None:
+        """Puts `owner.json`."""
+        self._store.create(OWNER, json.dumps(record(installation)).encode())
+
+    def put_description(self, description: dict[str, object]) -> None:
+        """Puts `stream.json`."""
         self._store.put("stream.json", json.dumps(description, indent=1))
 
     def announce(self, where: Mapping[str, object]) -> None:
@@ -169,6 +181,11 @@ class StoreWriter(ExchangeWriter):
 
     def _about(self, number: int) -> dict[str, str]:
         return self._descriptions.get(number) or self._soon.about(batch_name(number, "arrow")) or {}
+
+
+def recorded_owner(store: ObjectStore) -> str | None:
+    """The installation whose a flow is; None when nothing says so."""
+    return (store.read_json(OWNER) or {}).get("installation")
 
 
 def serialised(table: pa.Table, about: Mapping[str, str]) -> bytes:

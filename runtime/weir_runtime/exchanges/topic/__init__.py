@@ -11,9 +11,11 @@ from kafka.errors import KafkaError
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.location import Flows, Location
 
+from weir_runtime.exchanges.topic.leftovers import delete_topics
 from weir_runtime.exchanges.topic.log import TopicLog
-from weir_runtime.exchanges.topic.topic import Topic, delete_topics
+from weir_runtime.exchanges.topic.topic import Topic
 from weir_runtime.exchanges.topic.writer import TopicWriter
+from weir_runtime.installation import Swept
 from weir_runtime.logs.log import Log
 
 LOOK = 0.5
@@ -59,10 +61,12 @@ def writer(flow: Location, spec: FragmentSpec) -> TopicWriter:
     return TopicWriter(topic, spec.epoch, spec.zone, spec.output.consumers, spec.output.keep)
 
 
-def remove(flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool]) -> list[str]:
+def remove(
+    flows: Flows, root: str, namespace: str, is_gone: Callable[[str], bool], installation: str
+) -> Swept:
     """Topics and consumer groups."""
     prefix = flows.below(root, namespace)
     try:
-        return delete_topics(flows.options, prefix, is_gone)
+        return delete_topics(flows.options, prefix, is_gone, installation)
     except (KafkaError, FragmentError) as error:
         raise OSError(f"topics {prefix}* stay: {error}") from error

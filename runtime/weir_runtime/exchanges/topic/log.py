@@ -15,7 +15,8 @@ from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError
 
 from weir_runtime.exchanges.ports import follow
-from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of
+from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of, position_note
+from weir_runtime.installation import current
 from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
 
 
@@ -165,7 +166,7 @@ class TopicLog(Log):
     def committed(self, place: Place) -> None:
         """The position becomes that of a consumer group. Advice to the producer alone: the checkpoint has the
         truth, so brokers that do not answer get the next position."""
-        at = OffsetAndMetadata(place["offset"], str(place["next"]), -1)
+        at = OffsetAndMetadata(place["offset"], position_note(place["next"], current()), -1)
         group = self._topic.group(self._consumer)
         try:
             admin = admin_of(self._topic.options, quick=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -28,6 +28,9 @@ ROWS, ENDS, ABOUT = 0, 1, 2
 """Partitions: pieces of batches; the end of each batch and of the stream; what the stream is and where its
 producer answers."""
 PARTITIONS = (ROWS, ENDS, ABOUT)
+
+FACTS = {"stream", "producer", "numbering", "owner"}
+"""What a record of partition 2 has one of."""
 
 SEGMENT = 16 * 2**20
 """[bytes] Brokers free whole segments, so this much of what is deleted may stay on a disk."""
@@ -188,6 +191,20 @@ class Topic:
             facts |= json.loads(record.value)
         return facts
 
+    def owner(self) -> str | None:
+        """The installation whose it is; None when nothing says so, as of a topic that is not Weir's.
+
+        Reads what it is about only as far as that is of Weir."""
+        if len(self._described()) != len(PARTITIONS):
+            return None
+        for record in self.records(ABOUT, 0, self.beyond(ABOUT)):
+            fact = _fact(record.value)
+            if fact is None:
+                return None
+            if "owner" in fact:
+                return str(fact["owner"]["installation"])
+        return None
+
     def _consumer(self, number: int) -> KafkaConsumer:
         return _client(
             KafkaConsumer,
@@ -237,21 +254,23 @@ def replicas_in(zone: str, racks: Mapping[int, str], replication: int, name: str
     return chosen
 
 
-def delete_topics(options: Mapping[str, Any], prefix: str, is_gone: Callable[[str], bool]) -> list[str]:
-    """Topics and consumer groups `<prefix><fragment>` of the fragments that `is_gone` names; their names.
-    Raises KafkaError."""
-    admin = admin_of(options)
+def position_note(following: int, installation: str) -> str:
+    """What goes with a reader's position: the batch that comes next, and whose reader it is."""
+    return f"{following} {installation}".rstrip()
 
-    def chosen(names: Iterable[str]) -> list[str]:
-        return sorted(n for n in names if n.startswith(prefix) and is_gone(n.removeprefix(prefix)))
 
-    topics = chosen(admin.list_topics())
-    if topics:
-        admin.delete_topics(topics)
-    groups = chosen(group["group_id"] for group in admin.list_groups())
-    if groups:
-        admin.delete_groups(groups)
-    return sorted({*topics, *groups})
+def owner_in_note(note: str | None) -> str | None:
+    """Whose reader has said `position_note`; None when nothing says so."""
+    return (note or "").partition(" ")[2] or None
+
+
+def _fact(value: bytes | None) -> dict[str, Any] | None:
+    """A record of partition 2; None: it is not of Weir."""
+    try:
+        fact = json.loads(value or b"")
+    except ValueError:
+        return None
+    return fact if isinstance(fact, dict) and fact.keys() & FACTS else None
 
 
 def _racks(admin: KafkaAdminClient) -> dict[int, str]:

@@ -21,6 +21,7 @@ from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.exchanges.topic.log import BatchEnd, accept
 from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, PIECE, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
+from weir_runtime.installation import record
 from weir_runtime.kafka_clients import client_settings
 from weir_runtime.publish import Fence
 
@@ -75,10 +76,21 @@ class TopicWriter(ExchangeWriter):
         """Whether the stream has ended, in this life of its producer or one before."""
         return self._topic.exists() and self._published()[2]
 
-    def describe(self, description: dict[str, object]) -> None:
-        """Once: one that comes later says the same. Its producer is ready then, before its first batch."""
+    def open(self) -> None:
+        """Makes it. Its producer is ready then, before the first batch."""
         self._topic.create(self._zone)
         self._producer()
+
+    def owner(self) -> str | None:
+        """By a record that says so."""
+        return self._topic.owner()
+
+    def put_owner(self, installation: str) -> None:
+        """Adds a record that says so."""
+        self._send(ABOUT, json.dumps({"owner": record(installation)}))
+
+    def put_description(self, description: dict[str, object]) -> None:
+        """Once: one that comes later says the same."""
         if self._topic.about().get("stream") != description:
             self._send(ABOUT, json.dumps({"stream": description}))
 

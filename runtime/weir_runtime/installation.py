@@ -1,0 +1,88 @@
+"""Whose what lies on shared storage is: an installation's, known by a name that no other one has.
+
+Two clusters may share brokers, a store or a volume, and both have a namespace of one name. What a fragment
+leaves there therefore says whose it is, and a sweep removes only what says that it is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weir_placement.model.fragment import FragmentError
+
+from weir_runtime.names import read_json, write_whole
+
+VARIABLE = "WEIR_INSTALLATION"
+"""Environment variable of a process of a fragment, and of a sweep: in a cluster set by the operator, on one
+machine by `weir run`."""
+
+OWNER = "owner.json"
+"""A file of this name in a folder: whose it is."""
+
+_RUN = "installation.json"
+
+
+@dataclass
+class Swept:
+    """What a sweep has removed, and what it has left, with the reason; addresses."""
+
+    gone: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def sort(self, address: str, owner: str | None, installation: str) -> bool:
+        """Whether something that no fragment uses goes, as it does when it is `installation`'s; noted."""
+        if owner and owner == installation:
+            self.gone.append(address)
+            return True
+        whose = f"installation {owner} has it" if owner else "nothing says whose it is"
+        self.left.append(f"{address}: {whose}")
+        return False
+
+
+def current() -> str:
+    """This process's; "" when nobody has said: what it writes then says nothing of that."""
+    return os.environ.get(VARIABLE, "")
+
+
+def of_run(root: Path) -> str:
+    """Of the runs of `weir run` in one folder; made by the first of them."""
+    file = root / _RUN
+    known = read_json(file)
+    if known is None:
+        known = {"installation": uuid.uuid4().hex}
+        write_whole(file, json.dumps(known))
+    return str(known["installation"])
+
+
+def record(installation: str) -> dict[str, str]:
+    """What a fragment writes beside what it leaves."""
+    return {"installation": installation}
+
+
+def refuse_another(place: str, owner: str | None) -> None:
+    """Raises FragmentError when `place` is another installation's than this process's."""
+    own = current()
+    if owner and own and owner != own:
+        raise FragmentError(
+            f"{place}: it is of installation {owner}, this is {own}; give one of the two another prefix, "
+            "path or namespace. If this one goes on in the other's place, start it with the other's name "
+            "(the chart's value `installation`)"
+        )
+
+
+def owner_of(folder: Path) -> str | None:
+    """Whose a folder is; None when nothing says so."""
+    return (read_json(folder / OWNER) or {}).get("installation")
+
+
+def take(folder: Path) -> None:
+    """Has the folder, and records that it is this process's installation's. Raises FragmentError when it is
+    another's."""
+    owner = owner_of(folder)
+    refuse_another(f"folder {folder}", owner)
+    if current() and owner is None:
+        write_whole(folder / OWNER, json.dumps(record(current())))
