@@ -93,9 +93,9 @@ class FakeCluster:
         if process.state == "pending":
             if process.terminating:
                 self.processes[key] = replace(process, state="stopped")
-            elif process.wanted_node not in self.full_nodes:
+            elif process.planned_node not in self.full_nodes:
                 self.processes[key] = replace(
-                    process, state="starting", node=process.wanted_node, no_room=False
+                    process, state="starting", node=process.planned_node, no_room=False
                 )
             return
         mine = lease is not None and lease.epoch == process.epoch and not lease.released
@@ -150,7 +150,7 @@ class FakeCluster:
                 self.processes[key] = Process(
                     *key,
                     node="" if full else action.spec.node,
-                    wanted_node=action.spec.node,
+                    planned_node=action.spec.node,
                     state="pending" if full else "starting",
                     no_room=full,
                     since=self.time,
@@ -176,7 +176,7 @@ class FakeCluster:
             self.leases.pop(action.fragment, None)
             self.forgotten.append(action.fragment)
         elif isinstance(action, Protect):
-            (self.protected.add if action.wanted else self.protected.discard)(action.fragment)
+            (self.protected.add if action.enabled else self.protected.discard)(action.fragment)
         self._write(type(action).__name__)
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:

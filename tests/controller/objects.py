@@ -79,7 +79,7 @@ class ObjectCluster(FakeCluster):
 
     def of_query(self, query: str) -> dict[tuple[str, int], str]:
         """Its processes' nodes by fragment and epoch."""
-        return {key: p.wanted_node for key, p in self.processes.items() if key[0].startswith(f"{query}-")}
+        return {key: p.planned_node for key, p in self.processes.items() if key[0].startswith(f"{query}-")}
 
 
 def object_loop(cluster: ObjectCluster) -> Loop:

@@ -85,7 +85,7 @@ def test_it_moves_once_when_a_node_has_room_for_longer_than_the_hold_time() -> N
     story.rounds(60)
     assert story.node() == better
     assert story.revision() == 2
-    assert any("a better plan for 30 s: headroom" in event.message for event in story.cluster.events)
+    assert any("a plan that was better for 30 s: headroom" in event.message for event in story.cluster.events)
     assert set(story.rounds(150)) == {better}
     assert story.revision() == 2
 

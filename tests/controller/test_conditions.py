@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.record import Record
 
-READY = Health.current("Running", "2 fragments run on 2 nodes")
+READY = Health.current("Running", "2 fragments running on 2 nodes")
 STALLED = Health.failed("Rejected", "memory of node n1")
 
 

@@ -124,7 +124,7 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
     queries = {f"default/{name}": desired(query(name)) for name in ("q", "r", "s")}
     queries["default/s"] = replace(queries["default/s"], suspended=True)
     state = round_state(there, queries)
-    state.refused["default/r"] = "no room"
+    state.refusals["default/r"] = "no room"
     state.numbers = {name: {"headroom": 1.83333333} for name in queries}
     used, spare = definition_statuses(state, True)
     assert figures(used) == {"queries": 4, "admitted": 1, "headroom": 1.8333}

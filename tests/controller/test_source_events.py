@@ -38,11 +38,11 @@ def test_each_is_said_when_it_begins_and_when_it_changes() -> None:
     fragments = sorted(process.fragment for process in cluster.processes.values())
     silent = [event.message for event in cluster.events if event.reason == "PartitionIdle"]
     assert sorted(silent) == [
-        f"{name}: the clock does not wait for 2 partitions in which nothing comes" for name in fragments
+        f"{name}: the event-time clock does not wait for 2 idle partitions" for name in fragments
     ]
     assert not [event for event in cluster.events if event.reason == "RowsLost"]
     measured.lost = 4
     settle(it)
     losses = [event for event in cluster.events if event.reason == "RowsLost"]
     assert len(losses) == len(fragments)
-    assert all(event.warning and "without 4 rows" in event.message for event in losses)
+    assert all(event.warning and "skipped 4 rows" in event.message for event in losses)

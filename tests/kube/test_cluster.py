@@ -67,7 +67,7 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     memory = Memory()
     adapter = placed(memory)
     observed = adapter.observe()
-    assert [(p.fragment, p.epoch, p.wanted_node, p.build) for p in observed.processes] == [
+    assert [(p.fragment, p.epoch, p.planned_node, p.build) for p in observed.processes] == [
         ("f1", 1, "n1", "b1")
     ]
     (placement,) = [o for o in memory.objects.values() if o["kind"] == "Placement"]

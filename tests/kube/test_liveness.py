@@ -18,7 +18,7 @@ def test_it_lives_while_both_give_signs() -> None:
     for _ in range(100):
         clock.now += 30
         liveness.round_ended()
-        liveness.canary_seen()
+        liveness.renewal_watched()
         assert liveness.complaint() == ""
 
 
@@ -27,7 +27,7 @@ def test_a_loop_that_stands_still_is_told() -> None:
     liveness = Liveness(clock)
     while clock.now <= ROUND_SECONDS:
         clock.now += 10
-        liveness.canary_seen()
+        liveness.renewal_watched()
     assert "loop" in liveness.complaint()
     assert liveness.since_round() > ROUND_SECONDS
 
@@ -58,7 +58,7 @@ def living(clock: Clock, liveness: Liveness, seconds: float) -> None:
     """The loop goes round and the watches speak."""
     clock.now += seconds
     liveness.round_ended()
-    liveness.canary_seen()
+    liveness.renewal_watched()
 
 
 def test_a_loop_that_goes_round_and_fails_each_time_is_told_until_a_round_succeeds() -> None:

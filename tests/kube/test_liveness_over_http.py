@@ -89,7 +89,7 @@ def test_it_is_ready_when_its_loop_has_gone_round(operator: Operator) -> None:
     assert operator.loop.began.acquire(timeout=60)
     assert operator.ask("/readyz") == (503, "starting"), "in its first round"
     operator.loop.may.set()
-    operator.runner.look(60)
+    operator.runner.wait_for_first_round(60)
     assert operator.ask("/readyz") == (200, "ready")
     assert "weir_test 7.0" in operator.ask("/metrics")[1]
     assert operator.ask("/")[0] == 404
@@ -99,13 +99,13 @@ def test_a_loop_that_hangs_is_told_and_one_that_goes_on_is_not(operator: Operato
     operator.runner.start()
     assert operator.loop.began.acquire(timeout=60)
     operator.now += ROUND_SECONDS
-    operator.liveness.canary_seen()
+    operator.liveness.renewal_watched()
     assert operator.ask("/healthz") == (200, "ok"), "a round may take that long"
     operator.now += 1
-    operator.liveness.canary_seen()
+    operator.liveness.renewal_watched()
     status, text = operator.ask("/healthz")
     assert status == 503
-    assert text == f"the loop has not gone round for {ROUND_SECONDS + 1:.0f} s"
+    assert text == f"the loop has not completed a round for {ROUND_SECONDS + 1:.0f} s"
     operator.loop.may.set()
     operator.goes_round()
     assert operator.ask("/healthz") == (200, "ok")
@@ -117,7 +117,7 @@ def test_a_round_that_fails_is_no_reason_to_be_killed(operator: Operator) -> Non
     operator.loop.may.set()
     operator.runner.start()
     operator.now += ROUND_SECONDS + 1
-    operator.liveness.canary_seen()
+    operator.liveness.renewal_watched()
     assert operator.loop.began.acquire(timeout=60)
     operator.goes_round()
     assert operator.ask("/healthz") == (200, "ok")
@@ -133,7 +133,7 @@ def test_a_replica_that_does_not_lead_waits_for_no_round(operator: Operator) -> 
 
     runner = Runner(operator.loop, cast(Leader, Follower()), operator.liveness, lost=lambda: None)
     runner.start()
-    runner.look(60)
+    runner.wait_for_first_round(60)
     assert operator.ask("/readyz") == (200, "ready")
     runner.stop()
     assert operator.ask("/readyz") == (503, "starting")
@@ -144,8 +144,8 @@ def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:
     operator.now += CANARY_SECONDS + 1
     operator.liveness.round_ended()
     status, text = operator.ask("/healthz")
-    assert (status, text) == (503, f"the watches have said nothing for {CANARY_SECONDS + 1:.0f} s")
-    operator.liveness.canary_seen()
+    assert (status, text) == (503, f"the watches have been silent for {CANARY_SECONDS + 1:.0f} s")
+    operator.liveness.renewal_watched()
     assert operator.ask("/healthz") == (200, "ok")
 
 
@@ -157,7 +157,7 @@ def test_a_loop_of_which_every_round_fails_is_told(operator: Operator) -> None:
     assert operator.ask("/healthz") == (200, "ok")
     operator.now += FAILING_SECONDS + 1
     operator.goes_round()
-    operator.liveness.canary_seen()
+    operator.liveness.renewal_watched()
     status, text = operator.ask("/healthz")
     assert (status, "KeyError('tier')" in text) == (503, True)
     operator.loop.error = None

@@ -105,7 +105,7 @@ def test_silence_is_judged_on_the_own_clock_whatever_the_holders_clock_says() ->
 
 def test_what_the_plan_wanted_and_what_came_are_both_told() -> None:
     process = read_process(pod(READY, node="n9", deletionTimestamp=AT), HOLDS, None)
-    assert (process.node, process.wanted_node, process.build) == ("n9", "n1", "b")
+    assert (process.node, process.planned_node, process.build) == ("n9", "n1", "b")
     assert process.terminating
 
 

@@ -17,7 +17,7 @@ STATUS: Manifest = {
     "nodes": "n1",
     "ready": "1/1",
     "history": [{"revision": 2, "reason": "moved"}, {"revision": 1, "reason": "first plan"}],
-    "proposed": {"revision": 3, "reason": "waits for: weir approve a/q 3", "diff": "~ f: n1 -> n2"},
+    "proposed": {"revision": 3, "reason": "waits for approval: weir approve a/q 3", "diff": "~ f: n1 -> n2"},
     "decisions": ["2026-01-01T00:00:00Z moved", "2026-01-01T00:00:00Z first plan"],
 }
 SPEC: Manifest = {

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.settings import OperatorSettings
-from weir_operator.kube.sweeper import AGAIN_SECONDS, PENDING_SECONDS, Sweeper
+from weir_operator.kube.sweeper import PENDING_SECONDS, RETRY_SECONDS, Sweeper
 
 NOBODY: frozenset[str] = frozenset()
 F1, F2 = frozenset({"f1"}), frozenset({"f1", "f2"})
@@ -140,7 +140,7 @@ def test_a_sweep_that_a_quota_refuses_is_asked_for_again_after_a_while() -> None
     for _ in range(3):
         it.observe({}, NOBODY, [])
     assert (api.requests, it.busy) == (1, NOBODY)
-    api.refuses, now[0] = None, NOW + AGAIN_SECONDS
+    api.refuses, now[0] = None, NOW + RETRY_SECONDS
     it.observe({}, NOBODY, [])
     assert api.kept() == {"a": []}
 

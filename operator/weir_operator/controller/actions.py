@@ -1,4 +1,4 @@
-"""From plans in force to actions: fragments, the next step of each, what is wanted no more, budgets."""
+"""From plans in force to actions: fragments, the next step of each, removals, disruption budgets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cut_fragments(state: RoundState) -> None:
             idle = desired.suspended or name in state.blocked
             try:
                 specs = () if idle else specs_in_force(state, group, desired, record)
-            except Exception as error:  # whatever it is: its processes stay as they are, the others go on
+            except Exception as error:  # of any kind: its processes stay as they are, other queries go on
                 state.fail(name, error)
                 continue
             if specs:
@@ -32,13 +32,13 @@ def cut_fragments(state: RoundState) -> None:
 
 
 def _surroundings(group: Group, image: str) -> str:
-    """What all processes of a group run in."""
+    """What all processes of a group have in common: their pod template and image."""
     return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}"
 
 
 def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
-    """Hash of a process's spec beside node, zone and epoch, and of what it runs in: another one means
-    another process."""
+    """Hash of a process's spec apart from node, zone and epoch, and of what it runs in: when it differs, the
+    process is replaced."""
     output = replace(spec.output, consumers=())
     identity = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
     text = f"{identity.to_json()} {surroundings}" + (f" {pods}" if pods else "")
@@ -46,13 +46,13 @@ def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
 
 
 def _present_build(state: RoundState, fragment: str) -> str:
-    """Of the newest process that works; "" without one. A fragment that goes is not replaced for an edit."""
+    """Of the newest live process; "" without one. A fragment that is leaving is not replaced for an edit."""
     live = [p for p in state.processes.get(fragment, ()) if p.state not in ("stopped", "lost", "failed")]
     return max(live, key=lambda p: p.epoch).build if live else ""
 
 
 def choose_steps(state: RoundState) -> None:
-    """Fragments that moves are under way for go first, so that the limit holds for new ones."""
+    """Fragments that are moving already come first, so that they count against the limit on moves."""
     desired_fragments: dict[str, DesiredFragment] = {}
     for group in state.desired.groups:
         surroundings = _surroundings(group, state.settings.image)
@@ -89,10 +89,10 @@ def choose_steps(state: RoundState) -> None:
         under_way += step.phase == "moving"
         state.steps[fragment] = step
     for record in state.records.values():
-        for question in cut_requests(state, record):
-            if question.fragment in state.steps:
-                step = state.steps[question.fragment]
-                state.steps[question.fragment] = replace(step, actions=(*step.actions, question))
+        for request in cut_requests(state, record):
+            if request.fragment in state.steps:
+                step = state.steps[request.fragment]
+                state.steps[request.fragment] = replace(step, actions=(*step.actions, request))
     _remove_unwanted(state, desired_fragments)
 
 
@@ -106,8 +106,8 @@ def _moves_now(state: RoundState, fragment: str) -> bool:
 
 
 def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredFragment]) -> None:
-    """Fragments of edited, suspended and deleted queries. Those of an edited query stay until all of the
-    new plan run; those of one that has become faulty stay as they are."""
+    """Fragments of edited, suspended and deleted queries. Those of an edited query stay until the whole new
+    plan runs; those of a query that has become faulty stay as they are."""
     owners = _owners(state)
     for fragment in sorted(set(state.processes) | set(state.snapshot.leases)):
         if fragment in desired_fragments:
@@ -116,8 +116,8 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
         if query in state.desired.faults:
             continue
         desired = _desired_query(state, query)
-        news = [state.steps[s.name] for s in specs_of(state, query)]
-        if desired and not desired.suspended and (query in state.refused or any(_young(s) for s in news)):
+        steps = [state.steps[s.name] for s in specs_of(state, query)]
+        if desired and not desired.suspended and (query in state.refusals or any(_young(s) for s in steps)):
             continue
         suspended = desired is not None and desired.suspended
         state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not suspended)
@@ -128,7 +128,7 @@ def _young(step: FragmentStep) -> bool:
 
 
 def _owners(state: RoundState) -> dict[str, str]:
-    """Fragment -> query, also for fragments of plans that are no more: the Placements' history knows them."""
+    """Fragment -> query, also for fragments of earlier plans, which the Placements' statuses list."""
     owners = {}
     for name, record in state.records.items():
         for entry in record.status.get("owned") or []:
@@ -141,7 +141,7 @@ def _desired_query(state: RoundState, query: str) -> DesiredQuery | None:
 
 
 def actions(state: RoundState) -> list[Action]:
-    """Steps in order: what is wanted first, then what goes, then budgets."""
+    """Steps in order: fragments that stay first, then those that go, then disruption budgets."""
     actions: list[Action] = []
     for fragment in sorted(state.steps, key=lambda f: (state.steps[f].phase in ("stopping", "gone"), f)):
         actions += state.steps[fragment].actions
@@ -149,7 +149,7 @@ def actions(state: RoundState) -> list[Action]:
 
 
 def _protection(state: RoundState) -> list[Protect]:
-    """A budget for each fragment that runs; none once the time that a drain may be held up is over."""
+    """A budget for each fragment that runs, until a drain of its node has been held up for `drainTimeout`."""
     result: list[Protect] = []
     budgets: dict[str, Protect] = {}
     for group in state.desired.groups:

@@ -1,9 +1,10 @@
-"""Changing the operators of a running query: rows up to a cut T come from the plan before, later ones from
+"""Changing the operators of a running query: rows up to a cut T come from the previous plan, later ones from
 the new one (docs/runtime.md, "Change of operators").
 
-The fragments of the plan before stay wanted, as they were told, until they have published all up to T. T is
-agreed by the one that delivers, in its lease, and copied into the Placement before anything of the new plan
-starts. Each step is read off lease, processes and Placement: a controller that is killed goes on from there.
+The fragments of the previous plan stay in force, as they were started, until they have published everything
+up to T. The fragment that delivers sets T in its lease, and the loop copies it into the Placement before
+anything of the new plan starts. Each step is read from lease, processes and Placement: a controller that is
+killed continues from there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from weir_operator.controller.round_state import RoundState
 
 
 def leave(before: Record, after: Record) -> Record:
-    """`after` is the record with a new plan in force: if its operators are others, those before it leave."""
+    """`after` is the record with a new plan in force: if its operators differ, the previous ones leave."""
     if before.plan is None or before.source == after.source:
         return after
     after = replace(after, generation=after.revision, specs=())
@@ -30,7 +31,7 @@ def leave(before: Record, after: Record) -> Record:
 
 
 def advance(state: RoundState) -> None:
-    """Takes over what leases say of the cuts; plans that have published all that was theirs are left."""
+    """Copies the cuts from the leases; previous plans that have published all of their rows are dropped."""
     for group in state.desired.groups:
         for name, desired in group.queries.items():
             record = state.records[name]
@@ -43,14 +44,14 @@ def _advanced(state: RoundState, record: Record) -> Record:
     lease, processes = state.snapshot.leases.get(last.name), state.processes.get(last.name, [])
     change = lease.change if lease else None
     since, passed = record.since, bool(change and change.passed)
-    if lease is None and not processes:  # it never ran: all of its share is left
+    if lease is None and not processes:  # it never ran: all of its rows are the new plan's
         since, passed = last.output.after if since is None else since, True
     elif any(p.state == "finished" for p in processes):  # its input has ended: all is published
         since, passed = FOREVER if since is None else since, True
     if since is None and change is not None:
         since = change.time
     if since is not None and record.since is None:
-        text = f"changed: rows up to event time {since / 1e6:.6f} s come from the plan before"
+        text = f"edited: rows up to event time {since / 1e6:.6f} s come from the previous plan"
         record = replace(record, since=since).with_decision(state.snapshot.now, text)
     return replace(record, leaving=()) if passed and since is not None else record
 
@@ -60,7 +61,7 @@ def specs_in_force(
 ) -> tuple[FragmentSpec, ...]:
     """The fragments of a query's plan in force; none before the cut at which it begins is agreed.
 
-    While an edit waits (for a change under way, an approval, room) they are what they were told last.
+    While an edit waits (for a change under way, an approval, room) they are the fragments written last.
     """
     if record.plan is None or record.since is None:
         return ()
@@ -77,15 +78,15 @@ def specs_in_force(
 
 
 def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
-    """Those of the plan before, on a node of the new plan where their own is going."""
-    gone = state.desired.lost | state.desired.nodes_to_leave(record.query)
-    usable = set(group.problem.cluster.index) - gone
+    """Those of the previous plan, on a node of the new plan where their own can no longer be used."""
+    unusable = state.desired.lost | state.desired.nodes_to_leave(record.query)
+    usable = set(group.problem.cluster.index) - unusable
     other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in usable), "")
     return tuple(s if s.node in usable or not other else replace(s, node=other) for s in record.leaving)
 
 
 def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:
-    """The question for the cut, while the lease of the delivering fragment does not hold it."""
+    """The request for the cut, while the lease of the delivering fragment does not have one."""
     if not record.leaving:
         return ()
     lease = state.snapshot.leases.get(record.leaving[-1].name)

@@ -11,9 +11,9 @@ from weir_operator.controller.times import timestamp
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """How an object stands; `reason` is CamelCase and stable, `message` is for a person.
+    """The state of an object; `reason` is CamelCase and stable, `message` is for people.
 
-    Made by `current`, `in_progress` and `failed`, which are kstatus' words for the three.
+    Made by `current`, `in_progress` and `failed`, named after the three states of kstatus.
     """
 
     reason: str
@@ -25,24 +25,24 @@ class Health:
 
     @classmethod
     def current(cls, reason: str, message: str, *, moving: bool = False) -> Health:
-        """Ready: it is as its spec says, also while it is `moving` from one node to another."""
+        """Ready: it is as its spec says, even while it is `moving` from one node to another."""
         return cls(reason=reason, message=message, ready=True, moving=moving)
 
     @classmethod
     def in_progress(cls, reason: str, message: str, *, moving: bool = False) -> Health:
-        """Reconciling: it will be ready without anybody's help."""
+        """Reconciling: it will become ready by itself."""
         return cls(reason=reason, message=message, reconciling=True, moving=moving)
 
     @classmethod
     def failed(cls, reason: str, message: str, *, ready: bool = False) -> Health:
-        """Stalled: a person must change something; `ready` when what was there before runs on."""
+        """Stalled: a person must change something; `ready` when the previous plan still runs."""
         return cls(reason=reason, message=message, stalled=True, ready=ready)
 
 
 def conditions(
     health: Health, generation: int, now: float, present: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The four conditions; the time of a transition stays while the status of a condition does."""
+    """The four conditions; a condition keeps its transition time as long as its status stays the same."""
     before = {c.get("type"): c for c in present}
     verdicts = {
         "Ready": health.ready,
@@ -74,8 +74,8 @@ def _stays(old: Mapping[str, Any], status: str) -> bool:
 
 
 def worth_writing(old: Mapping[str, Any], new: Mapping[str, Any], numbers: bool = True) -> bool:
-    """Whether anything differs; of measured numbers (floats) only by more than a tenth, or not at all
-    without `numbers`: they are written at most once in a while."""
+    """Whether anything differs; measured numbers (floats) count only when they differ by more than a tenth,
+    and not at all without `numbers`: they are written only now and then."""
     if set(old) != set(new):
         return True
     return any(_differs(old[key], new[key], numbers) for key in new)

@@ -1,7 +1,7 @@
-"""A plan in force under what its query asks for now.
+"""A plan in force under the present spec of its query.
 
-Where rows are wanted, how late they may be and where operators may run changes no row: an edit of these makes
-no new plan. The stored one is judged by them in every round, and moved when it does not keep them any more.
+Where rows are delivered, how late they may be and where operators may run changes no row: an edit of these
+makes no new plan. The stored plan is checked against them in every round, and moved when it violates them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from weir_operator.controller.record import Record
 
 
 def as_specified(record: Record, desired: DesiredQuery, cluster: Cluster) -> QueryPlan | None:
-    """The plan in force with the present delivery and limit, its operators bound to no node
-    (`excluded_nodes` says that); as it is stored while an edit of the operators waits."""
+    """The plan in force with the present delivery and latency limit, its operators bound to no node
+    (`excluded_nodes` has those); as it is stored while an edit of the operators waits."""
     plan = record.plan
     if plan is None or record.source != desired.source:
         return plan
@@ -35,8 +35,8 @@ def as_specified(record: Record, desired: DesiredQuery, cluster: Cluster) -> Que
 
 
 def unconstrained(query: Query) -> Query:
-    """A query that runs, for planning others beside it: it is pinned, and no list of nodes or limit that it
-    does not keep may refuse it, with which its load would be forgotten."""
+    """A running query, for planning others beside it: it is pinned, and no list of nodes or limit that it
+    violates may reject it, because its load would then not be counted."""
     return replace(_unbound(query), max_latency=inf, fixed_order=True)
 
 
@@ -47,7 +47,7 @@ def _unbound(query: Query) -> Query:
 
 
 def excluded_nodes(record: Record, desired: DesiredQuery, cluster: Cluster) -> dict[str, frozenset[str]]:
-    """Operator of the plan in force -> the nodes that its list does not have, if it has a list."""
+    """Operator of the plan in force -> the nodes that are not on its list, if it has one."""
     plan = record.plan
     if plan is None or not desired.nodes or record.source != desired.source:
         return {}
@@ -57,17 +57,17 @@ def excluded_nodes(record: Record, desired: DesiredQuery, cluster: Cluster) -> d
 
 def _bounds(op: Operator, node: str, lists: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The nodes of an operator, which may be rewritten from several with different lists: it was planned by
-    one of them, and stays within those that have it where it is. Empty: anywhere."""
-    written = [frozenset(lists.get(name, ())) for name in op.origin or (op.id,)]
-    keeping = [nodes for nodes in written if not nodes or node in nodes]
-    bounds = [nodes for nodes in keeping or written if nodes]
+    one of them, and stays within the lists that contain its present node. Empty: anywhere."""
+    listed = [frozenset(lists.get(name, ())) for name in op.origin or (op.id,)]
+    satisfied = [nodes for nodes in listed if not nodes or node in nodes]
+    bounds = [nodes for nodes in satisfied or listed if nodes]
     if not bounds:
         return frozenset()
     return frozenset.intersection(*bounds) or frozenset.union(*bounds)
 
 
 def _nearest(plan: QueryPlan, nodes: list[str], cluster: Cluster) -> str:
-    """The node of these that the result reaches first; "" when there are none: it is wanted nowhere."""
+    """The node of these that the result reaches first; "" when there are none to deliver to."""
     last = plan.nodes[plan.query.operators[-1].id] if plan.query.operators else ""
     if last not in cluster.index:
         return nodes[0] if nodes else ""

@@ -1,4 +1,4 @@
-"""`decide`: from what is to what shall be done; pure, hence the same in a cluster, on a laptop, in a test."""
+"""`decide`: from a snapshot to actions; pure, hence the same in a cluster, on a laptop, in a test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weir_operator.controller.snapshot import Snapshot
 
 
 def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Decision:
-    """One round: plans first, then each fragment's next step, then what is said about it."""
+    """One round: plans first, then each fragment's next step, then statuses and events."""
     records, unreadable = _records(snapshot)
     desired = desired.without(unreadable)
     state = RoundState(snapshot, desired, settings, records, defaultdict(list))
@@ -54,7 +54,7 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
 def _placement(
     state: RoundState, name: str, before: Mapping[str, Record], current: set[str]
 ) -> WritePlacement | DeletePlacement | None:
-    """The Placement of one query if it says something new; it goes when all that it owned has gone."""
+    """The Placement of one query if it has changed; it is deleted when everything that it owned is gone."""
     record = state.records[name]
     if name not in current:
         alive = set(state.processes) | set(state.snapshot.leases)
@@ -77,15 +77,15 @@ def _intent(record: Record) -> tuple[object, ...]:
 
 
 def _fragments_to_keep(state: RoundState) -> frozenset[str]:
-    """Fragments whose flows and checkpoints stay: of plans in force, of processes and leases, and those that
-    a Placement owns, also of queries that have become faulty."""
+    """Fragments whose flows and checkpoints stay: those of plans in force, those with processes or leases,
+    and those that a Placement owns, also of queries that have become faulty."""
     planned = {spec.name for specs in state.specs.values() for spec in specs}
     owned = {name for record in state.records.values() for name in record.status.get("owned") or []}
     return frozenset(planned | owned | set(state.processes) | set(state.snapshot.leases))
 
 
 def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
-    """By query, and what is wrong with those that cannot be read: somebody has written into them."""
+    """Records by query, and why a Placement cannot be read: somebody has edited it."""
     records, unreadable = {}, {}
     for manifest in snapshot.objects:
         if manifest.get("kind") == "Placement":

@@ -1,4 +1,4 @@
-"""What `decide` wants done. Each action may be applied twice, and a crash between two is harmless:
+"""What `decide` orders. Each action may be applied twice, and a crash between two is harmless:
 the next snapshot shows what is still missing."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Start:
 
 @dataclass(frozen=True)
 class HandOver:
-    """Write into the fragment's lease that `epoch` shall take over."""
+    """Write into the fragment's lease that `epoch` is to take over."""
 
     fragment: str
     epoch: int
@@ -34,7 +34,7 @@ class HandOver:
 
 @dataclass(frozen=True)
 class RequestCut:
-    """Write into the fragment's lease, once, that its plan shall end at a cut, `lead` [s] from now."""
+    """Write into the fragment's lease, once, that its plan is to end at a cut, `lead` [s] from now."""
 
     fragment: str
     lead: float
@@ -51,7 +51,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class CleanUp:
-    """The fragment is gone: its lease, checkpoint and streams that nobody reads may go."""
+    """The fragment is gone: its lease, its checkpoint and flows that nobody reads may be removed."""
 
     fragment: str
     query: str
@@ -63,7 +63,7 @@ class Protect:
 
     fragment: str
     query: str
-    wanted: bool
+    enabled: bool
     executors: int = 0
 
 
@@ -81,14 +81,14 @@ class WritePlacement:
 
 @dataclass(frozen=True)
 class DeletePlacement:
-    """The query is gone. (In the cluster its owner reference does it.)"""
+    """The query is gone. (In a cluster the owner reference deletes its Placement too.)"""
 
     query: str
 
 
 @dataclass(frozen=True)
 class WriteStatus:
-    """Set the `/status` of a user's object, and nothing else of it."""
+    """Set the `/status` of a user's object, and nothing else in it."""
 
     kind: Literal["StreamQuery", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology"]
     namespace: str  # "" for cluster kinds
@@ -98,7 +98,7 @@ class WriteStatus:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a person may want to know; `reason` is one of a stable set."""
+    """Something that people may want to know; `reason` is one of a stable set."""
 
     query: str  # namespace/name
     reason: str
@@ -108,12 +108,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Decision:
-    """In the order in which it is applied: intents first, then what they ask for, then what is said."""
+    """In the order in which it is applied: intents, then the actions that they need, then reports."""
 
     placements: tuple[WritePlacement | DeletePlacement, ...] = ()
     actions: tuple[Action, ...] = ()
     statuses: tuple[WriteStatus, ...] = ()
     events: tuple[Event, ...] = ()
-    keep: frozenset[str] | None = None  # sweep now what belongs to no fragment of these; None: not now
-    wake_after: float = 5.0  # [s] look again after at most that long
+    keep: frozenset[str] | None = None  # sweep the files of all other fragments now; None: not now
+    wake_after: float = 5.0  # [s] until the next round, at most
     explain: Mapping[str, Any] = field(default_factory=dict)  # numbers behind it, for `weir status` and logs

@@ -1,4 +1,4 @@
-"""Statuses of the objects that queries refer to: in order, or what is wrong with them; and who uses them."""
+"""Statuses of the objects that queries refer to: valid, or what is wrong with them; and who uses them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_READERS = 100
 
 
 def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
-    """One for each Stream, InputProfile, PlacementPolicy and NetworkTopology that has something new to say;
-    `numbers`: whether it is time to write measured ones that changed.
+    """One for each Stream, InputProfile, PlacementPolicy and NetworkTopology whose status has changed;
+    `numbers`: whether it is time to write measured numbers that changed.
 
-    Without them an object would for ever say `observedGeneration: -1`, and tools that wait for what
-    they have applied would never end.
+    Without a status an object would have `observedGeneration: -1` for ever, and tools that wait for what
+    they have applied would never finish.
     """
     result = []
     streams, policies = _streams(state), _policies(state)
@@ -48,7 +48,7 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
 
 
 def _streams(state: RoundState) -> dict[str, dict[str, Any]]:
-    """By stream that has readers: they, and its rate where it was measured."""
+    """By stream that has readers: its readers, and its rate where it was measured."""
     readers: dict[str, set[str]] = defaultdict(set)
     rates: dict[str, float] = {}
     for group in state.desired.groups:
@@ -65,14 +65,14 @@ def _streams(state: RoundState) -> dict[str, dict[str, Any]]:
 
 
 def _with_rate(status: Mapping[str, Any], present: Mapping[str, Any]) -> Mapping[str, Any]:
-    """While a reader starts or moves, the rate that was measured last stands."""
+    """While a reader starts or moves, the last measured rate stays."""
     if status and "rate" not in status and present.get("rate") is not None:
         return {**status, "rate": float(present["rate"])}
     return status
 
 
 def _policies(state: RoundState) -> dict[str, dict[str, Any]]:
-    """By policy that a query names: how many do, how many of them have a plan, and the plan's headroom."""
+    """By policy that queries name: how many do, how many of them have a plan, and the plan's headroom."""
     statuses: dict[str, dict[str, Any]] = {}
     for manifest in filter(_is_query, state.snapshot.objects):
         policy = str(part(manifest, "spec").get("policy") or "default")
@@ -81,7 +81,7 @@ def _policies(state: RoundState) -> dict[str, dict[str, Any]]:
         status = statuses.setdefault(group.name, {"queries": 0, "admitted": 0})
         for name, desired in group.queries.items():
             planned = name in state.records and state.records[name].plan is not None
-            status["admitted"] += planned and not desired.suspended and name not in state.refused
+            status["admitted"] += planned and not desired.suspended and name not in state.refusals
             headroom = finite(state.numbers.get(name, {}).get("headroom"))
             if headroom is not None:
                 status["headroom"] = headroom  # the same of every query of a policy
@@ -93,10 +93,10 @@ def _is_query(manifest: Manifest) -> bool:
 
 
 def short(value: float | None) -> float | None:
-    """Three digits of a measurement: more would say what nobody knows."""
+    """Three digits of a measurement: more would be noise."""
     return None if value is None or value == float("inf") else float(f"{value:.3g}")
 
 
 def finite(value: float | None) -> float | None:
-    """As it is written: JSON has no infinity, and digits beyond are noise."""
+    """As it is written: JSON has no infinity, and more digits would be noise."""
     return None if value is None or value in (float("inf"), float("-inf")) else round(value, 4)

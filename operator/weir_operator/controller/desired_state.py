@@ -1,4 +1,4 @@
-"""The objects of a snapshot, understood: problems by policy, and what keeps a query from being planned."""
+"""The state that a snapshot's objects ask for: problems by policy, and why a query cannot be planned."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class DesiredQuery:
     source: str  # hash of all that its rows depend on
     generation: int
     suspended: bool = False
-    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # operators that have a list of them
-    pods: str = ""  # what its pods have of the query's own, beside what they are told of the plan
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of operators with a list of nodes
+    pods: str = ""  # what its pods take from the query itself, apart from the plan
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a query cannot be planned. `missing`: a reference that may still come (apply order)."""
+    """Why a query cannot be planned. `missing`: it refers to an object that may be applied later."""
 
     message: str
     missing: bool = False
@@ -42,7 +42,7 @@ class Group:
     policy: PlacementPolicySpec
     problem: Problem
     queries: Mapping[str, DesiredQuery]
-    measured_links: bool = False  # latencies between fragments go before the topology's
+    measured_links: bool = False  # latencies measured between fragments override the topology's
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class DesiredState:
     statuses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # query -> its present status
 
     def nodes_to_leave(self, query: str) -> frozenset[str]:
-        """The nodes that a query has to leave: there a pod of its own would not be admitted any more."""
+        """The nodes that a query has to leave: they would no longer admit a pod of it."""
         return self.cordoned | self.closed.get(query, frozenset())
 
     def without(self, faulty: Mapping[str, str]) -> DesiredState:
-        """The state in which these queries (name -> why) are not to be planned: they stay as they are."""
+        """The state in which these queries (name -> why) are not planned: they stay as they are."""
         if not faulty:
             return self
         groups, faults = [], dict(self.faults)

@@ -39,8 +39,8 @@ class DesiredStateBuilder:
     Args:
         knobs: how processes run (heap, trigger); does not change rows.
         calibrate: puts this machine's measured costs in place of the defaults by kind.
-        overheads: calibrated ones, for policies that say nothing of theirs.
-        executors: whether fragments may have any: they are pods.
+        overheads: calibrated ones, for policies that declare none.
+        executors: whether fragments may have executors, which are pods.
         site: where relative URIs lie.
     """
 
@@ -53,7 +53,7 @@ class DesiredStateBuilder:
     read: Reader = field(default_factory=Reader)
 
     def __call__(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
-        """What one snapshot asks for; objects with errors become faults of the queries that need them."""
+        """The desired state of a snapshot; errors in objects become faults of the queries that need them."""
         manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
         raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
         sources = {name_of(o): part(o, "spec").get("source") for o in manifests if o.get("kind") == "Stream"}
@@ -142,7 +142,7 @@ class DesiredStateBuilder:
         return Group(source.policy.metadata.name, source.policy.spec, problem, queries, measured)
 
     def _bad_rows(self, source: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
-        """What a Stream's source says of them; folders are those of the query's namespace, which writes."""
+        """A Stream's settings for bad rows; a dead-letter folder is in the query's namespace."""
         settings = {key: source[key] for key in BAD_ROWS if source.get(key)}
         if "deadLetter" in settings:
             settings["deadLetter"] = self.site.anchored(settings["deadLetter"], namespace)
@@ -150,11 +150,11 @@ class DesiredStateBuilder:
 
 
 BAD_ROWS = ("onBadRow", "deadLetter")
-"""What stands beside a source's kind."""
+"""Fields of a source beside its kind."""
 
 
 def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
-    """The query's sink as its last fragment is told it."""
+    """The query's sink as its last fragment gets it."""
     sink = spec.sink.model_dump(by_alias=True, exclude_none=True, mode="json")
     kind, connector = next(iter(site.anchored(sink, query.name.split("/")[0]).items()))
     options = {key: value for key, value in connector.items() if key != "uri"}
@@ -163,7 +163,7 @@ def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
 
 
 def pods_of(spec: StreamQuerySpec) -> str:
-    """What a query says of its pods alone, as text; empty when it says nothing."""
+    """The fields of a query that affect only its pods, as text; empty when it sets none."""
     own = {"env", "labels", "tolerations", "resources"}
     raw = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=own)
     own_fields = {name: raw[name] for name in ("env", "labels", "tolerations") if raw.get(name)}
@@ -173,20 +173,20 @@ def pods_of(spec: StreamQuerySpec) -> str:
 
 
 def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
-    """What readers of the sink see: `carrier` for `d.carrier`, or `d_carrier` where that would be ambiguous.
+    """The sink's columns: `carrier` for `d.carrier`, or `d_carrier` where that would be ambiguous.
 
-    Empty for operators that hand on what they read: every column under its own name.
+    Empty for operators that pass on the columns that they read: every column under its own name.
     """
     short = [name.rsplit(".", 1)[-1] for name in last.new_columns]
-    clear = [
+    output = [
         s if short.count(s) == 1 else n.replace(".", "_")
         for s, n in zip(short, last.new_columns, strict=True)
     ]
-    return tuple(OutputColumn(name, shown) for name, shown in zip(last.new_columns, clear, strict=True))
+    return tuple(OutputColumn(*pair) for pair in zip(last.new_columns, output, strict=True))
 
 
 def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
-    """A Stream's source as a fragment is told it: a generator without a rate has the stream's."""
+    """A Stream's source as a fragment gets it: a generator without a rate has the stream's."""
     source = {key: value for key, value in source.items() if key not in BAD_ROWS}
     if "rate" not in source:
         return source
@@ -195,8 +195,8 @@ def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
 
 
 def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
-    """Of all that the query's rows depend on, and of its executors, which have the state in other partitions
-    and make a plan carry more processes; rates, costs and nodes are not among it."""
+    """Of all that the query's rows depend on, and of its number of executors, which partitions the state
+    differently and adds processes to the plan; not of rates, costs or nodes."""
     problem_streams = source.problem.streams
     streams = [
         [
@@ -217,7 +217,7 @@ def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
     ]
     if ends.knobs.executors:
         parts.append(ends.knobs.executors)
-    if ends.flows.identity:  # flows that lie elsewhere begin anew, as a change of operators does
+    if ends.flows.identity:  # flows in another place begin anew, as after a change of operators
         parts.append(ends.flows.identity)
     text = json.dumps(parts, default=vars, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -239,7 +239,7 @@ def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, F
 
 
 def _errors(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
-    """What is wrong with each object, all of it in one message."""
+    """What is wrong with each object, in one message."""
     messages: dict[tuple[str, str, str], list[str]] = {}
     for finding in findings:
         if finding.object is not None:
@@ -249,17 +249,17 @@ def _errors(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
 
 
 def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[frozenset[str], frozenset[str]]:
-    """Nodes that do not answer, and nodes that are cordoned."""
+    """Nodes that do not answer or are deleted, and nodes that are cordoned."""
     lost = set()
     for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
         for condition in parts(part(node, "status"), "conditions"):
             if condition.get("type") == "Ready" and condition.get("status") != "True":
-                away = snapshot.now - seconds(condition.get("lastTransitionTime"))
-                if away > settings.node_grace:
+                silence = snapshot.now - seconds(condition.get("lastTransitionTime"))
+                if silence > settings.node_grace:
                     lost.add(node["metadata"]["name"])
     cordoned = {name for name, node in objects.nodes.items() if node.spec.unschedulable}
-    gone = {p.wanted_node for p in snapshot.processes} - {"", *objects.nodes}
-    return frozenset(lost | gone), frozenset(cordoned - lost)
+    deleted = {p.planned_node for p in snapshot.processes} - {"", *objects.nodes}
+    return frozenset(lost | deleted), frozenset(cordoned - lost)
 
 
 def _closed(objects: Objects) -> dict[str, frozenset[str]]:

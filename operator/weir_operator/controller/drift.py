@@ -1,8 +1,8 @@
-"""When a running query's fragments move: nodes that go, a headroom that stays low, a plan that stays better.
+"""When a running query's fragments move: nodes to leave, headroom that stays low, a plan that stays better.
 
 Conditions must hold for the policy's `hold`, outside `cooldown`, within `moveBudget`. Each has its own
-threshold, and a move for one never brings the other about: a better plan keeps the headroom that a low one
-is raised to. So nothing moves back and forth while the load stays within the noise.
+threshold, and a move for one never triggers the other: a better plan must keep the headroom that low headroom
+is raised to. So nothing moves back and forth while the load varies only by noise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def drift(planning: GroupReplan) -> None:
         return
     problem = planning.problem_in_force(measured=True)
     barred = _barred(planning, problem.cluster, running)
-    problem = replace(problem, forbidden=_either(problem.forbidden, barred.closed))
+    problem = replace(problem, forbidden=_union(problem.forbidden, barred.closed))
     plan = planning.measured_plan(running)
     boundaries = {n: planning.records[n].boundaries for n in running}
     planning.evaluation = evaluate(problem, plan)
@@ -51,61 +51,64 @@ def drift(planning: GroupReplan) -> None:
 
 @dataclass(frozen=True)
 class _Barred:
-    """By operator, `query/id`: nodes that nothing of it comes to, and those at which it cannot stay."""
+    """By operator, `query/id`: nodes to which it must not move, and those on which it must not stay."""
 
     closed: Mapping[str, frozenset[str]]
-    gone: Mapping[str, frozenset[str]]
+    unusable: Mapping[str, frozenset[str]]
 
-    def left(self, placed: QueryPlan) -> set[str]:
+    def nodes_to_leave(self, plan: QueryPlan) -> set[str]:
         """The nodes that a query has to leave."""
-        nodes = placed.nodes.items()
-        return {node for op, node in nodes if node in self.gone[f"{placed.query.name}/{op}"]}
+        nodes = plan.nodes.items()
+        return {node for op, node in nodes if node in self.unusable[f"{plan.query.name}/{op}"]}
 
 
 def _barred(planning: GroupReplan, cluster: Cluster, running: list[str]) -> _Barred:
-    """Nodes that are lost, or leaving, or have taints that a query does not tolerate, or that are not among
+    """Nodes that are lost, or cordoned, or have taints that a query does not tolerate, or that are not among
     those that an operator may run on. Under `onCordon: Stay` only the first and the last must be left."""
     state, moves = planning.desired, planning.group.policy.on_cordon == "Move"
-    closed, gone = {}, {}
+    closed, unusable = {}, {}
     for name in running:
         record = planning.records[name]
         assert record.plan is not None
-        off = excluded_nodes(record, planning.group.queries[name], cluster)
+        excluded = excluded_nodes(record, planning.group.queries[name], cluster)
+        drained = state.nodes_to_leave(name) if moves else frozenset()
         for op, node in record.plan.nodes.items():
-            none, foreign = off.get(op, frozenset()), state.closed.get(name, frozenset())
-            closed[f"{name}/{op}"] = (none | foreign) - {node}
-            gone[f"{name}/{op}"] = none | state.lost | (state.nodes_to_leave(name) if moves else frozenset())
-    return _Barred({key: nodes for key, nodes in closed.items() if nodes}, gone)
+            unlisted, tainted = excluded.get(op, frozenset()), state.closed.get(name, frozenset())
+            closed[f"{name}/{op}"] = (unlisted | tainted) - {node}
+            unusable[f"{name}/{op}"] = unlisted | state.lost | drained
+    return _Barred({key: nodes for key, nodes in closed.items() if nodes}, unusable)
 
 
 def _forced(
     planning: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, barred: _Barred
 ) -> bool:
-    """Moves away from nodes where operators cannot stay, and from full ones; outside cooldown and budget."""
-    left = {q.query.name: nodes for q in plan.queries if (nodes := barred.left(q))}
-    if not left and not planning.unplaced:
+    """Moves off nodes where operators cannot stay, and off full ones; cooldown and budget do not apply."""
+    leaving = {q.query.name: nodes for q in plan.queries if (nodes := barred.nodes_to_leave(q))}
+    if not leaving and not planning.unplaced:
         return False
-    full = {key: barred.gone.get(key, frozenset()) | {node} for key, node in planning.unplaced.items()}
+    full = {key: barred.unusable.get(key, frozenset()) | {node} for key, node in planning.unplaced.items()}
     replacement = replace_fragments(
-        replace(problem, forbidden=_either(problem.forbidden, {**barred.gone, **full})),
+        replace(problem, forbidden=_union(problem.forbidden, {**barred.unusable, **full})),
         plan,
         boundaries,
         target=planning.group.policy.drift.min_headroom,
         min_gain=0.0,
         max_moves=FOREVER_MOVES,
     )
-    names = ", ".join(sorted({*planning.unplaced.values()}.union(*left.values())))
-    if replacement is None or any(barred.left(q) for q in replacement.plan.queries if q.query.name in left):
+    names = ", ".join(sorted({*planning.unplaced.values()}.union(*leaving.values())))
+    if replacement is None or any(
+        barred.nodes_to_leave(q) for q in replacement.plan.queries if q.query.name in leaving
+    ):
         _record_decision(
-            planning, list(left), f"stay: node {names} no longer accepts it, but no other place fits"
+            planning, list(leaving), f"stay: no longer accepted on {names}, but it fits on no other node"
         )
     if replacement is None:
         return False
-    _adopt(planning, replacement, f"node {names} no longer accepts it", drift=False)
+    _adopt(planning, replacement, f"no longer accepted on {names}", drift=False)
     return True
 
 
-def _either(*barred: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+def _union(*barred: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """By operator, the nodes that are in any of these."""
     keys = {key for nodes in barred for key in nodes}
     return {key: frozenset().union(*(nodes.get(key, ()) for nodes in barred)) for key in keys}
@@ -119,11 +122,11 @@ def _relieve(
     running: list[str],
     present: float,
 ) -> None:
-    """The fewest moves that raise a low headroom to the least one and the gain beyond it."""
+    """The fewest moves that raise a low headroom to `minHeadroom` and `minGain` beyond it."""
     drift = planning.group.policy.drift
     assert planning.evaluation is not None
     reasons = planning.evaluation.reasons
-    # without the numbers, which are others at each look: the same decision again is no news
+    # without its numbers, which differ at each look: the same decision is recorded once
     binding = reasons[0].subject if reasons else str(planning.evaluation.binding)
     budget = _budget(planning, running)
     target = drift.min_headroom * (1 + drift.min_gain)
@@ -131,20 +134,23 @@ def _relieve(
         replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None
     )
     if replacement is None:
-        text = f"stay: headroom {present:.2f} is low ({binding}); no plan within {budget} moves gains enough"
+        text = (
+            f"stay: headroom {present:.2f} is below {drift.min_headroom:g} ({binding}); "
+            f"no plan within {budget} moves raises it enough"
+        )
         _record_decision(planning, running, text)
         return
-    why = f"headroom {present:.2f} below {drift.min_headroom:g} ({binding}); "
+    why = f"headroom {present:.2f} is below {drift.min_headroom:g} ({binding}); "
     _adopt(planning, replacement, why + f"{replacement.evaluation.rank:.2f} after the move", drift=True)
 
 
 def _improve(
     planning: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, running: list[str], low: bool
 ) -> None:
-    """A plan that gains more than the threshold at every look for the hold time is taken.
+    """A plan that gains more than the threshold at every look for the hold time is adopted.
 
-    Only measured plans are compared: a process that has just started says nothing of its cost yet, and
-    declared costs against measured ones would be a difference that is none.
+    Only measured plans are compared: a process that has just started has no measured cost yet, and the
+    difference between a declared cost and a measured one is not a gain.
     """
     policy = planning.group.policy
     if policy.drift.min_gain == 0 or not _all_measured(planning, plan, boundaries):
@@ -162,7 +168,7 @@ def _improve(
     if not budget:
         _record_decision(planning, running, f"stay: {why}, but the move budget is used up")
         return
-    _adopt(planning, replacement, f"a better plan for {policy.drift.hold:g} s: {why}", drift=True)
+    _adopt(planning, replacement, f"a plan that was better for {policy.drift.hold:g} s: {why}", drift=True)
 
 
 def _gain(planning: GroupReplan, replacement: Replacement) -> str:
@@ -184,8 +190,8 @@ def _all_measured(planning: GroupReplan, plan: Plan, boundaries: Boundaries) -> 
 
 
 def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: bool) -> bool:
-    """Whether a condition, whose first time is kept under `mark`, has lasted for `drift.hold` for a query
-    that may move; what holds while a query is on its way does not count for it."""
+    """Whether a condition, whose start is stored under `mark`, has lasted for `drift.hold` for a query that
+    may move; the time in which a query is moving does not count."""
     lasted = []
     for name in running:
         record = planning.records[name]
@@ -202,14 +208,14 @@ def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: boo
 
 
 def _may_move(planning: GroupReplan, name: str) -> bool:
-    """Not a query that was rolled back, or is on its way, or has moved within the cooldown."""
+    """Not a query that was rolled back, or is moving, or has moved within the cooldown."""
     record = planning.records[name]
     cool = planning.now - float(record.drift.get("lastChange", 0.0)) >= planning.group.policy.cooldown
     return cool and record.pinned is None and name not in planning.moving
 
 
 def _pins(planning: GroupReplan, names: list[str]) -> dict[str, str]:
-    """The operators of queries that drift does not move, where they are."""
+    """The operators of these queries, on the nodes where they are: drift does not move them."""
     plans = {n: plan for n in names if (plan := planning.records[n].plan)}
     return {f"{n}/{op}": node for n, plan in plans.items() for op, node in plan.nodes.items()}
 

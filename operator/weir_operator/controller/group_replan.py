@@ -1,4 +1,4 @@
-"""One group's planning in one round: what it goes by, and the gate that every plan passes."""
+"""One group's planning in one round: its inputs, and the gate that every plan passes."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class GroupReplan:
     unplaced: Mapping[str, str] = field(default_factory=dict)
     """ "query/operator" -> node that has no room for it"""
     events: list[Event] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
+    refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
     errors: dict[str, Exception] = field(default_factory=dict)  # query -> what ended its planning
-    moving: frozenset[str] = frozenset()  # queries with a fragment that is on its way
+    moving: frozenset[str] = frozenset()  # queries with a fragment that is moving
     look: bool = True  # whether this is a round in which a better plan is looked for
-    ledger: QuotaLedger | None = None  # what quotas leave; less with each plan that comes into force
+    ledger: QuotaLedger | None = None  # what remains of quotas; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
     def adopt_or_propose(
         self, name: str, plan: QueryPlan, boundaries: frozenset[str], why: str, gain: float | None
     ) -> bool:
-        """The gate. Auto: in force at once. Shadow: shown only. Manual: waits for `weir approve`."""
+        """The gate. Auto: in force at once. Shadow: only shown. Manual: waits for `weir approve`."""
         record, mode = self.records[name], self.group.policy.mode
         revision = record.next_revision()
         source = self.group.queries[name].source
@@ -53,9 +53,9 @@ class GroupReplan:
             return True
         proposed = {
             "revision": revision,
-            "reason": "mode Shadow: shown only"
+            "reason": "mode Shadow: shown, not applied"
             if mode == "Shadow"
-            else f"waits for: weir approve {name} {revision}",
+            else f"waits for approval: weir approve {name} {revision}",
             "diff": difference(record.plan, plan),
             "gain": gain,
             "plan": pack(plan, boundaries, source),
@@ -71,7 +71,7 @@ class GroupReplan:
         return [n for n, q in self.group.queries.items() if self.records[n].plan and not q.suspended]
 
     def problem_in_force(self, measured: bool) -> Problem:
-        """The group's problem that knows what runs where; with measured rates as its profile, or declared."""
+        """The group's problem with what runs where; its profile has measured rates, or the declared ones."""
         problem = self.group.problem
         plans = [plan for name in self.running() if (plan := self.records[name].plan)]
         problem = replace(

@@ -1,7 +1,7 @@
 """Latencies that fragments measured to their producers, put into the model.
 
-The last measurement of each link is kept in the Placement's status, also when nothing flows there any
-more: a link found slow and left would look as fast as written otherwise, and be taken again.
+The last measurement of each link is kept in the Placement's status, even when nothing flows there any
+more: otherwise a slow link that a fragment has left would look as fast as declared, and be used again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weir_operator.controller.record import Record
 from weir_operator.controller.snapshot import FragmentMetrics, Process
 
 CHANGE = 0.2
-"""A measurement that differs by no more than this part of the last one says nothing new."""
+"""A measurement that differs by no more than this fraction of the last one is not recorded."""
 
 Links = Mapping[tuple[str, str], float]
 """(from node, to node) -> one-way latency [s]."""
@@ -29,8 +29,8 @@ def measured_links(
     readings: Mapping[str, FragmentMetrics],
     processes: Mapping[str, Iterable[Process]],
 ) -> dict[tuple[str, str], float]:
-    """Of the links between a query's fragments, by where they really run; one that is being moved has no
-    place now."""
+    """Of the links between a query's fragments, by where they really run; a fragment that is being moved is
+    left out."""
     specs = list(specs)
     producer = {spec.operators[-1].id: spec.name for spec in specs if spec.operators}
     at: dict[str, str] = {}
@@ -49,7 +49,7 @@ def measured_links(
 
 
 def remember(record: Record, links: Links, nodes: Container[str]) -> Record:
-    """The record with new measurements, those that differ, and without those of nodes that are no more."""
+    """The record with new measurements that differ, and without those of nodes that no longer exist."""
     before: Mapping[str, float] = record.status.get("links") or {}
     current = {key: s for key, s in before.items() if all(end in nodes for end in key.split(" "))}
     for (source, target), seconds in links.items():
@@ -60,7 +60,7 @@ def remember(record: Record, links: Links, nodes: Container[str]) -> Record:
 
 
 def remembered(records: Iterable[Record]) -> dict[tuple[str, str], float]:
-    """What all records know, the median of each link."""
+    """The median of each link over all records."""
     every: dict[tuple[str, str], list[float]] = {}
     for record in records:
         for key, seconds in (record.status.get("links") or {}).items():

@@ -39,14 +39,14 @@ Readings = Mapping[str, FragmentMetrics]
 WINDOW = 10.0
 """[s] Measurements are differences over at least so long."""
 STEP = 1.0
-"""[s] Readings that follow each other faster are not kept."""
+"""[s] Readings that follow the last one sooner are not kept."""
 WARM = 3
-"""Batches of a process that are not measured: they compile and fork more than they compute."""
+"""First batches of a process that are not measured: they mostly compile and fork."""
 
 
 @dataclass
 class Loop:
-    """The one loop over three ports. What it remembers (past readings) it can do without."""
+    """The one loop over three ports. It can do without its memory (past readings)."""
 
     cluster: ClusterPort
     metrics: MetricsPort
@@ -56,16 +56,16 @@ class Loop:
     clock: Clock
     readings: dict[str, deque[FragmentMetrics]] = field(default_factory=dict)  # of each fragment, by time
     last: Decision = field(default_factory=Decision)
-    refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why it could not be started last
+    refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why its last start was refused
     snapshot: Snapshot | None = None
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
-    leads: Callable[[], bool] = lambda: True  # false: another one acts, so that nothing more is written
-    laps: Mapping[str, float] = field(default_factory=dict)  # [s] that each part of the last round took
+    leads: Callable[[], bool] = lambda: True  # false: another replica acts, so nothing more is written
+    laps: Mapping[str, float] = field(default_factory=dict)  # duration of each part of the last round [s]
 
     def once(self) -> Decision:
-        """One round. What fails to be applied is logged and comes up again at the next round.
+        """One round. A write that fails is logged and tried again in the next round.
 
-        Raises OSError: the cluster could not be observed, or nobody answered any more.
+        Raises OSError: the cluster could not be observed, or no longer answered.
         """
         laps = Laps()
         observed = self.cluster.observe()
@@ -96,12 +96,12 @@ class Loop:
         return self.last
 
     def round(self) -> float:
-        """As `once`; returns after how many seconds at most it wants to look again."""
+        """As `once`; returns after how many seconds at most the next round is due."""
         return self.once().wake_after
 
     def _earlier(self, processes: Iterable[Process], reading: Readings) -> Readings:
-        """By fragment, the newest reading of the same life that is WINDOW older than this one, however seldom
-        it is measured. What no later round needs is forgotten."""
+        """By fragment, the newest reading of the same process that is WINDOW older than this one, however
+        rarely it is measured. Readings that no later round needs are dropped."""
         for name in self.readings.keys() - {process.fragment for process in processes}:
             del self.readings[name]
         earlier: dict[str, FragmentMetrics] = {}
@@ -121,7 +121,7 @@ class Loop:
         """Intents before actions: a crash between them leaves an intent that the next round carries out.
 
         A query whose intent could not be written is left alone in this round; the others go on. Events that
-        the round before has published already are not published again.
+        the previous round published are not published again.
         """
         unwritten = _Unwritten(self._write_each(self.cluster.write_placement, decision.placements))
         by_fragment: dict[str, list[Action]] = {}
@@ -150,7 +150,7 @@ class Loop:
             raise
 
     def _emit_refusal(self, start: Start, error: str) -> None:
-        """Once for each reason why a fragment cannot be started."""
+        """One event for each reason why a fragment cannot be started."""
         fragment = start.spec.name
         if self.refusals.get(fragment) != error:
             self.refusals[fragment] = error
@@ -158,23 +158,26 @@ class Loop:
             self._attempt(self.cluster.emit, Event(start.query, "StartRefused", text, warning=True))
 
     def _write_each(self, write: Callable[[T], None], items: Iterable[T]) -> list[T]:
-        """All of them, in any order; those that could not be written (the next round wants them again)."""
+        """Writes all of them, in any order; returns those that could not be written, which the next round
+        decides on again."""
         items = list(items)
         attempts = (self.pool.map if self.pool else map)(lambda item: self._attempt(write, item), items)
-        return [item for item, done in zip(items, attempts, strict=True) if not done]
+        return [item for item, succeeded in zip(items, attempts, strict=True) if not succeeded]
 
     def _attempt(self, write: Callable[[T], None], item: T) -> bool:
         if not self.leads():
-            raise Unreachable("another replica leads meanwhile")
+            raise Unreachable("this replica no longer leads")
         try:
             write(item)
         except Unreachable:
             raise
         except Gone as error:
-            log.debug("%s of %s: %s", type(item).__name__, _subject(item), error)
+            log.debug("%s for %s: %s", type(item).__name__, _subject(item), error)
             return False
         except OSError as error:
-            log.warning("%s of %s: %s; tried again later", type(item).__name__, _subject(item), error)
+            log.warning(
+                "%s for %s failed: %s; it will be retried", type(item).__name__, _subject(item), error
+            )
             return False
         return True
 
@@ -183,13 +186,13 @@ class Laps:
     """How long the parts of a round take."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._start = time.monotonic()
         self.seconds: dict[str, float] = {}
 
     def end(self, part: str) -> None:
-        """Of a part, and the beginning of the next one."""
+        """The end of a part, and the start of the next one."""
         now = time.monotonic()
-        self.seconds[part], self._began = now - self._began, now
+        self.seconds[part], self._start = now - self._start, now
 
 
 class _Unwritten:

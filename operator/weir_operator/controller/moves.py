@@ -1,7 +1,7 @@
-"""What one fragment needs next, from what is seen of it: start, restart, warm standby, hand-over, stop.
+"""What one fragment needs next, given its processes and lease: start, restart, standby, hand-over, stop.
 
-There is no memory of a move under way: lease and processes say how far it has come, so that whoever
-looks next goes on from there (WhiteWater's six steps; runtime.md, "Move of a fragment").
+There is no memory of a move under way: lease and processes show how far it has come, and whichever
+round or replica comes next continues from there (WhiteWater's six steps; runtime.md, "Move of a fragment").
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class DesiredFragment:
 
 @dataclass(frozen=True)
 class FragmentStep:
-    """The next actions of one fragment, and how it stands."""
+    """The next actions of one fragment, and its phase."""
 
     actions: tuple[Action, ...]
     phase: Phase
     owner: Process | None = None  # the process that holds the lease
-    successor: Process | None = None  # the one that shall take over
+    successor: Process | None = None  # the one that is to take over
 
 
 def next_step(
@@ -51,7 +51,7 @@ def next_step(
     """Brings the fragment to its node, one step at a time.
 
     Args:
-        processes: those of this fragment, in any order, also such as have ended: `Stop` clears them away.
+        processes: those of this fragment, in any order, including ended ones, which `Stop` clears away.
         may_move: whether a new standby may be started now, when the present process still works.
         warm: false for a move without standby: the hand-over first, then a process that starts cold.
         quota_left: false when the namespace's quota admits no second process: the present one goes first.
@@ -69,7 +69,7 @@ def next_step(
         spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
         return FragmentStep(past + spare, "finished", owner)
     if owner and _fits(owner, fragment) and owner.state != "stopped" and not owner.terminating:
-        # also on a node that does not answer, while the plan leaves it there: a second one would only wait
+        # even on a node that does not answer, while the plan keeps it there: a second one would only wait
         return _settled(fragment, owner, later, handover, past, layout)
     candidates = [p for p in later if _fits(p, fragment) and p.state not in ("stopped", "lost")]
     candidate = max(candidates, key=lambda p: p.epoch, default=None)
@@ -80,7 +80,7 @@ def next_step(
     )
     works = owner is not None and owner.state in ("running", "starting") and not owner.terminating
     if candidate is None:
-        # A successor to which it is handed over already goes first, even to a node that is no longer desired.
+        # A successor that was handed the lease already goes first, even on a node that is no longer desired.
         bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
         if bound is not None:
             return FragmentStep(past + others, "moving", owner, bound)
@@ -109,11 +109,12 @@ def next_step(
 
 
 def _free_quota(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:
-    """The owner is to hand over, to nobody yet; what is left of it goes. Then the quota admits another."""
+    """The owner is to hand over, to nobody yet, or is stopped if it does not work: then the quota admits
+    another process."""
     if owner is None or owner.terminating:
         return ()
     if not works:
-        return (Stop(owner.fragment, owner.epoch, "no quota is left for a second one"),)
+        return (Stop(owner.fragment, owner.epoch, "the quota does not admit a second process"),)
     return () if (handover or 0) > epoch else (HandOver(owner.fragment, epoch + 1),)
 
 
@@ -125,7 +126,7 @@ def _settled(
     past: tuple[Action, ...],
     layout: Layout,
 ) -> FragmentStep:
-    """The owner is where it should be. A successor to which nothing is handed over is not needed any more."""
+    """The owner is where it should be. A successor to which nothing is handed over is no longer needed."""
     bound = next((p for p in later if p.epoch == handover), None)
     spare = tuple(Stop(p.fragment, p.epoch, "no longer needed") for p in later if p is not bound)
     if bound is not None:
@@ -151,11 +152,11 @@ def under_way(node: str, processes: Sequence[Process], lease: Lease | None) -> b
         return False
     if any(p.state == "failed" or p.restarts for p in later):
         return False
-    return bool(later) or (owner is not None and owner.wanted_node != node)
+    return bool(later) or (owner is not None and owner.planned_node != node)
 
 
 def removal(fragment: str, query: str, processes: Sequence[Process], clean_up: bool) -> FragmentStep:
-    """The fragment is not desired any more: its processes end, then (with `clean_up`) its state goes."""
+    """The fragment is no longer desired: its processes end, then (with `clean_up`) its state is removed."""
     if processes:
         by_epoch = sorted(processes, key=lambda p: p.epoch)
         return FragmentStep(
@@ -165,7 +166,7 @@ def removal(fragment: str, query: str, processes: Sequence[Process], clean_up: b
 
 
 def _fits(process: Process, fragment: DesiredFragment) -> bool:
-    return process.wanted_node == fragment.spec.node and process.build == fragment.build
+    return process.planned_node == fragment.spec.node and process.build == fragment.build
 
 
 def _start(fragment: DesiredFragment, epoch: int, layout: Layout, standby: bool) -> Start:

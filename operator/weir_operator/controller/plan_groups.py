@@ -1,4 +1,4 @@
-"""Plans for all groups of a round: each is planned beside what the plans in force of the others use."""
+"""Plans for all groups of a round: each gets what the plans in force of the others leave."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plan_groups(state: RoundState) -> None:
         trial = ledger.copy()
         try:
             planning = _plan(state, group, others, trial, look)
-        except Exception as error:  # whatever it is: the other groups go on, what is in force here stays
+        except Exception as error:  # of any kind: other groups go on, and plans in force here stay
             for name in group.queries:
                 state.fail(name, error)
             continue
@@ -56,7 +56,7 @@ def plan_groups(state: RoundState) -> None:
 def _plan(
     state: RoundState, group: Group, others: Mapping[str, NodeUsage], ledger: QuotaLedger, look: bool
 ) -> GroupReplan:
-    """One group, planned beside what the others use."""
+    """One group's plan on what the others leave."""
     records = {name: state.records[name] for name in group.queries}
     in_force = list(_in_force(state, group))
     readings = measured_by_fragment(state.snapshot.previous_metrics, state.snapshot.metrics)
@@ -82,12 +82,12 @@ def _plan(
 
 
 def _collect(state: RoundState, planning: GroupReplan) -> None:
-    """What the planning of a group says, into the state of the round."""
+    """Adds the results of a group's planning to the state of the round."""
     state.events += planning.events
-    state.refused.update(planning.refused)
+    state.refusals.update(planning.refusals)
     for name, error in planning.errors.items():
         state.fail(name, error)
-    state.refused |= {name: why for name, why in state.blocked.items() if name in planning.records}
+    state.refusals |= {name: why for name, why in state.blocked.items() if name in planning.records}
     evaluation = planning.evaluation
     if evaluation is None:
         return
@@ -101,7 +101,7 @@ def _collect(state: RoundState, planning: GroupReplan) -> None:
 
 
 def _with_links(state: RoundState, group: Group, in_force: InForce, record: Record) -> Record:
-    """A record with what its fragments measured of the links between them."""
+    """A record with the latencies that its fragments measured on the links between them."""
     if record.plan is None:
         return record
     specs = [spec for name, spec in in_force if name == record.query]
@@ -110,7 +110,7 @@ def _with_links(state: RoundState, group: Group, in_force: InForce, record: Reco
 
 
 def _in_force(state: RoundState, group: Group) -> Iterator[tuple[str, FragmentSpec]]:
-    """(query, fragment) of every plan in force that is of the query's present version."""
+    """(query, fragment) of every plan in force for the present version of its query."""
     for name, desired in group.queries.items():
         if not desired.suspended:
             for spec in specs_in_force(state, group, desired, state.records[name]):
@@ -144,18 +144,20 @@ def _unplaced(state: RoundState, in_force: InForce) -> dict[str, str]:
     for name, spec in in_force:
         for process in state.processes.get(spec.name, ()):
             waited = state.snapshot.now - process.since
-            here = process.no_room and process.wanted_node == spec.node
+            here = process.no_room and process.planned_node == spec.node
             if here and waited > state.settings.pending_grace:
                 result |= {f"{name}/{op.id}": spec.node for op in spec.operators}
     return result
 
 
 def _usage_or_none(state: RoundState, group: Group) -> Mapping[str, NodeUsage]:
-    """As `_usage`; nothing when it cannot be told, so that the other groups are planned all the same."""
+    """As `_usage`; empty when it cannot be computed, so that the other groups are still planned."""
     try:
         return _usage(state, group)
     except Exception:
-        log.exception("policy %s: what its plans use is not known", group.name)
+        log.exception(
+            "policy %s: cannot compute what its plans use; other policies are planned without", group.name
+        )
         return {}
 
 

@@ -1,4 +1,4 @@
-"""The outside, as the loop sees it. Two real adapters each: Kubernetes and local processes,
+"""The outside world, as the loop sees it. Two adapters each: Kubernetes and local processes,
 Prometheus and direct scrape, Kafka and files. Calls block; the Kubernetes ones run in a thread."""
 
 from __future__ import annotations
@@ -25,27 +25,30 @@ class Observed:
 
 
 class Refused(OSError):
-    """Not done, and not to be done before a person changes something: a quota, an admission rule."""
+    """Refused until a person changes something: a quota, an admission rule."""
 
 
 class Unreachable(OSError):
-    """Nobody answers: the round ends here, and the next one begins with what is there then."""
+    """The other side does not answer: the round ends here, and the next one observes afresh."""
 
 
 class Gone(OSError):
-    """What it is about is gone, or going with all of its namespace: there is nothing to do or to tell."""
+    """The object is gone, or is going with its namespace: there is nothing to do or to report."""
 
 
 class ClusterPort(Protocol):
     """Nodes, objects and processes. Every write is idempotent."""
 
     def observe(self) -> Observed:
-        """All that is there now. Raises OSError when it cannot tell: the loop then changes nothing."""
+        """All that is there now. Raises OSError when it cannot be read: the loop then changes nothing."""
         ...
 
     def apply(self, action: Action) -> None:
-        """Carry out one action; OSError: it is tried again at the next round (Refused: and told, Gone: only
-        if it comes up again). Unreachable, of this and all other writes: nothing more is tried now."""
+        """Carry out one action.
+
+        Raises OSError: it is tried again in the next round. Refused: an event says so as well. Gone: it is
+        not logged. Unreachable, from this and all other writes: nothing more is tried in this round.
+        """
         ...
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
@@ -65,7 +68,7 @@ class MetricsPort(Protocol):
     """Readings of the fragments' metrics, from Prometheus or by direct scrape."""
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        """The last reading of each fragment's running process; one that does not answer is left out."""
+        """The last reading of each fragment's running process; those that do not answer are left out."""
         ...
 
 

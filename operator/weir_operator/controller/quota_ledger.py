@@ -1,7 +1,7 @@
 """What the budgets of namespaces (quotas) leave beside the desired fragments.
 
-A plan that is in force is not taken back for a quota: what runs goes on, as Kubernetes has it. But nothing is
-planned, started anew or warmed up for a move whose pods the API server would refuse.
+A plan in force is not revoked for a quota: what runs goes on, as in Kubernetes itself. But nothing is
+planned, started anew or warmed up for a move if the API server would refuse its pods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weir_operator.controller.snapshot import Process
 
 
 class QuotaLedger:
-    """Budgets of all groups by name, less what has been taken of them."""
+    """Budgets of all groups by name, less what is reserved."""
 
     def __init__(self, groups: Iterable[Group]) -> None:
         self._budgets: dict[str, Budget] = {}
@@ -39,25 +39,25 @@ class QuotaLedger:
         return bool(self._budgets)
 
     def copy(self) -> QuotaLedger:
-        """One of its own: what is reserved there is not reserved here."""
+        """An independent copy: what is reserved there is not reserved here."""
         result = QuotaLedger(())
         result._budgets, result._requests = dict(self._budgets), self._requests
         result.blocked = self.blocked
         return result
 
     def reserve(self, query: str, fragments: int = 1) -> None:
-        """Takes what so many fragments of a query, running or about to start, request off the budgets."""
+        """Subtracts from the budgets what this many fragments of a query, running or starting, request."""
         for name, each in self._requests.get(query, {}).items():
             budget = self._budgets[name]
             self._budgets[name] = replace(budget, left=budget.left - fragments * each)
 
     def fits(self, query: str, fragments: int = 1) -> bool:
-        """Whether so many more would be admitted."""
+        """Whether this many more would be admitted."""
         requests = self._requests.get(query, {})
         return all(fits(self._budgets[name], fragments * each) for name, each in requests.items())
 
     def refusal(self, query: str, fragments: int) -> str:
-        """Why so many more would not be; empty when they would."""
+        """Why this many more would not be admitted; empty when they would."""
         return too_many(self.remaining([query]), query, fragments)
 
     def remaining(self, queries: Collection[str]) -> tuple[Budget, ...]:
@@ -70,8 +70,8 @@ class QuotaLedger:
 
 
 def beside_plans_in_force(state: RoundState) -> QuotaLedger:
-    """The ledger with the plans in force booked. Of those of which nothing runs (a query that was suspended,
-    or that has lost all pods) only the ones that fit come back, by priority; the others are `blocked`."""
+    """The ledger with the plans in force reserved. A plan of which nothing runs (its query was suspended, or
+    has lost all pods) comes back only if it fits, by priority; the others are `blocked`."""
     ledger, idle = QuotaLedger(state.desired.groups), []
     for group in state.desired.groups if ledger else ():
         for name, desired in group.queries.items():
@@ -93,15 +93,16 @@ def beside_plans_in_force(state: RoundState) -> QuotaLedger:
 
 
 def _fragments(record: Record, desired: DesiredQuery) -> int:
-    """Of the plan in force, and of the one before it that still publishes; of an edit that waits, as told."""
+    """The number of fragments of the plan in force and of the previous one, which may still publish; while an
+    edit waits, of those that were written last."""
     if record.source != desired.source:
         return len(record.specs)
     return len(groups_of(record.plan, record.boundaries) if record.plan else ()) + len(record.leaving)
 
 
 def beside_running(state: RoundState, fragments: Mapping[str, str]) -> QuotaLedger:
-    """The ledger with one process of each desired fragment (which maps to its query) booked, and all
-    that runs of it beyond one: what remains is for the standbys of moves."""
+    """The ledger with one process of each desired fragment (which maps to its query) reserved, and all of its
+    further processes: what remains is for the standbys of moves."""
     ledger = QuotaLedger(state.desired.groups)
     for fragment, query in fragments.items() if ledger else ():
         ledger.reserve(query, max(1, len(counted_by_quota(state.processes.get(fragment, ())))))

@@ -1,4 +1,4 @@
-"""Fields of raw objects, also where they are not as the schema says: `parse` tells that."""
+"""Fields of raw objects, which may not be as the schema says: `parse` reports that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Placement as the loop reads and writes it: the plan in force, its history, what waits."""
+"""A Placement as the loop reads and writes it: the plan in force, its history, a proposed plan."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TIMESTAMP_LENGTH = len(timestamp(0.0))
 
 @dataclass(frozen=True)
 class Record:
-    """`approved` and `pinned` are what a person wrote (`weir approve`, `weir rollback`); the loop only
-    reads them. `source` is a hash of what the user's objects say: another one means an edited query.
+    """`approved` and `pinned` are written by people (`weir approve`, `weir rollback`); the loop only
+    reads them. `source` is a hash of the user's objects: when it differs, the query was edited.
 
     `specs` are the fragments in force (`told` in a Placement). After an edit of a running query they become
     `leaving`, until the rows up to the cut `since` [us] are published (None: not agreed yet); `generation` is
@@ -59,7 +59,7 @@ class Record:
         return list(self.status.get("history") or [])
 
     def adopt(self, plan: QueryPlan, boundaries: frozenset[str], source: str, now: float, why: str) -> Record:
-        """`plan` comes into force as the next revision."""
+        """The record with `plan` in force as the next revision."""
         revision = self.next_revision()
         entry = {
             "revision": revision,
@@ -72,14 +72,14 @@ class Record:
         return record.with_status(history=[entry, *self.history][:HISTORY], proposed=None)
 
     def with_history_entry(self, now: float) -> Record:
-        """With its plan in its history: a kill between spec and status leaves it out, and since when it is in
-        force, for which the present time stands."""
+        """The record with its plan in its history. A kill between writing spec and status leaves the entry
+        out, and with it the time at which the plan came into force: the present time stands in for it."""
         if self.plan is None or any(entry["revision"] == self.revision for entry in self.history):
             return self
         entry = {
             "revision": self.revision,
             "time": timestamp(now),
-            "reason": "not known: the controller ended before it had written it",
+            "reason": "unknown: the controller ended before it wrote the reason",
             "moves": 0,
             "plan": pack(self.plan, self.boundaries, self.source),
         }
@@ -87,18 +87,18 @@ class Record:
         return self.with_status(history=history, drift={**self.drift, "lastChange": now})
 
     def next_revision(self) -> int:
-        """Revisions are never used twice, also not after a rollback."""
+        """Revisions are never used twice, not even after a rollback."""
         return max([self.revision, *(int(entry["revision"]) for entry in self.history)]) + 1
 
     def with_status(self, **changes: Any) -> Record:
-        """Fields of the status replaced, fitted to the schema; None or an empty map removes one: of a map
-        whose last key goes, server-side apply makes a null, which the schema refuses."""
+        """The record with status fields replaced, fitted to the schema; None or an empty map removes one:
+        server-side apply turns a map that loses its last key into a null, which the schema refuses."""
         merged = {**self.status, **fit("Placement", "status", changes)}
         present = {key: value for key, value in merged.items() if value is not None and value != {}}
         return dataclasses.replace(self, status=present)
 
     def with_decision(self, now: float, text: str) -> Record:
-        """One more line in the last ten decisions; the same decision again is not a new line."""
+        """The record with one more line in its last ten decisions; a repeated decision adds no line."""
         lines = list(self.status.get("decisions") or [])
         line = clip(f"{timestamp(now)} {text}", DECISION_LENGTH)
         if lines and lines[0][TIMESTAMP_LENGTH:] == line[TIMESTAMP_LENGTH:]:
@@ -108,7 +108,8 @@ class Record:
     def placement(
         self, fragments: list[Mapping[str, Any]], specs: tuple[FragmentSpec, ...] = ()
     ) -> WritePlacement:
-        """What is written; `fragments` and `specs` are those of the plan in force, in short and in full."""
+        """The Placement to write; `fragments` and `specs` are those of the plan in force, in short and in
+        full."""
         assert self.plan is not None or not fragments
         operators = [
             {"id": op.id, "kind": op.kind, "inputs": list(op.inputs), "node": self.plan.nodes[op.id]}
@@ -138,7 +139,7 @@ def name_of(manifest: Manifest) -> str:
 def read_record(manifest: Manifest) -> Record:
     """The record in a Placement.
 
-    Raises ValueError, LookupError, TypeError or AttributeError for something else.
+    Raises ValueError, LookupError, TypeError or AttributeError when it is not as `placement` wrote it.
     """
     spec = manifest.get("spec") or {}
     plan, boundaries, source = unpack(spec.get("plan"))
@@ -156,7 +157,7 @@ def read_record(manifest: Manifest) -> Record:
         generation=packed.get("generation", 0),
         specs=_specs(packed.get("told")),
         leaving=_specs(packed.get("leaving")),
-        # the generation is a default of older definitions: nobody keeps it up
+        # older definitions set observedGeneration by default: it is not kept up to date
         status={k: v for k, v in (manifest.get("status") or {}).items() if k != "observedGeneration"},
     )
 
@@ -179,7 +180,7 @@ def _specs(raw: list[Any] | None) -> tuple[FragmentSpec, ...]:
 
 @lru_cache(maxsize=8192)
 def _built(kind: Any, text: str) -> Any:
-    """What the text says. Kept by the text: every round reads all Placements, and few have changed."""
+    """The object in the text. Cached by the text: every round reads all Placements, and few have changed."""
     return build_plain(kind, json.loads(text), "plan")
 
 
@@ -203,7 +204,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 @cache
 def _defaults(kind: Any) -> dict[str, Any]:
-    """Of the fields, and of what an Input's flow is stored as."""
+    """Defaults of the fields, and of those in which an Input's flow is stored."""
     return {"exchange": "", "options": {}, "exchange_kind": ""} | {
         f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
         for f in dataclasses.fields(kind)

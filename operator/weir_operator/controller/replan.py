@@ -1,7 +1,7 @@
-"""Which plan shall be in force: rollbacks, first plans and edits; `drift` says what moves later.
+"""Which plan comes into force: rollbacks, first plans and edits; `drift` decides on moves later.
 
 All of it is a pure function of records, problem and measurements; times (how long the headroom has been
-low, when it last changed) are kept in the Placement's status, so that a restart forgets nothing.
+low, when it last changed) are kept in the Placement's status, so that a restart loses nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weir_operator.planning.strategy import StrategyCall
 
 
 def replan(planning: GroupReplan) -> None:
-    """Rollbacks, then first plans and edits, then nodes that go, then drift."""
+    """Rollbacks, then first plans and edits, then nodes to leave, then drift."""
     for name in planning.records:
         _roll_back(planning, name)
     _plan_new(planning)
@@ -36,11 +36,14 @@ def _roll_back(planning: GroupReplan, name: str) -> None:
     entry = next((e for e in record.history if e["revision"] == record.pinned), None)
     plan, boundaries, source = unpack(entry.get("plan") if entry else None)
     if plan is None or source != record.source:
-        reason = "it is of another version of the query" if plan else "it is not in the history"
-        text = f"revision {record.pinned} cannot be rolled back to: {reason}"
+        reason = "it belongs to another version of the query" if plan else "it is not in the history"
+        text = f"cannot roll back to revision {record.pinned}: {reason}"
         planning.records[name] = record.with_decision(planning.now, text)
     elif boundaries != record.boundaries or _operators(plan) != _operators(record.plan):
-        text = f"revision {record.pinned} has other fragments than those that run: they would lose state"
+        text = (
+            f"cannot roll back to revision {record.pinned}: its fragments differ from those that run, "
+            "whose state would be lost"
+        )
         planning.records[name] = record.with_decision(planning.now, text)
     else:
         why = f"rollback to revision {record.pinned}"
@@ -75,18 +78,18 @@ def _plan_new(planning: GroupReplan) -> None:
         pinned={**problem.pinned, **pinned},
     )
     call = StrategyCall.of(planning.group.policy)
-    # each query's fragments are its own: a plan that counts shared ones once would overload nodes
+    # no fragment is shared between queries at run time: a plan that counted on it would overload nodes
     options = {key: value for key, value in call.options.items() if key != "reuse"}
     try:
         result = replace(call, options=options).run(problem)
-    except Exception as error:  # whatever it is: those that run are still repaired and moved
+    except Exception as error:  # of any kind: queries that run are still repaired and moved
         planning.errors |= dict.fromkeys(new, error)
         return
     planned = {plan.query.name: plan for plan in result.plan.queries}
     reasons = {rejection.query: rejection.reason for rejection in result.plan.rejected}
     for name in new:
         if name not in planned:
-            planning.refused[name] = reasons.get(name, "no place was found for it")
+            planning.refusals[name] = reasons.get(name, "no placement was found for it")
             continue
         boundaries = frozenset(fragment_ends(planned[name]))
         why = "edited" if planning.records[name].plan else "first plan"

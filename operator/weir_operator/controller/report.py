@@ -1,4 +1,4 @@
-"""What a round says: statuses of queries, what runs in their Placements, warnings."""
+"""What a round reports: statuses of queries, running fragments in their Placements, warnings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
 
 
 def with_running(state: RoundState, record: Record) -> Record:
-    """What really runs, in the Placement's status."""
+    """The record with what really runs in the Placement's status."""
     running: list[dict[str, Any]] = []
     for spec in specs_of(state, record.query):
         owner = state.steps[spec.name].owner
@@ -48,11 +48,11 @@ def with_running(state: RoundState, record: Record) -> Record:
     names = [spec.name for spec in (*specs_of(state, record.query), *record.leaving)]
     alive = set(state.processes) | set(state.snapshot.leases)
     owned = sorted(set(names) | {f for f in record.status.get("owned") or [] if f in alive})
-    good = sum(entry["state"] in ("running", "finished") for entry in running)
+    ready = sum(entry["state"] in ("running", "finished") for entry in running)
     return record.with_status(
         running=running,
         owned=owned or None,
-        ready=f"{good}/{len(running)}" if running else None,
+        ready=f"{ready}/{len(running)}" if running else None,
         nodes=", ".join(sorted({spec.node for spec in specs_of(state, record.query)})) or None,
         revision=record.revision or None,
         headroom=finite(state.numbers.get(record.query, {}).get("headroom")),
@@ -65,7 +65,7 @@ def numbers(state: RoundState) -> bool:
 
 
 def assess(state: RoundState) -> None:
-    """Events of processes that are not where they were told to be, have failed, or go on without rows."""
+    """Events about processes that are not on their planned node, have failed, or skipped rows."""
     for group in state.desired.groups:
         for name in group.queries:
             for spec in specs_of(state, name):
@@ -74,34 +74,38 @@ def assess(state: RoundState) -> None:
                     text = f"{spec.name} {text}"
                     state.events.append(Event(name, "OffItsPin", text, warning=True))
                 if owner and owner.state == "failed":
-                    again = f"start {owner.restarts + 2}"
-                    text = f"{spec.name} failed and is started again ({again}): {owner.message}"
+                    text = f"{spec.name} failed; restarting it (start {owner.restarts + 2}): {owner.message}"
                     state.events.append(Event(name, "FragmentFailed", text, warning=True))
                 if spec.name in state.snapshot.metrics:
                     state.events += _source_events(name, state.snapshot.metrics[spec.name])
 
 
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
-    """Of rows that a fragment has gone on without, and of partitions that it does not wait for."""
+    """About rows that a fragment has skipped, and partitions for which it does not wait."""
     if reading.lost_rows:
-        text = f"{reading.fragment} goes on without {reading.lost_rows:.0f} rows that were gone too early"
+        rows = _count(reading.lost_rows, "row")
+        text = f"{reading.fragment} skipped {rows} that the source deleted before they were read"
         yield Event(query, "RowsLost", text, warning=True)
     if reading.idle_partitions:
-        count = f"{reading.idle_partitions:.0f} partition{'s' if reading.idle_partitions > 1 else ''}"
-        text = f"{reading.fragment}: the clock does not wait for {count} in which nothing comes"
+        partitions = _count(reading.idle_partitions, "idle partition")
+        text = f"{reading.fragment}: the event-time clock does not wait for {partitions}"
         yield Event(query, "PartitionIdle", text)
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{number:.0f} {noun}" + ("" if number == 1 else "s")
 
 
 def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> Health:
     record = state.records[name]
     if desired.suspended:
-        return Health.current("Suspended", "suspended: nothing runs, checkpoints stay")
-    if name in state.refused:
+        return Health.current("Suspended", "suspended: nothing runs, and checkpoints are kept")
+    if name in state.refusals:
         reason = "PlanningFailed" if name in state.failed else "Rejected"
-        return Health.failed(reason, state.refused[name], ready=bool(specs_of(state, name)))
+        return Health.failed(reason, state.refusals[name], ready=bool(specs_of(state, name)))
     specs = specs_of(state, name)
     if record.leaving and record.since is None:
-        text = f"{record.leaving[-1].name} goes on until the cut, which it has not named yet"
+        text = f"{record.leaving[-1].name} runs until the cut, whose time it has not set yet"
         return Health.in_progress("Changing", text, moving=True)
     if not specs:
         reason = "Proposed" if record.status.get("proposed") else "Planning"
@@ -115,14 +119,15 @@ def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> H
     ]
     if len(serving) == len(specs):
         if record.leaving:
-            text = f"{record.leaving[-1].name} still publishes rows up to the cut"
+            text = f"{record.leaving[-1].name} is still publishing rows up to the cut"
             return Health.current("Changing", text, moving=True)
-        text = f"{len(specs)} fragments run on {len({s.node for s in specs})} nodes"
+        nodes = len({s.node for s in specs})
+        text = f"{_count(len(specs), 'fragment')} running on {_count(nodes, 'node')}"
         if moving:
             return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
         return Health.current("Running", text)
     late = sorted(set(steps) - set(serving))
-    text = "; ".join(f"{f} {_standing(steps[f])}" for f in late)
+    text = "; ".join(f"{f} {_state(steps[f])}" for f in late)
     was_ready = any(
         c["type"] == "Ready" and c["status"] == "True"
         for c in state.desired.statuses.get(name, {}).get("conditions", [])
@@ -132,21 +137,21 @@ def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> H
     return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
 
 
-def _standing(step: FragmentStep) -> str:
-    """How a fragment that does not serve stands, and why if that is known."""
+def _state(step: FragmentStep) -> str:
+    """The state of a fragment that does not serve, and why if that is known."""
     if step.owner is None:
         return f"is {step.phase}"
     if step.owner.state in ("running", "finished"):
         return _elsewhere(step.owner)
-    why = step.owner.message.strip().splitlines()
-    return f"is {step.owner.state}" + (f" ({why[-1][:300]})" if why else "")
+    lines = step.owner.message.strip().splitlines()
+    return f"is {step.owner.state}" + (f" ({lines[-1][:300]})" if lines else "")
 
 
 def _elsewhere(owner: Process) -> str:
-    """Where a process runs, if that is not where it was told to; a pin may be ignored without a word."""
-    if not owner.node or owner.node == (owner.wanted_node or owner.node):
+    """Where a process runs, if that is not its planned node; a pin may be ignored silently."""
+    if not owner.node or owner.node == (owner.planned_node or owner.node):
         return ""
-    return f"runs on {owner.node}, not on {owner.wanted_node}"
+    return f"runs on {owner.node}, not on {owner.planned_node}"
 
 
 def _fault(state: RoundState, name: str, fault: Fault) -> Health:
@@ -158,7 +163,7 @@ def _fault(state: RoundState, name: str, fault: Fault) -> Health:
 
 
 def statuses(state: RoundState) -> list[WriteStatus]:
-    """Every status that says something new."""
+    """Every status that has changed."""
     result = []
     for group in state.desired.groups:
         for name, desired in group.queries.items():
@@ -183,7 +188,7 @@ def statuses(state: RoundState) -> list[WriteStatus]:
 
 
 def _binding(state: RoundState, name: str) -> str | None:
-    """What limits the headroom. Of several that nearly do, noise chooses: so it is a number in this."""
+    """What limits the headroom; written as rarely as numbers, as noise decides where several almost do."""
     status = state.desired.statuses.get(name, {})
     if (
         not numbers(state)

@@ -30,30 +30,30 @@ class RoundState:
     specs: dict[str, tuple[FragmentSpec, ...]] = field(default_factory=dict)  # by query
     cuts: dict[str, tuple[Record, tuple[FragmentSpec, ...]]] = field(
         default_factory=dict
-    )  # by query: of which
+    )  # by query: the record that they were cut from, and its fragments
     steps: dict[str, FragmentStep] = field(default_factory=dict)  # by fragment
     events: list[Event] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    failed: set[str] = field(default_factory=set)  # refused by an error, not by a constraint
+    refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no new plan
+    failed: set[str] = field(default_factory=set)  # those of `refusals` caused by an error, not a constraint
     blocked: dict[str, str] = field(
         default_factory=dict
     )  # queries whose plan in force has no room in a quota
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
     def fail(self, query: str, error: Exception) -> None:
-        """Planning or cutting a query ended with an error: what is in force stays, and the query says why."""
-        text = f"planning failed: {_words(error)}"
+        """Planning or cutting a query ended with an error: the plan in force stays, the status says why."""
+        text = f"planning failed: {_described(error)}"
         log.error("%s: %s", query, text, exc_info=error)
-        self.refused[query] = text
+        self.refusals[query] = text
         self.failed.add(query)
         self.events.append(Event(query, "PlanningFailed", text, warning=True))
 
 
 def specs_of(state: RoundState, query: str) -> tuple[FragmentSpec, ...]:
-    """The fragments of a query's plan in force; none when nothing of it shall run."""
+    """The fragments of a query's plan in force; none when it is not to run."""
     return state.specs.get(query, ())
 
 
-def _words(error: Exception) -> str:
-    """An error in words; one of Python's own, which has none for a person, with its name."""
+def _described(error: Exception) -> str:
+    """The message of an error of ours; any other with its type, because its message alone says too little."""
     return str(error) if type(error) is ValueError and str(error) else repr(error)

@@ -1,4 +1,4 @@
-"""What the loop is told when it is built: times, limits, where things lie."""
+"""Parameters of the loop: times, limits, where files lie."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ class Settings:
     """Seconds, unless a comment says otherwise."""
 
     layout: Layout
-    image: str = ""  # of processes whose policy names none: with another one they move, where they are
-    node_grace: float = 40.0  # a node that is not ready for so long is lost
-    pending_grace: float = 30.0  # a process that finds no room for so long: its node is full
-    reference_grace: float = 120.0  # a missing reference stalls a query after that
+    image: str = ""  # of processes whose policy names none: a new one replaces them on the same nodes
+    node_grace: float = 40.0  # a node that is not ready for this long is lost
+    pending_grace: float = 30.0  # a node on which a process finds no room for this long is full
+    reference_grace: float = 120.0  # a reference that is missing for this long stalls a query
     concurrent_moves: int = 1  # warm standbys at a time; more are started only when nodes are lost
-    period: float = 5.0  # look again at least that often
-    status_period: float = 60.0  # a status whose numbers alone changed is written no oftener
-    look_period: float = 10.0  # a better plan is looked for no oftener
-    sweep_period: float = 60.0  # left-over flows and checkpoints are removed no oftener
-    change_lead: float = 20.0  # how long an edited query's old plan goes on: the new one starts meanwhile
+    period: float = 5.0  # longest time between two rounds
+    status_period: float = 60.0  # shortest time between writes of a status of which only numbers changed
+    look_period: float = 10.0  # shortest time between searches for a better plan
+    sweep_period: float = 60.0  # shortest time between removals of leftover flows and checkpoints
+    change_lead: float = 20.0  # how long an edited query's old plan goes on while the new one starts
     standby: bool = True  # false: moves are cold (stop, then start), for comparison
 
     def first_round_of(self, span: float, now: float) -> bool:
-        """Whether this is the first round in a slot of `span` seconds: so that it needs no memory."""
+        """Whether this is the first round in a slot of `span` seconds; this way no memory is needed."""
         return now % span < self.period

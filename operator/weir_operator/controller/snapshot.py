@@ -9,14 +9,14 @@ from typing import Any, Literal
 from weir_placement.model.fragment import Change
 
 Manifest = Mapping[str, Any]
-"""An object as the API server gives it, or as a file says it: apiVersion, kind, metadata, spec, status.
+"""An object as the API server or a file has it: apiVersion, kind, metadata, spec, status.
 
 Adapters fill `metadata.namespace`, `metadata.uid`, `metadata.generation` and `metadata.creationTimestamp`
 also for objects that come from files."""
 
 ProcessState = Literal["pending", "starting", "standby", "running", "stopped", "finished", "failed", "lost"]
 """pending: not yet on a node; starting: session not up; standby: warm, waits for the hand-over;
-running: processes rows; stopped: ended cleanly (told to, moved away, or fenced); finished: its finite
+running: processes rows; stopped: ended cleanly (stopped, moved away, or fenced); finished: its finite
 input has ended and all is written; failed: ended with an error; lost: its node does not answer."""
 
 
@@ -27,15 +27,15 @@ class Process:
     fragment: str
     epoch: int
     node: str  # where it really is; "" while pending
-    wanted_node: str  # where it was told to be
+    planned_node: str  # where it was told to run
     state: ProcessState
     since: float  # when it came into this state [s since 1970]
     build: str = ""  # what it was started with: `Start.build`
     restarts: int = 0
     message: str = ""  # the last error, or why it is pending
-    terminating: bool = False  # told to stop (pod with a deletionTimestamp)
-    executors: int = 0  # that work for it
-    no_room: bool = False  # cannot work there: too little is left of something, or the lease is out of reach
+    terminating: bool = False  # told to stop (a pod with a deletionTimestamp)
+    executors: int = 0  # executors that work for it
+    no_room: bool = False  # cannot work there: the node lacks some resource, or cannot reach the lease
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Lease:
     holder: str
     renewed: float  # [s since 1970]
     duration: float  # [s]
-    handover: int | None = None  # the epoch that shall take over
+    handover: int | None = None  # the epoch that is to take over
     released: bool = False  # the holder has stopped after a commit
-    change: Change | None = None  # the end of its plan: asked, agreed, passed
+    change: Change | None = None  # the end of its plan: requested, agreed, passed
 
     def expired(self, now: float) -> bool:
         """Whether the holder has failed to renew for the lease's duration."""
@@ -72,7 +72,7 @@ class FragmentMetrics:
     fragment: str
     epoch: int
     at: float  # [s since 1970]
-    backlog: float = 0.0  # batches of all inputs that wait
+    backlog: float = 0.0  # waiting batches of all inputs
     bytes_out: float = 0.0
     cpu_seconds: float = 0.0  # of the process and its children
     published: float = 0.0  # when the last batch was published [s since 1970]
@@ -91,7 +91,7 @@ class FragmentMetrics:
 
 @dataclass(frozen=True)
 class Requests:
-    """What pods that are not ours ask for on one node."""
+    """What pods that are not Weir's request on one node."""
 
     cpu: float = 0.0  # [cores]
     memory: float = 0.0  # [bytes]
@@ -106,10 +106,10 @@ class Snapshot:
     processes: tuple[Process, ...] = ()
     leases: Mapping[str, Lease] = field(default_factory=dict)
     metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # by fragment, the live epoch's
-    previous_metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # some 10-30 s older
+    previous_metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # about 10-30 s older
     foreign: Mapping[str, Requests] = field(default_factory=dict)  # by node
     protected: frozenset[str] = frozenset()  # fragments that have a disruption budget
     budget_since: Mapping[str, float] = field(default_factory=dict)
-    """By fragment: since when its node wants to be without it (a cordon, a taint it does not tolerate)."""
+    """By fragment: since when its node is being drained (a cordon, a taint that it does not tolerate)."""
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By query: what its pods use of their namespace's quotas, by the quotas' names of resources."""
+    """By query: what its pods use of their namespace's quotas, by the quotas' resource names."""

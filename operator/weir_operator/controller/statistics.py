@@ -18,9 +18,9 @@ from weir_placement.model.problem import Problem
 from weir_operator.controller.snapshot import FragmentMetrics
 
 MIN_ROWS = 200.0
-"""A selectivity from fewer rows in than this says more of chance than of the data."""
+"""A selectivity estimated from fewer input rows than this is mostly chance."""
 COST_SCALE = (0.02, 50.0)
-"""Measured CPU moves a cost by no more than these factors: a reading may be about start-up alone."""
+"""Measured CPU scales a cost by no more than these factors: a reading may cover start-up alone."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Measurement:
 
     rows_in: Mapping[str, float]
     rows_out: Mapping[str, float]
-    samples: Mapping[str, float]  # rows in, in all
+    samples: Mapping[str, float]  # total rows in
     cpu: float
     seconds: float
 
@@ -79,8 +79,8 @@ def with_measured(
 ) -> QueryPlan:
     """The plan with measured selectivities and costs in place of the declared ones.
 
-    A fragment's CPU, less what a fragment costs anyway, is shared among its operators as the model
-    shares it: one factor for all of them.
+    A fragment's CPU, less the fixed overhead of a fragment, is divided among its operators as the model
+    divides it: one factor for all of them.
     """
     operators = {op.id: op for op in plan.query.operators}
     for last, members in groups_of(plan, boundaries).items():
@@ -126,7 +126,7 @@ def _join(op: Join, measured: Measurement, out: float) -> Join:
     return replace(op, selectivity=out / (2.0 * op.half_width * left * right))
 
 
-def _aggregate(op: Aggregate, measured: Measurement, out: float) -> Aggregate:
+def _aggregate(op: Aggregate, _: Measurement, out: float) -> Aggregate:
     return replace(op, groups=max(out * op.slide, 1.0)) if out > 0 else op
 
 
@@ -135,4 +135,4 @@ _ESTIMATED: Mapping[str, Callable[[Any, Measurement, float], Operator]] = {
     "join": _join,
     "aggregate": _aggregate,
 }
-"""By kind, of kinds whose rates are estimated: the operator with what [rows/s] leave it measured."""
+"""By kind, for kinds whose output rate is estimated: the operator that fits a measured output [rows/s]."""

@@ -1,4 +1,4 @@
-"""What a driver may do at the API server: keep its own Lease; with executors, also ask for their Pods."""
+"""What a driver may do at the API server: keep its own Lease; with executors, also manage their Pods."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 EXECUTOR_RIGHTS: Mapping[str, str] = {
-    "create": "Spark asks for executors; the chart's ValidatingAdmissionPolicy says which it may have",
+    "create": "Spark creates executors; the chart's ValidatingAdmissionPolicy says which it may create",
     "get": "Spark reads the driver's pod, which owns the executors",
-    "list": "executors of earlier lives are found, and Spark looks again every 30 seconds",
+    "list": "Spark finds executors of earlier runs, and checks on its own every 30 seconds",
     "watch": "an executor that dies is replaced",
-    "delete": "executors of earlier lives, and those that never register; by that policy no other pods",
+    "delete": "executors of earlier runs, and those that never register; that policy excludes all other pods",
 }
 """Verbs on the pods of its namespace that a driver with executors has, with their reasons."""
 
@@ -28,9 +28,9 @@ def build_service_account_spec(
     owner: OwnerReference,
     executors: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """An account of the fragment's own; the token is mounted by the Pod that asks for it.
+    """An account of the fragment's own; only Pods that request its token have it mounted.
 
-    `executors`: what its executors may have (`account_annotations`); None: it has none.
+    `executors`: what its executors may have (`account_annotations`); None: it has no executors.
     """
     labels = names.labels(fragment, query) | ({} if executors is None else {names.EXECUTORS: "true"})
     notes = dict(executors) if executors is not None else None
@@ -45,8 +45,8 @@ def build_service_account_spec(
 def build_role_spec(
     namespace: str, fragment: str, query: str, owner: OwnerReference, executors: bool = False
 ) -> dict[str, Any]:
-    """The rights of one fragment: its own Lease by name. A stolen token opens nothing else, but pods of
-    executors where there are any."""
+    """The rights of one fragment: its own Lease by name. A stolen token gives access to nothing else, except
+    to pods of executors where the fragment has any."""
     rules: list[dict[str, Any]] = [
         {
             "apiGroups": ["coordination.k8s.io"],

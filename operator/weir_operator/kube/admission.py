@@ -1,6 +1,6 @@
-"""The optional validating webhook: errors across objects told at once, in the wording of the command line.
+"""The optional validating webhook: errors across objects, reported on apply, worded as on the command line.
 
-A reference that is missing is no error here: the object that it names may be applied next.
+A missing reference is no error here: the object that it names may be applied next.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from weir_operator.manifests.parse import key_of
 from weir_operator.manifests.problem import build
 
 CERTIFICATES = "/etc/weir/webhook"  # tls.crt and tls.key
-FRESH_SECONDS = 5.0  # a batch of objects that is applied together asks the API server once
+FRESH_SECONDS = 5.0  # for a batch of objects that is applied together the API server is read once
 NAMESPACED = ("Stream", "StreamQuery", "InputProfile", "ResourceQuota", "LimitRange")
 CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
 
 
 class Admission:
-    """Judges an object beside those that are there. Both replicas answer, also the one that does not lead."""
+    """Checks an object against those in the cluster. Both replicas answer, leading or not."""
 
     def __init__(
         self, api: Api, settings: OperatorSettings, clock: Callable[[], float] = time.monotonic
@@ -38,7 +38,7 @@ class Admission:
         self._at = float("-inf")
 
     def complaint(self, manifest: Mapping[str, Any]) -> str:
-        """What is wrong with the object; empty when it may come in, or when nothing can be known."""
+        """What is wrong with the object; empty when it may come in, or when the cluster cannot be read."""
         try:
             others = self._others()
         except ApiError:
@@ -57,9 +57,9 @@ class Admission:
 
 
 def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:
-    """Findings about the object itself, were it there beside the others.
+    """Findings about the object itself, as if it were in the cluster with the others.
 
-    A topology's matrix is not read here: what is wrong with it is told in its condition.
+    A topology's matrix is not read here: its condition says what is wrong with it.
     """
     key = key_of(manifest)
     beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]

@@ -52,7 +52,7 @@ _RESOURCES: dict[str, tuple[str, str, bool]] = {
 
 
 class ApiError(OSError):
-    """The API server said no, or did not answer (`status` 0)."""
+    """The API server refused, or did not answer (`status` 0)."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class ApiError(OSError):
 
 
 class NoAnswer(ApiError, Unreachable):
-    """The API server did not answer, or not with what it should."""
+    """The API server did not answer, or its answer cannot be read."""
 
     def __init__(self, message: str) -> None:
         super().__init__(0, message)
@@ -86,7 +86,7 @@ def path_of(kind: str, namespace: str = "", name: str = "", subresource: str = "
 
 
 def connect(context: str | None = None) -> Api:
-    """The API server of the pod that this runs in, or of the kubeconfig (its `context`)."""
+    """The API server of the cluster that this runs in, or of the kubeconfig (its `context`)."""
     configuration = client.Configuration()
     configuration.connection_pool_maxsize = WRITES_AT_A_TIME + 4
     try:
@@ -95,12 +95,12 @@ def connect(context: str | None = None) -> Api:
         else:
             config.load_config(client_configuration=configuration)
     except config.ConfigException as error:
-        raise ApiError(0, f"no cluster to talk to: {error}") from None
+        raise ApiError(0, f"no cluster to connect to: {error}") from None
     return Api(client.ApiClient(configuration))
 
 
 class Api:
-    """Typed by nothing but the kind's name; every failure is an `ApiError`."""
+    """Objects are plain dictionaries, addressed by their kind; every failure is an `ApiError`."""
 
     def __init__(self, api_client: client.ApiClient) -> None:
         self._client = api_client
@@ -122,7 +122,7 @@ class Api:
             raise NoAnswer(f"{method} {path}: the answer is not JSON: {error}") from None
 
     def text(self, path: str) -> str:
-        """The answer to a GET as it is: of `/metrics`."""
+        """The raw answer to a GET, for `/metrics`."""
         return self._answer("GET", path, {"Accept": "*/*"}).decode()
 
     def _answer(
@@ -133,7 +133,7 @@ class Api:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        """What was answered to one request. Raises ApiError for an answer that is an error, and for none."""
+        """The answer to one request. Raises ApiError for an error, and when there is no answer."""
         request = self._client.param_serialize(
             method,
             path,
@@ -166,8 +166,8 @@ class Api:
     def list(
         self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> Iterator[dict[str, Any]]:
-        """Objects of a kind, page by page; every one carries `apiVersion` and `kind`, and none its
-        `managedFields`, which are most of it and of no use here."""
+        """Objects of a kind, page by page; each with `apiVersion` and `kind`, and without its
+        `managedFields`, which make up most of it and are not needed here."""
         query = {"limit": str(PAGE)}
         if selector:
             query["labelSelector"] = selector
@@ -190,7 +190,7 @@ class Api:
         return self.call("PATCH", path, manifest, {"fieldManager": manager, "force": "true"}, _APPLY)
 
     def create(self, manifest: Mapping[str, Any]) -> bool:
-        """Create an object; False when it is there already."""
+        """Create an object; False when it exists already."""
         path = path_of(manifest["kind"], manifest["metadata"].get("namespace", ""))
         try:
             self.call("POST", path, manifest, {"fieldManager": FIELD_MANAGER})
@@ -201,7 +201,7 @@ class Api:
         return True
 
     def replace(self, manifest: Mapping[str, Any]) -> Any:
-        """Replace an object, which must be as it was read (409 otherwise)."""
+        """Replace an object, which must not have changed since it was read (409 otherwise)."""
         meta = manifest["metadata"]
         path = path_of(manifest["kind"], meta.get("namespace", ""), meta["name"])
         return self.call("PUT", path, manifest, {"fieldManager": FIELD_MANAGER})
@@ -209,12 +209,12 @@ class Api:
     def merge(
         self, kind: str, namespace: str, name: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> Any:
-        """Change the given fields of an object that is there (404 otherwise)."""
+        """Change the given fields of an object that exists (404 otherwise)."""
         path = path_of(kind, namespace, name, subresource)
         return self.call("PATCH", path, patch, {"fieldManager": FIELD_MANAGER}, _MERGE)
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
-        """Ask for an object's end, in the background; False when it is gone, or is another by its uid."""
+        """Delete an object, in the background; False when it is gone, or its uid is another."""
         body: dict[str, Any] = {"propagationPolicy": "Background"}
         if uid:
             body["preconditions"] = {"uid": uid}

@@ -1,4 +1,4 @@
-"""The cluster port on Kubernetes: everything there is, read; every action, applied."""
+"""The cluster port on Kubernetes: reads the whole state, applies every action."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Address = tuple[str, int]  # fragment, epoch
 
 
 class KubernetesCluster:
-    """`observe` reads afresh; the rest uses what was last observed to find owners and namespaces."""
+    """`observe` reads afresh; everything else finds owners and namespaces in what was last observed."""
 
     def __init__(self, api: Api, settings: OperatorSettings, clock: Callable[[], float] = time.time) -> None:
         self._api = api
@@ -64,7 +64,7 @@ class KubernetesCluster:
         self._silence = SilentHolders()
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
-        self._drain_seen: dict[str, float] = {}  # by uid of a driver's pod
+        self._drained_since: dict[str, float] = {}  # by uid of a driver's pod
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self._namespaces: dict[str, str] = {}  # of each fragment
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
@@ -75,7 +75,7 @@ class KubernetesCluster:
     def observe(self) -> Observed:
         """Raises ApiError when the API server does not answer: the loop then changes nothing.
 
-        What other pods ask for is read beside the rest: it is the longest list, and nothing hangs on when.
+        Requests of other pods are read at the same time: it is the longest list, and need not be in step.
         """
         with ThreadPoolExecutor(1, "others") as beside:
             others = beside.submit(self._other_requests)
@@ -89,7 +89,7 @@ class KubernetesCluster:
         pods = in_own_namespace(self._list("Pod", selector=names.WORKERS), home)
         objects += [
             o for kind in TENANCY for o in self._list(kind)
-        ]  # later than pods: rather too little is left
+        ]  # read after the pods: what quotas leave is rather under- than overestimated
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
         leases = in_own_namespace(self._list("Lease", selector=names.OF_FRAGMENTS), home)
@@ -97,13 +97,13 @@ class KubernetesCluster:
         self._remember(objects, drivers, leases, budgets)
         self._sweep(pods, leases)
         leases_by_fragment = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
-        gone = {node["metadata"]["name"]: lost_since(node) for node in nodes}
+        losses = {node["metadata"]["name"]: lost_since(node) for node in nodes}
         silent = self._silence.since(leases_by_fragment, self._clock())
         processes = tuple(
             read_process(
                 pod,
                 leases_by_fragment.get(pod["metadata"]["labels"][names.FRAGMENT]),
-                _lost(pod, gone),
+                _lost(pod, losses),
                 workers.get(pod["metadata"]["uid"], ()),
                 silent.get(pod["metadata"]["labels"][names.FRAGMENT]),
             )
@@ -159,7 +159,7 @@ class KubernetesCluster:
         self._sweeper.observe(present, ending, sweeps, self._of_kind("PlacementPolicy"))
 
     def _other_requests(self) -> dict[str, Requests]:
-        """What pods that are not ours ask for: a list of every pod, so only every 30 seconds."""
+        """Requests of pods that are not Weir's: a list of every pod, so only every 30 seconds."""
         if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
             self._foreign = sum_by_node(self._api.list("Pod", selector=names.OTHERS))
             self._foreign_at = self._clock()
@@ -168,12 +168,12 @@ class KubernetesCluster:
     def _drains(
         self, nodes: list[dict[str, Any]], drivers: list[dict[str, Any]], processes: tuple[Process, ...]
     ) -> dict[str, float]:
-        """Of each fragment with a driver that its node wants to be without, whether it has a budget or not:
-        one that has had its time gets no other."""
-        self._drain_seen = drained_pods(nodes, drivers, self._drain_seen, self._clock())
+        """By fragment on a node that is being drained: since when, whether or not it has a disruption budget:
+        a budget that has expired is not made again."""
+        self._drained_since = drained_pods(nodes, drivers, self._drained_since, self._clock())
         since: dict[str, float] = {}
         for pod, process in zip(drivers, processes, strict=True):
-            at = self._drain_seen.get(pod["metadata"]["uid"])
+            at = self._drained_since.get(pod["metadata"]["uid"])
             if at is not None:
                 since[process.fragment] = min(at, since.get(process.fragment, at))
         return since
@@ -181,7 +181,7 @@ class KubernetesCluster:
     # apply
 
     def apply(self, action: Action) -> None:
-        """Carry out one action; ApiError: it is tried again at the next round."""
+        """Carry out one action; ApiError: it is tried again in the next round."""
         match action:
             case Start():
                 self._start(action)
@@ -201,7 +201,7 @@ class KubernetesCluster:
     def _start(self, action: Start) -> None:
         namespace, name = action.query.split("/", 1)
         if namespace in self._sweeper.busy:
-            raise ApiError(409, f"files of queries that are gone are being removed in {namespace}")
+            raise ApiError(409, f"files of deleted queries are being removed in namespace {namespace}")
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
         owner, template = self._owner(action.query), template_of(policy, self._settings)
@@ -216,7 +216,7 @@ class KubernetesCluster:
         self._namespaces[names.object_name(action.spec.name)] = namespace
 
     def _request_cut(self, action: RequestCut) -> None:
-        """Once: the holder's answer must not be overwritten, so the version that was read is named."""
+        """Once: the holder's answer must not be overwritten, so the patch names the version that was read."""
         namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
         lease = self._api.get("Lease", namespace, name)
         if lease is None or names.CHANGE in (lease["metadata"].get("annotations") or {}):
@@ -226,7 +226,7 @@ class KubernetesCluster:
         self._api.merge("Lease", namespace, name, {"metadata": meta})
 
     def _protect(self, action: Protect) -> None:
-        if action.wanted:
+        if action.enabled:
             namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
             about = (namespace, action.fragment, action.query, owner)
             self._api.apply(build_disruption_budget_spec(*about, action.executors))
@@ -235,7 +235,7 @@ class KubernetesCluster:
             self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))
 
     def _clean_up(self, action: CleanUp) -> None:
-        """The lease last: as long as it is there, the rest comes up again."""
+        """The lease last: as long as it exists, the rest is tried again."""
         namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
         for kind in ("PodDisruptionBudget", "RoleBinding", "Role", "ServiceAccount", "Lease"):
             self._api.delete(kind, namespace, name)
@@ -247,7 +247,7 @@ class KubernetesCluster:
             raise ObjectGone(404, f"fragment {fragment} has neither a pod nor a lease") from None
 
     def _owner(self, query: str) -> OwnerReference:
-        """The query's Placement; it was written before anything of it is started."""
+        """The query's Placement, which is written before any of its fragments is started."""
         namespace, name = query.split("/", 1)
         placement = self._objects.get(("Placement", namespace, name)) or self._api.get(
             "Placement", namespace, name
@@ -275,13 +275,13 @@ class KubernetesCluster:
             "ownerReferences": [owner.reference()],
         }
         manifest = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
-        written = self._api.apply({**manifest, "spec": dict(placement.spec)})
+        stored = self._api.apply({**manifest, "spec": dict(placement.spec)})
         if placement.status:
             self._apply_status("Placement", namespace, name, placement.status)
-        self._objects["Placement", namespace, name] = {"kind": "Placement", **written}
+        self._objects["Placement", namespace, name] = {"kind": "Placement", **stored}
 
     def write_status(self, status: WriteStatus) -> None:
-        """Write a user's object's `/status` subresource, and nothing else of it."""
+        """Write the `/status` subresource of a user's object, and nothing else in it."""
         try:
             self._apply_status(status.kind, status.namespace, status.name, status.status)
         except ApiError as error:
@@ -302,12 +302,12 @@ class KubernetesCluster:
 
 
 def _without_images(node: dict[str, Any]) -> dict[str, Any]:
-    """A real node lists fifty images under all their names: most of it, and kept from round to round."""
+    """A real node lists fifty images under all their names, which would be most of what is kept of it."""
     node.get("status", {}).pop("images", None)
     return node
 
 
-def _lost(pod: Mapping[str, Any], gone: Mapping[str, float | None]) -> float | None:
-    """Since when the pod's node is lost; a node that is no more is lost since ever."""
+def _lost(pod: Mapping[str, Any], losses: Mapping[str, float | None]) -> float | None:
+    """Since when the pod's node is lost: always, for a node that no longer exists."""
     node = pod["spec"].get("nodeName")
-    return gone.get(node, 0.0) if node else None
+    return losses.get(node, 0.0) if node else None

@@ -27,21 +27,21 @@ RESTRICTED_POD: Mapping[str, Any] = {
     "fsGroupChangePolicy": "OnRootMismatch",
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""What the `restricted` standard asks of a pod."""
+"""What the `restricted` pod security standard requires of a pod."""
 
 RESTRICTED_CONTAINER: Mapping[str, Any] = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
 }
-"""What the `restricted` standard asks of a container, and a root file system that nobody writes."""
+"""What the `restricted` pod security standard requires of a container, and a read-only root file system."""
 
 
 @dataclass(frozen=True)
 class DriverTemplate:
-    """What a PlacementPolicy says of pods, with the operator's defaults filled in.
+    """A PlacementPolicy's pod template, with the operator's defaults filled in.
 
-    Image, account, volumes and security come from here alone: never from a StreamQuery, which any
+    Image, account, volumes and security come only from here: never from a StreamQuery, which any
     tenant may write.
     """
 
@@ -50,7 +50,7 @@ class DriverTemplate:
     pull_secrets: tuple[str, ...] = ()
     service_account: str | None = None  # None: one of its own for each fragment
     claim: str | None = None  # ReadWriteMany claim of exchange and checkpoints, in the query's namespace
-    pod_security: Mapping[str, Any] | None = None  # None: what the `restricted` standard asks
+    pod_security: Mapping[str, Any] | None = None  # None: what the `restricted` standard requires
     container_security: Mapping[str, Any] | None = None
     priority_class: str | None = None
     runtime_class: str | None = None
@@ -90,9 +90,9 @@ class Driver:
 def build_driver_pod_spec(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     """The Pod of a driver, as it is applied.
 
-    `restartPolicy: OnFailure` restarts a crash where it is, and leaves one alone that has finished (a
-    finite input); any other change is a new epoch and a new Pod. Its labels and annotations name the
-    epoch, the node and the build, so that the operator reads what runs from the Pod alone.
+    `restartPolicy: OnFailure` restarts a crashed driver on its node, and does not restart one that has
+    finished (a finite input); any other change is a new epoch and a new Pod. Its labels and annotations name
+    the epoch, the node and the build, so that the operator reads what runs from the Pod alone.
     """
     own = names.labels(driver.fragment, driver.query, "driver") | {names.EPOCH: str(driver.epoch)}
     return {
@@ -120,7 +120,7 @@ def build_driver_pod_spec(driver: Driver, template: DriverTemplate) -> dict[str,
 def pod_spec(
     driver: Driver, template: DriverTemplate, container: dict[str, Any], volumes: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """What the pods of a fragment have in common: where they run, under which account, how restricted."""
+    """What the pods of a fragment have in common: node, account, security."""
     security = dict(template.container_security or RESTRICTED_CONTAINER)
     spec: dict[str, Any] = {
         "affinity": pin_to(driver.node),
@@ -171,8 +171,8 @@ def _container(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
 
 
 def request(driver: Driver) -> dict[str, Any]:
-    """Memory is limited so that a leak ends here and not on its neighbours; CPU is not: an idle core is
-    free, and throttling would make batches of one fragment wait for nothing."""
+    """Memory is limited so that a leak hurts only this pod and not its neighbours; CPU is not: an idle core
+    is free, and throttling would delay batches for nothing."""
     requests = {"cpu": f"{max(1, round(driver.cpu * 1000))}m", "memory": str(int(driver.memory))}
     return {"requests": requests, "limits": {"memory": requests["memory"]}}
 

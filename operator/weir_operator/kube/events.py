@@ -16,7 +16,7 @@ _LONGEST_NOTE = 1024  # of the API, which counts bytes
 def build_event_spec(
     event: Event, about: Mapping[str, Any] | None, reporter: str, at: float
 ) -> dict[str, Any]:
-    """An `events.k8s.io/v1` Event. Its name has the time in it, so that one is never taken for another."""
+    """An `events.k8s.io/v1` Event. Its name contains the time, so that no two have the same."""
     namespace, name = event.query.split("/", 1)
     meta = (about or {}).get("metadata", {})
     regarding = {

@@ -1,7 +1,7 @@
-"""Executors of a fragment: the template of their Pods, and the account under which its driver asks for them.
+"""Executors of a fragment: the template of their Pods, and the account under which its driver creates them.
 
-Spark makes the Pods, with the driver's account. What it may make is written on the account, where the chart's
-ValidatingAdmissionPolicy reads it (docs/security.md): nothing that the template does not say.
+Spark creates the Pods, with the driver's account. What they may have is written on the account, where the
+chart's ValidatingAdmissionPolicy reads it (docs/security.md): nothing beyond the template.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weir_operator.kube import names
 from weir_operator.kube.driver_pod import Driver, DriverTemplate, mounts, pod_spec, request, volumes
 
 CONTAINER = "executor"
-SCRATCH = "spark-local-dir-1"  # by this name Spark knows it, and does not mount one of its own over it
+SCRATCH = "spark-local-dir-1"  # Spark recognises the name, and does not mount a volume of its own over it
 
 IMAGE = f"{names.GROUP}/image"
 PULL_SECRETS = f"{names.GROUP}/pull-secrets"
@@ -25,7 +25,7 @@ RUNTIME = f"{names.GROUP}/runtime-class"
 
 
 def build_executor_template(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
-    """What every executor's Pod has; Spark adds its name, its owner, its variables and its ports."""
+    """What every executor's Pod has; Spark adds its name, owner, environment variables and ports."""
     own = names.labels(driver.fragment, driver.query, "executor") | {names.EPOCH: str(driver.epoch)}
     container = {
         "name": CONTAINER,
@@ -54,23 +54,23 @@ def build_executor_template(driver: Driver, template: DriverTemplate) -> dict[st
 
 def account_annotations(driver: Driver, template: DriverTemplate) -> dict[str, str]:
     """What executors may have, for the ValidatingAdmissionPolicy: lists are separated by commas."""
-    named: dict[str, list[str]] = {"persistentVolumeClaim": [], "secret": []}
+    mountable: dict[str, list[str]] = {"persistentVolumeClaim": [], "secret": []}
     for volume in volumes(driver, template):
         for kind, key in (("persistentVolumeClaim", "claimName"), ("secret", "secretName")):
             if kind in volume:
-                named[kind].append(volume[kind][key])
+                mountable[kind].append(volume[kind][key])
     return {
         IMAGE: template.image,
         PULL_SECRETS: ",".join(template.pull_secrets),
-        CLAIMS: ",".join(named["persistentVolumeClaim"]),
-        SECRETS: ",".join(named["secret"]),
+        CLAIMS: ",".join(mountable["persistentVolumeClaim"]),
+        SECRETS: ",".join(mountable["secret"]),
         PRIORITY: template.priority_class or "",
         RUNTIME: template.runtime_class or "",
     }
 
 
 def with_executors(pod: Mapping[str, Any], driver: Driver, template: DriverTemplate) -> dict[str, Any]:
-    """The driver's Pod with what it needs to have executors: the template as a file, its own uid, ports."""
+    """The driver's Pod with what it needs for executors: their template as a file, its own uid, ports."""
     meta, spec = pod["metadata"], pod["spec"]
     (container,) = spec["containers"]
     text = json.dumps(build_executor_template(driver, template))
@@ -85,7 +85,7 @@ def with_executors(pod: Mapping[str, Any], driver: Driver, template: DriverTempl
     ports = [
         {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in names.SPARK_PORTS.items()
     ]
-    mounted = [
+    with_template = [
         {**v, "downwardAPI": {"items": [*v["downwardAPI"]["items"], file]}} if "downwardAPI" in v else v
         for v in spec["volumes"]
     ]
@@ -93,5 +93,5 @@ def with_executors(pod: Mapping[str, Any], driver: Driver, template: DriverTempl
     return {
         **pod,
         "metadata": {**meta, "annotations": meta["annotations"] | {names.EXECUTOR: text}},
-        "spec": {**spec, "containers": [container], "volumes": mounted},
+        "spec": {**spec, "containers": [container], "volumes": with_template},
     }

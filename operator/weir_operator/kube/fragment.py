@@ -22,10 +22,10 @@ from weir_operator.manifests.requests import cores_of, heap_of, share
 def driver_of(action: Start, owner: OwnerReference, query: Mapping[str, Any]) -> Driver:
     """What the Pod is made from; `query` is the StreamQuery, {} when it is gone.
 
-    What the query requests is the fragment's in all: driver and executors have equal shares, and heaps.
+    What the query requests is for the whole fragment: driver and executors have equal shares, and heaps.
     """
-    spec, wishes = action.spec, query.get("spec") or {}
-    resources = wishes.get("resources") or {}
+    spec, query_spec = action.spec, query.get("spec") or {}
+    resources = query_spec.get("resources") or {}
     requests = {name: parse_quantity(resources[name]) for name in ("cpu", "memory") if name in resources}
     cpu, memory = share(requests.get("cpu"), requests.get("memory"), spec.executors, spec.heap_mb)
     sized = replace(
@@ -43,15 +43,15 @@ def driver_of(action: Start, owner: OwnerReference, query: Mapping[str, Any]) ->
         memory=memory,
         owner=owner,
         standby=spec.standby,
-        tolerations=tuple(wishes.get("tolerations") or ()),
-        env=tuple(map(_variable, wishes.get("env") or ())),
-        labels=wishes.get("labels") or {},
-        secrets=tuple(sorted({*secrets_of(action), *_named(wishes.get("env") or ())})),
+        tolerations=tuple(query_spec.get("tolerations") or ()),
+        env=tuple(map(_variable, query_spec.get("env") or ())),
+        labels=query_spec.get("labels") or {},
+        secrets=tuple(sorted({*secrets_of(action), *_secrets_of_variables(query_spec.get("env") or ())})),
     )
 
 
 def _variable(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A query's variable as a container has it."""
+    """A query's environment variable in a container's form."""
     secret = entry.get("secretRef")
     if not secret:
         return {"name": entry["name"], "value": entry.get("value") or ""}
@@ -61,9 +61,9 @@ def _variable(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(env: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Secrets that variables come from. They are mounted too: a variable stays as it was when the process
-    began, and only by a file does it see that it wants to begin again."""
+def _secrets_of_variables(env: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Secrets that environment variables come from. They are mounted too: a variable keeps the value that it
+    had when the process started, and only a file shows the process that it has to restart."""
     for entry in env:
         if entry.get("secretRef"):
             yield str(entry["secretRef"]["name"])
@@ -74,14 +74,14 @@ def secrets_of(action: Start) -> tuple[str, ...]:
     return secrets_in(*action.spec.connectors)
 
 
-def secrets_in(*found_in: Mapping[str, Any]) -> tuple[str, ...]:
+def secrets_in(*connectors: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of all Secrets that connectors refer to."""
     secrets: set[str] = set()
-    connectors = list(found_in)
-    while connectors:
-        for key, value in connectors.pop().items():
+    unread = list(connectors)
+    while unread:
+        for key, value in unread.pop().items():
             if isinstance(value, Mapping):
-                connectors.append(value)
+                unread.append(value)
             elif key in ("secretRef", "caSecretRef") and value:
                 secrets.add(str(value))
     return tuple(sorted(secrets))
@@ -90,9 +90,9 @@ def secrets_in(*found_in: Mapping[str, Any]) -> tuple[str, ...]:
 def start_fragment(
     api: Api, action: Start, owner: OwnerReference, query: Mapping[str, Any], template: DriverTemplate
 ) -> None:
-    """Have the Pod of this fragment and epoch, and before it what it needs.
+    """Create the Pod of this fragment and epoch, after what it needs.
 
-    A Pod cannot be changed in place: one of another build goes first, and a later round makes it anew.
+    A Pod cannot be changed in place: one of another build is deleted, and a later round creates it anew.
     """
     driver = driver_of(action, owner, query)
     present = api.get("Pod", driver.namespace, names.pod_name(driver.fragment, driver.epoch))
@@ -102,8 +102,11 @@ def start_fragment(
     about = (driver.namespace, driver.fragment, driver.query, owner)
     pod, notes = build_driver_pod_spec(driver, template), None
     if action.spec.executors:
-        if template.service_account:  # what is written on it does not narrow it: it must not make pods
-            raise Refused(f"executors need an account of their own, not {template.service_account}")
+        if template.service_account:  # annotations on it would not limit it: it must not create pods
+            raise Refused(
+                f"the policy's podTemplate.serviceAccountName is {template.service_account!r}: for queries "
+                "with executors it must be unset, so that each fragment has an account of its own"
+            )
         pod, notes = with_executors(pod, driver, template), account_annotations(driver, template)
     if not template.service_account:
         api.apply(build_service_account_spec(*about, executors=notes))
@@ -116,13 +119,13 @@ def start_fragment(
 def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
     meta = pod["metadata"]
     if "deletionTimestamp" in meta:
-        raise ApiError(409, f"pod {meta['name']} is still ending")
+        raise ApiError(409, f"pod {meta['name']} is still terminating")
     other_build = (meta.get("annotations") or {}).get(names.BUILD) != action.build
     if other_build or pod.get("status", {}).get("phase") == "Failed":
         api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
-        raise ApiError(409, f"pod {meta['name']} is replaced")
+        raise ApiError(409, f"pod {meta['name']} is being replaced")
 
 
 def stop_fragment(api: Api, namespace: str, fragment: str, epoch: int) -> None:
-    """End the Pod with its grace period; on a lost node the node's own return ends it."""
+    """Delete the Pod with its grace period; on a lost node it ends when the node returns."""
     api.delete("Pod", namespace, names.pod_name(fragment, epoch))

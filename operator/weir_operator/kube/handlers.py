@@ -1,4 +1,4 @@
-"""Kopf's part: it watches, and every event only wakes the loop. Nothing here writes into an object."""
+"""Kopf's part: it watches, and every event only wakes the loop. Nothing here writes to an object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "ne
 def registry(
     runner: Runner, liveness: Liveness, admission: Admission | None = None, port: int = 0
 ) -> kopf.OperatorRegistry:
-    """Handlers of login, startup, event and cleanup: they leave no trace in users' objects.
+    """Handlers for login, startup, events and cleanup: they leave no trace in users' objects.
 
     With `admission` also the validating webhook on `port`; it changes no object either.
     """
@@ -59,10 +59,10 @@ def registry(
 
     @kopf.on.startup(registry=handlers)
     def start(**_: Any) -> None:
-        """The watches begin when the first round has ended: each of them reads all there is, as the round
-        does, and in one process both would take as long as one after the other, and the memory of both."""
+        """The watches begin when the first round has ended: they read every object, as the round does, and
+        both at once would be no faster, and would need the memory of both."""
         runner.start()
-        runner.look(FIRST_LOOK)
+        runner.wait_for_first_round(FIRST_LOOK)
 
     @kopf.on.cleanup(registry=handlers)
     def stop(**_: Any) -> None:
@@ -80,7 +80,7 @@ def registry(
 
     @kopf.on.event("coordination.k8s.io", "v1", "leases", registry=handlers)
     def canary(**_: Any) -> None:
-        liveness.canary_seen()
+        liveness.renewal_watched()
 
     for plural in KINDS:
         kopf.on.event(names.GROUP, plural, registry=handlers)(changed)
@@ -98,7 +98,7 @@ def registry(
 
 
 async def _measure_lag(liveness: Liveness) -> None:
-    """How late the event loop wakes: what keeps it busy keeps the watches from being read."""
+    """How late the event loop wakes: whatever keeps it busy delays the watches."""
     loop = asyncio.get_running_loop()
     while True:
         begin = loop.time()
@@ -107,7 +107,7 @@ async def _measure_lag(liveness: Liveness) -> None:
 
 
 def prepare(settings: kopf.OperatorSettings) -> None:
-    """No peering, no posting, bounded watches, and of pods and leases only our own."""
+    """No peering, no posting, bounded watches, and only Weir's own pods and leases."""
     settings.peering.standalone = True
     settings.posting.enabled = False
     settings.watching.server_timeout = 300
@@ -118,7 +118,7 @@ def prepare(settings: kopf.OperatorSettings) -> None:
 
 
 def _changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> bool:
-    """Whether more of a node changed than its heartbeat, which comes every few minutes from each."""
+    """Whether more of a node changed than its heartbeat, which every node sends every few minutes."""
     relevant = (
         str(body.get("spec")),
         str(body["metadata"].get("labels")),
@@ -131,5 +131,5 @@ def _changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> bool:
         ),
         str([(c["type"], c["status"]) for c in body.get("status", {}).get("conditions") or ()]),
     )
-    before, memo.seen = memo.get("seen"), relevant
+    before, memo.relevant = memo.get("relevant"), relevant
     return bool(before != relevant)

@@ -17,7 +17,7 @@ RENEW = 5.0  # [s]
 
 
 class Leader:
-    """One replica's view. A holder counts as gone when its record has not changed for its whole duration
+    """One replica's view. A holder counts as gone when its Lease has not changed for the Lease's duration
     on this replica's own clock, so clocks need not agree."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Leader:
 
     def campaign(self) -> bool:
         """Renew the Lease or take it if it is free; call every `RENEW` seconds. True while leading."""
-        began = self._clock()
+        start = self._clock()
         try:
             lease = self._api.get("Lease", self._namespace, LEADER_LEASE)
             if lease is None:
@@ -52,12 +52,12 @@ class Leader:
             else:
                 won = False
         except ApiError:
-            return self.leads()  # not heard, or another was faster: what was won before lasts its time
-        self._renewed = began if won else float("-inf")
+            return self.leads()  # no answer, or another was faster: an earlier renewal lasts its time
+        self._renewed = start if won else float("-inf")
         return self.leads()
 
     def usurp(self, seconds: int) -> None:
-        """Take the Lease from whoever holds it: for so many seconds after this nobody leads.
+        """Take the Lease from whoever holds it: for this many seconds nobody leads.
 
         Replicas notice at their next renewal, and in any case after `DURATION` seconds.
         """

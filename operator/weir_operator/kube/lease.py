@@ -1,8 +1,8 @@
 """The Lease of a fragment: the truth about who may write its output, as the controller sees it.
 
-The operator makes it (a driver may not create any) and writes the hand-over; drivers of the fragment
-take, renew and release it. Both write different fields, and a driver's update fails when the
-hand-over was written in between, so neither undoes the other.
+The operator creates it (a driver may not) and writes the hand-over; drivers of the fragment take, renew and
+release it. They write different fields, and a driver's update fails when the hand-over was written in
+between, so neither undoes the other's change.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def build_lease_spec(namespace: str, fragment: str, query: str, owner: OwnerRefe
 
 
 def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
-    """The lease; None while no driver has ever taken it and none was told to.
+    """The lease; None while no driver has ever taken it and no hand-over is written.
 
-    A hand-over that nobody has taken yet reads as a lease of that epoch which is free.
+    A hand-over that nobody has taken yet reads as a free lease of that epoch.
     """
     spec = manifest.get("spec") or {}
     notes = manifest["metadata"].get("annotations") or {}
@@ -52,16 +52,16 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
 
 
 class SilentHolders:
-    """Leases whose holder has not renewed for their duration, judged on the operator's own clock: the
-    holders' clocks may differ."""
+    """Leases whose holder has not renewed for their duration, by the operator's own clock: the holders'
+    clocks may differ."""
 
     def __init__(self) -> None:
         self._renewals: dict[
             str, tuple[tuple[int, str, float], float]
-        ] = {}  # the record, and when it was new
+        ] = {}  # the last renewal, and when it was first observed
 
     def since(self, leases: Mapping[str, Lease], now: float) -> dict[str, float]:
-        """When the time of each one that has run out did so [s since 1970]; `leases` as read at `now`."""
+        """When each expired lease did so [s since 1970]; `leases` as read at `now`."""
         records = {name: (lease.epoch, lease.holder, lease.renewed) for name, lease in leases.items()}
         before = self._renewals
         self._renewals = {
@@ -77,7 +77,7 @@ def _number(text: str) -> int | None:
 
 
 def _change(text: str) -> Change | None:
-    """None also for what a driver should never have written there: it stops no other query."""
+    """None also for text that no driver writes: it must not stop other queries."""
     try:
         return cast(Change, build_plain(Change, json.loads(text), "change"))
     except ValueError:

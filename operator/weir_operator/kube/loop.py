@@ -21,7 +21,7 @@ LAYOUT = Layout(root=DATA_PATH, lease="kubernetes:{namespace}/{fragment}", state
 
 
 class NothingToSweep:
-    """The exchange port: here the cluster port's sweeper does it, where the volumes are mounted."""
+    """The exchange port: in a cluster the cluster port's sweeper removes files, where volumes are mounted."""
 
     def sweep(self, keep: frozenset[str]) -> None:
         """Nothing."""

@@ -25,8 +25,8 @@ from weir_operator.kube.server import serve
 from weir_operator.kube.settings import OperatorSettings
 
 YOUNG = 50_000
-"""Objects made before Python looks for cycles among the newest: a round reads and drops millions that have
-none, and with Python's own 700 a third of the time of reading them goes into looking."""
+"""Allocations before Python looks for cycles among the newest objects: a round reads and drops millions that
+have none, and with Python's default of 700 a third of the time to read them is spent on looking."""
 
 
 def cluster_uid(api: Api) -> str:

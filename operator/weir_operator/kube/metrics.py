@@ -21,7 +21,7 @@ from weir_operator.controller.snapshot import FragmentMetrics, Process
 log = logging.getLogger("weir")
 MOST_PARTS = 256  # of 64 KiB at most
 TIMEOUT = 2.0  # [s] of one driver, or of Prometheus
-WAIT = 5  # [s] for Prometheus, which is told to answer within TIMEOUT
+WAIT = 5  # [s] for Prometheus, whose queries have TIMEOUT as their limit
 PATIENCE = (
     10.0  # [s] for all drivers together: a part of the cluster that is cut off must not hold up the rest
 )
@@ -32,12 +32,12 @@ Sample = Mapping[str, Any]
 
 
 class DirectScrape:
-    """Asks every running driver; those that do not answer in time are left out of this round."""
+    """Scrapes every running driver; those that do not answer in time are left out of this round."""
 
     def __init__(self, addresses: Addresses, threads: int = 16, patience: float = PATIENCE) -> None:
         self._addresses = addresses
         self._patience = patience
-        self._silent: frozenset[str] = frozenset()  # who did not answer last time is asked last
+        self._silent: frozenset[str] = frozenset()  # those that did not answer last time are scraped last
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scrape")
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
@@ -46,11 +46,11 @@ class DirectScrape:
         running = [p for p in processes if p.state == "running" and (p.fragment, p.epoch) in addresses]
         running.sort(key=lambda p: p.fragment in self._silent)
         scrapes = [self._pool.submit(self._one, p, addresses[p.fragment, p.epoch]) for p in running]
-        done, late = wait(scrapes, self._patience)
-        for reading in late:
-            reading.cancel()
+        complete, late = wait(scrapes, self._patience)
+        for scrape in late:
+            scrape.cancel()
         readings = {
-            r.fragment: r for reading in scrapes if reading in done and (r := reading.result()) is not None
+            r.fragment: r for scrape in scrapes if scrape in complete and (r := scrape.result()) is not None
         }
         self._silent = frozenset(p.fragment for p in running) - readings.keys()
         return readings
@@ -61,7 +61,7 @@ class DirectScrape:
                 text = _read(answer).decode()
             return parse_metrics(text, process.fragment, process.epoch, time.time())
         except (OSError, ValueError) as error:
-            log.debug("%s says nothing of itself: %s", process.fragment, error)
+            log.debug("%s: metrics cannot be read: %s", process.fragment, error)
         return None
 
 
@@ -72,7 +72,7 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
     while part := answer.read1(1 << 16):
         parts.append(part)
         if time.monotonic() > deadline or len(parts) > MOST_PARTS:
-            raise ValueError("the answer has no end")
+            raise ValueError("the answer is too long or takes too long")
     return b"".join(parts)
 
 
@@ -90,7 +90,7 @@ class Prometheus:
             scrapes = self._server.custom_query(SCRAPED, params={"timeout": f"{TIMEOUT:g}s"})
             return _parsed(samples, scrapes, processes)
         except (PrometheusApiClientException, requests.RequestException, ValueError, LookupError) as error:
-            log.warning("nothing is measured in this round: Prometheus: %s", error)
+            log.warning("no measurements in this round: Prometheus cannot be read: %s", error)
             return {}
 
 
@@ -99,17 +99,17 @@ def _parsed(
 ) -> Mapping[str, FragmentMetrics]:
     lines: dict[tuple[str, int], list[str]] = defaultdict(list)
     epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
-    scraped = {_instance(s): float(s["value"][1]) for s in scrapes}
+    scrape_times = {_instance(s): float(s["value"][1]) for s in scrapes}
     times: dict[tuple[str, int], float] = {}
     for sample in samples:
         epoch = epochs.get(_instance(sample))
-        if epoch is None or _instance(sample) not in scraped:
+        if epoch is None or _instance(sample) not in scrape_times:
             continue
         key = (sample["metric"]["fragment"], epoch)
         labels = {k: v for k, v in sample["metric"].items() if k in ("query", "fragment", "operator")}
         text = ",".join(f'{k}="{v}"' for k, v in labels.items())
         lines[key].append(f"{_name(sample)}{{{text}}} {sample['value'][1]}\n")
-        times[key] = scraped[_instance(sample)]
+        times[key] = scrape_times[_instance(sample)]
     return {
         p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, times[key])
         for p in processes

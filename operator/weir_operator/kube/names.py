@@ -1,4 +1,4 @@
-"""Names and labels that the operator gives to its objects; what it finds again, it finds by these."""
+"""Names and labels that the operator gives to its objects, and by which it finds them again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ FRAGMENT = f"{GROUP}/fragment"
 EPOCH = f"{GROUP}/epoch"
 QUERY = f"{GROUP}/query"
 ROLE = f"{GROUP}/role"  # driver, executor, sweep or leader
-NODE = f"{GROUP}/node"  # annotation: where the plan wants the pod
+NODE = f"{GROUP}/node"  # annotation: the pod's planned node
 BUILD = f"{GROUP}/build"  # annotation: hash of the spec and the template
 SPEC = f"{GROUP}/spec"  # annotation: the FragmentSpec, mounted into the driver as a file
 EXECUTOR = f"{GROUP}/executor"  # annotation: the template of executors, mounted into the driver as a file
-EXECUTORS = f"{GROUP}/executors"  # label of an account whose driver may ask for executors
+EXECUTORS = f"{GROUP}/executors"  # label of an account whose driver may create executors
 HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
 CHANGE = f"{GROUP}/change"  # annotation of a lease: a Change as JSON
 RELEASED = f"{GROUP}/released"  # annotation of a lease
@@ -36,7 +36,7 @@ _LONGEST = 52  # leaves room for "-e" and nine digits within the 63 of a label
 
 
 def object_name(fragment: str) -> str:
-    """The name of a fragment's objects: its own, made a DNS label; long ones end in a hash.
+    """The name of a fragment's objects: its own as a DNS label; long ones end in a hash.
 
     >>> object_name("hot-auctions-f1")
     'hot-auctions-f1'

@@ -1,4 +1,4 @@
-"""What the operator needs to know of nodes beside what the controller reads from them itself."""
+"""What the operator reads from nodes in addition to what the controller reads from them itself."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CORDONED = "node.kubernetes.io/unschedulable"
 
 
 def lost_since(node: Mapping[str, Any]) -> float | None:
-    """When the node's Ready condition was last heard to be gone; None while it is Ready.
+    """When the node stopped being Ready; None while it is Ready.
 
-    A node that never reported is lost since it was made.
+    A node that never reported has been lost since its creation.
     """
     for condition in node.get("status", {}).get("conditions") or ():
         if condition["type"] == "Ready":
@@ -30,7 +30,7 @@ def drained_pods(
     before: Mapping[str, float],
     now: float,
 ) -> dict[str, float]:
-    """By uid of a pod: since when its node wants to be without it; `before` is the last answer."""
+    """By uid of a pod: since when its node is being drained; `before` is the last result."""
     by_name, since = {node["metadata"]["name"]: node for node in nodes}, {}
     for pod in pods:
         uid, node = pod["metadata"]["uid"], by_name.get(pod["spec"].get("nodeName", ""), {})
@@ -43,10 +43,10 @@ def drained_pods(
 def drained_since(
     node: Mapping[str, Any], tolerations: Iterable[Mapping[str, Any]], first_seen: float
 ) -> float | None:
-    """When the node was cordoned or got a taint that these tolerations do not cover; None while it takes such
-    pods.
+    """When the node was cordoned or got a taint that these tolerations do not cover; None while it accepts
+    such pods.
 
-    `first_seen` stands in for a taint without a time: those that a person sets carry none.
+    `first_seen` stands in for the time of a taint that has none: those that people set have none.
     """
     spec = node.get("spec") or {}
     cordoned = bool(spec.get("unschedulable"))

@@ -1,7 +1,7 @@
-"""Which Pods, Leases and budgets are a fragment's.
+"""Which Pods, Leases and disruption budgets are a fragment's.
 
-Anybody may write labels: what carries a fragment's, but is in another namespace than its Placement, is not
-looked at, so that no namespace disturbs another's queries.
+Anybody may write labels: an object with a fragment's labels in another namespace than its Placement is
+ignored, so that no namespace disturbs another's queries.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def namespaces_of_fragments(objects: Iterable[Manifest]) -> dict[str, str]:
 def in_own_namespace(
     manifests: Iterable[dict[str, Any]], namespaces: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Those in the namespace of their fragment, or of a fragment that no Placement knows (any more); Pods
-    with an epoch that is none are left out."""
+    """Those in the namespace of their fragment, or of a fragment that no Placement names (any more); Pods
+    with an invalid epoch are left out."""
     result = []
     for manifest in manifests:
         meta = manifest["metadata"]
@@ -42,6 +42,6 @@ def in_own_namespace(
 
 
 def epoch_of(pod: Manifest) -> int | None:
-    """None: no pod of ours, whatever its labels say."""
+    """None: not a pod of Weir's, whatever its labels say."""
     text = pod["metadata"]["labels"][names.EPOCH]
     return int(text) if text.isdecimal() and len(text) < 10 else None

@@ -10,9 +10,9 @@ from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 
 CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
-FENCED = 75  # the lease is another's
+FENCED = 75  # another process holds the lease
 FULL = ("Insufficient ", "Too many pods", "untolerated taint", "were unschedulable")
-"""What the scheduler says of a node that has no room for a pod, or takes none of its kind."""
+"""The scheduler's words for a node that has no room for a pod, or does not admit it."""
 
 
 def read_process(
@@ -22,9 +22,15 @@ def read_process(
     executors: Iterable[Mapping[str, Any]] = (),
     silent_since: float | None = None,
 ) -> Process:
-    """What runs, from the Pod, the fragment's lease, since when the Pod's node does not answer, the Pods of
-    its executors (one that finds no room on the node leaves the fragment without room there), and since when
-    the lease is not renewed: a Pod that is ready, and yet does not, has no way to the API server."""
+    """The process of a Pod.
+
+    Args:
+        lease: the fragment's.
+        node_lost_since: since when the Pod's node does not answer.
+        executors: Pods of its executors; if one finds no room on the node, nor does the fragment.
+        silent_since: since when the lease is not renewed: a Pod that is ready, and yet does not renew it,
+            cannot reach the API server.
+    """
     meta, spec = pod["metadata"], pod["spec"]
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
@@ -34,7 +40,7 @@ def read_process(
     writes = lease is not None and own and not lease.released
     state, since, message = _state(pod, container, writes)
     if state == "stopped" and lease is not None and own and lease.handover is None and not terminating:
-        state = "finished"  # nobody told it to end
+        state = "finished"  # nothing made it stop
     no_room = state == "pending" and _no_room(message)
     ready = 0
     for executor in executors:
@@ -44,14 +50,14 @@ def read_process(
             no_room, since, message = True, at, f"executor {executor['metadata']['name']}: {why}"
     if state == "running" and silent_since is not None:
         state, since, no_room = "starting", max(since, silent_since), True
-        message = f"it does not renew its lease: no way from node {spec['nodeName']} to the API server?"
+        message = f"it does not renew its lease: can node {spec['nodeName']} reach the API server?"
     if node_lost_since is not None and spec.get("nodeName"):
         state, since, message = "lost", node_lost_since, f"node {spec['nodeName']} does not answer"
     return Process(
         fragment=notes.get(names.FRAGMENT, meta["labels"][names.FRAGMENT]),
         epoch=epoch,
         node=spec.get("nodeName", ""),
-        wanted_node=notes.get(names.NODE, ""),
+        planned_node=notes.get(names.NODE, ""),
         state=state,
         since=since,
         build=notes.get(names.BUILD, ""),
@@ -85,7 +91,7 @@ def _no_room(message: str) -> bool:
 def _state(
     pod: Mapping[str, Any], container: Mapping[str, Any], writes: bool
 ) -> tuple[ProcessState, float, str]:
-    """State, since when, and what a person should know about it."""
+    """State, since when, and a message about it."""
     status = pod.get("status") or {}
     created = seconds(pod["metadata"].get("creationTimestamp"))
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
@@ -116,7 +122,7 @@ def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessS
 
 
 def _last_error(container: Mapping[str, Any]) -> str:
-    """The end of what the last life of the container said."""
+    """The last message of the container's previous run."""
     current = container.get("state") or {}
     last = current.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
     text = (last.get("message") or "").strip() or last.get("reason", "")

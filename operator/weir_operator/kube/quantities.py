@@ -1,4 +1,4 @@
-"""What pods ask for, in cores and bytes (the scheduler's arithmetic)."""
+"""What pods request, in cores and bytes (the scheduler's arithmetic)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from weir_operator.controller.snapshot import Requests
 
 
 def requests_of(pod: Mapping[str, Any]) -> Requests:
-    """What the scheduler counts: containers and sidecars together, or an init container that asks for
-    more while it runs, and the pod's overhead. Pod-level requests come before those of containers.
+    """What the scheduler counts: containers and sidecars together, or an init container that requests more
+    while it runs, and the pod's overhead. Pod-level requests override those of containers.
     """
     spec = pod["spec"]
     overhead = Requests(_amount(spec.get("overhead"), "cpu"), _amount(spec.get("overhead"), "memory"))

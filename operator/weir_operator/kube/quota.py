@@ -1,4 +1,4 @@
-"""What a ResourceQuota counts of the pods of fragments that are there (the API server's arithmetic)."""
+"""What a ResourceQuota counts for the present pods of fragments (the API server's arithmetic)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weir_operator.manifests.requests import PodAmounts
 def usage_by_query(
     pods: Iterable[Mapping[str, Any]], queries: Iterable[Mapping[str, Any]], now: float
 ) -> dict[str, dict[str, float]]:
-    """By `namespace/name` of the queries that are there: what their drivers and executors use of a quota."""
+    """By `namespace/name` of the present queries: what their drivers and executors use of a quota."""
     query_of = {}
     for query in queries:
         meta = query["metadata"]
@@ -32,11 +32,11 @@ def usage_by_query(
 
 
 def counted(pod: Mapping[str, Any], now: float) -> dict[str, float]:
-    """By the names that a quota has for it; a pod that has ended, or should have twice its grace ago, is an
-    object and no more."""
+    """By a quota's resource names. A pod that has ended, or should have ended twice its grace period ago,
+    counts only as an object."""
     meta, spec = pod["metadata"], pod["spec"]
     ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    if "deletionTimestamp" in meta:  # the grace is in it once already
+    if "deletionTimestamp" in meta:  # which includes the grace period once
         until = seconds(meta["deletionTimestamp"]) + float(meta.get("deletionGracePeriodSeconds") or 0)
         ended = ended or until < now
     if ended:
@@ -46,8 +46,8 @@ def counted(pod: Mapping[str, Any], now: float) -> dict[str, float]:
 
 def _amounts(spec: Mapping[str, Any], what: str) -> dict[str, float]:
     containers = [*spec["containers"], *spec.get("initContainers", ())]
-    named = [spec.get("resources", {}), *(container.get("resources", {}) for container in containers)]
-    amounts = {r: effective(spec, r, what) for r in {r for part in named for r in part.get(what, {})}}
+    sections = [spec.get("resources", {}), *(container.get("resources", {}) for container in containers)]
+    amounts = {r: effective(spec, r, what) for r in {r for part in sections for r in part.get(what, {})}}
     overhead = {r: parse_quantity(amount) for r, amount in spec.get("overhead", {}).items()}
     if what == "requests":
         return {r: amounts.get(r, 0.0) + overhead.get(r, 0.0) for r in {*amounts, *overhead}}

@@ -1,4 +1,4 @@
-"""A round over made-up objects, before there is a real one."""
+"""A round over made-up objects, before the first real one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CREATED = "2026-01-01T00:00:00Z"
 def rehearse(settings: Settings) -> Decision:
     """What a loop would decide about one query on one node; nothing is applied.
 
-    A replica that takes the lead begins with a full round. What that needs once in a process (validators of
-    the kinds, the reader of SQL, the compiled searches) is there by then: about a second and a half.
+    A replica that takes the lead begins with a full round. What a process has to build once for that
+    (validators of the kinds, the SQL reader, the compiled searches) is then ready: about 1.5 s.
     """
     snapshot = Snapshot(now=0.0, objects=tuple(_objects()))
     return decide(snapshot, DesiredStateBuilder()(snapshot, settings), settings)

@@ -1,4 +1,4 @@
-"""Every right that the operator asks for, with its reason. The chart grants exactly these: a test compares.
+"""Every right that the operator needs, with its reason. The chart grants exactly these: a test compares.
 
 Scope `cluster` is granted by a ClusterRole in any case; scope `namespace` in each watched namespace (by the
 same ClusterRole when all are watched); scope `own` in the operator's namespace alone.
@@ -63,7 +63,7 @@ RIGHTS: tuple[Right, ...] = (
         "weir.dev",
         ("placementpolicies/status", "networktopologies/status"),
         ("patch",),
-        "say whether they are in order",
+        "report whether they are valid",
     ),
     Right(
         "namespace",
@@ -84,7 +84,7 @@ RIGHTS: tuple[Right, ...] = (
         "weir.dev",
         ("placements",),
         ("list", "watch", "create", "patch", "delete"),
-        "the plan in force of each query (server-side apply asks for create and patch)",
+        "the plan in force of each query (server-side apply needs create and patch)",
     ),
     Right("namespace", "weir.dev", ("placements/status",), ("patch",), "what runs, and the plan's history"),
     Right(
@@ -92,22 +92,22 @@ RIGHTS: tuple[Right, ...] = (
         "",
         ("pods",),
         ("get", "create", "delete"),
-        "one driver for each fragment and epoch: looked up, made, ended; and sweepers of left-over files; "
-        "with list and watch from above also because drivers with executors get these",
+        "one driver for each fragment and epoch: looked up, created, deleted; and sweepers of leftover "
+        "files; drivers with executors are granted these, and list and watch",
     ),
     Right(
         "namespace",
         "",
         ("persistentvolumeclaims",),
         ("list",),
-        "which namespaces hold files of queries that are gone",
+        "which namespaces may have files of deleted queries",
     ),
     Right(
         "namespace",
         "",
         ("resourcequotas", "limitranges"),
         ("list",),
-        "what a namespace lets its fragments ask for: no plan is made whose pods would be refused",
+        "what a namespace lets its fragments request: no plan is made whose pods would be refused",
     ),
     Right(
         "namespace",
@@ -121,22 +121,23 @@ RIGHTS: tuple[Right, ...] = (
         "coordination.k8s.io",
         ("leases",),
         ("get", "list", "watch", "create", "update", "patch", "delete"),
-        "a Lease for each fragment (made, read, told of a hand-over, removed) and the replicas' own; "
-        "get, update and watch also because nobody may grant what he does not hold: drivers get these",
+        "a Lease for each fragment (created, read, marked for a hand-over, deleted) and the replicas' own; "
+        "get, update and watch also because drivers are granted them, and nobody may grant rights that they "
+        "do not have",
     ),
     Right(
         "namespace",
         "policy",
         ("poddisruptionbudgets",),
         ("list", "create", "patch", "delete"),
-        "hold an eviction until the fragment has moved",
+        "delay an eviction until the fragment has moved",
     ),
     Right(
         "namespace",
         "rbac.authorization.k8s.io",
         ("roles", "rolebindings"),
         ("create", "patch", "delete"),
-        "give a driver its Lease by name; without escalate or bind: never more than the operator holds",
+        "grant a driver its Lease by name; without escalate or bind: never more than the operator has",
     ),
     Right("own", "", ("configmaps",), ("get",), "measured latencies that a NetworkTopology refers to"),
     Right(
@@ -144,7 +145,7 @@ RIGHTS: tuple[Right, ...] = (
         "events.k8s.io",
         ("events",),
         ("create",),
-        "tell what was decided, on the query",
+        "publish decisions on the query",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The thread that goes round: campaign, and while leading, one round of the loop after another."""
+"""The operator's threads: one campaigns for the lead; while it leads, the other runs round after round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weir_operator.kube.leader import RENEW, Leader
 from weir_operator.kube.liveness import Liveness
 
 log = logging.getLogger("weir")
-SETTLE = 0.2  # [s] without a change, after which no more of them are waited for: one rarely comes alone
+SETTLE = 0.2  # [s] without a change before the next round begins: changes rarely come alone
 RETRY = 5.0  # [s] after a round that failed
 
 
@@ -20,12 +20,12 @@ class Reconciler(Protocol):
     """The controller's loop."""
 
     def round(self) -> float:
-        """Observe, plan, apply, report; the seconds after which it wants to look again at most."""
+        """Observe, plan, apply, report; returns after how many seconds at most the next round is due."""
         ...
 
 
 class Runner:
-    """Two threads: one keeps the leadership, one goes round. `lost` is told when the leadership is."""
+    """Two threads: one keeps the lead, one runs rounds. `lost` is called when the lead is lost."""
 
     def __init__(
         self,
@@ -42,20 +42,20 @@ class Runner:
         self._renew = renew  # [s] between two campaigns
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._looked = threading.Event()  # it has gone round once, or another replica does
+        self._first_round = threading.Event()  # it has ended, or another replica leads
         self._threads = [
             threading.Thread(target=self._campaign, name="leader", daemon=True),
-            threading.Thread(target=self._go_round, name="loop", daemon=True),
+            threading.Thread(target=self._run_rounds, name="loop", daemon=True),
         ]
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the threads; returns at once."""
         for thread in self._threads:
             thread.start()
 
-    def look(self, seconds: float) -> None:
-        """Wait for the end of the first round, if this replica leads, at most so long; then it is ready."""
-        self._looked.wait(seconds)
+    def wait_for_first_round(self, seconds: float) -> None:
+        """Wait at most this long for the end of the first round, if this replica leads; then it is ready."""
+        self._first_round.wait(seconds)
         self._liveness.ready = not self._stop.is_set()
 
     def wake(self) -> None:
@@ -63,18 +63,18 @@ class Runner:
         self._wake.set()
 
     def stop(self) -> None:
-        """Finish the round under way, then let the other replica lead; also if it was never started."""
+        """Finish the round under way, then let the other replica lead; may be called before `start`."""
         self._liveness.ready = False
         self._stop.set()
         self._wake.set()
-        self._looked.set()
+        self._first_round.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(timeout=20.0)
         try:
             self._leader.resign()
         except OSError as error:
-            log.warning("the leadership expires by itself: %s", error)
+            log.warning("cannot release the lead, which will expire by itself: %s", error)
 
     def _campaign(self) -> None:
         led = False
@@ -88,36 +88,36 @@ class Runner:
                 return
             led = leads
             if not leads:
-                self._looked.set()
+                self._first_round.set()
             self._stop.wait(self._renew)
 
     def _ask(self) -> bool:
         try:
             return self._leader.campaign()
         except Exception:
-            log.exception("the leadership could not be asked for; it is tried again")
+            log.exception("cannot campaign for the lead; trying again")
         return self._leader.leads()
 
-    def _go_round(self) -> None:
+    def _run_rounds(self) -> None:
         while not self._stop.is_set():
             pause, begin = self._renew, time.monotonic()
             if self._leader.leads():
                 pause = self._one_round()
-                self._looked.set()
+                self._first_round.set()
             self._liveness.round_ended()
-            took = time.monotonic() - begin
+            duration = time.monotonic() - begin
             if self._wake.wait(pause):
-                settle(self._wake, took, self._stop.is_set)
+                settle(self._wake, duration, self._stop.is_set)
             self._wake.clear()
 
     def _one_round(self) -> float:
         try:
             pause = self._loop.round()
         except OSError as error:
-            log.warning("the round ended early, another begins soon: %s", error)
+            log.warning("the round ended early; trying again soon: %s", error)
             self._liveness.round_failed(error)
         except Exception as error:
-            log.exception("a round failed; it is tried again")
+            log.exception("a round failed; trying again soon")
             self._liveness.round_failed(error)
         else:
             self._liveness.round_succeeded()
@@ -131,10 +131,10 @@ def settle(
     stopped: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Return when nothing has changed for a moment, at most after as long as the last round took [s].
+    """Return when nothing has changed for a moment, or after `most` [s], the duration of the last round.
 
-    When the watches begin, they tell of every object there is: a round amid that would see all of it again
-    while they still read it, and take the memory of both.
+    When the watches begin, they report every object: a round at that time would read all of them a second
+    time, and need the memory of both.
     """
     end = clock() + max(most, SETTLE)
     while not stopped():

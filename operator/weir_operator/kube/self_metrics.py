@@ -1,4 +1,4 @@
-"""The operator's own metrics, read from what it last observed: nothing is counted twice."""
+"""The operator's own metrics, read from what it last observed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weir_operator.kube.liveness import Liveness
 
 
 class ClusterCollector(Collector):
-    """Queries' health and headroom, fragments off their node, and the loop itself."""
+    """Queries' conditions and headroom, fragments off their node, and the loop itself."""
 
     def __init__(self, cluster: KubernetesCluster, loop: Loop, liveness: Liveness, leader: Leader) -> None:
         self._cluster = cluster
@@ -26,11 +26,11 @@ class ClusterCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Called at each scrape."""
         yield GaugeMetricFamily(
-            "weir_operator_leader", "1 in the replica that acts.", float(self._leader.leads())
+            "weir_operator_leader", "1 in the replica that leads, else 0.", float(self._leader.leads())
         )
         yield GaugeMetricFamily(
             "weir_operator_loop_age_seconds",
-            "Seconds since the loop last went round.",
+            "Seconds since the loop last completed a round.",
             self._liveness.since_round(),
         )
         yield CounterMetricFamily(
@@ -41,14 +41,14 @@ class ClusterCollector(Collector):
             "weir_operator_round_seconds", "How long the last round took.", sum(laps.values())
         )
         parts = GaugeMetricFamily(
-            "weir_operator_round_part_seconds", "How long each part of it took.", labels=["part"]
+            "weir_operator_round_part_seconds", "How long each part of the last round took.", labels=["part"]
         )
         for part, seconds in laps.items():
             parts.add_metric([part], seconds)
         yield parts
         yield GaugeMetricFamily(
             "weir_operator_event_loop_lag_seconds",
-            "The latest that the watches' event loop woke, over the last five minutes.",
+            "Largest delay of the event loop that reads the watches, over the last five minutes.",
             self._liveness.largest_lag(),
         )
         if self._leader.leads():  # the other replica observes nothing
@@ -58,12 +58,12 @@ class ClusterCollector(Collector):
     def _queries(self) -> Iterator[Metric]:
         conditions = GaugeMetricFamily(
             "weir_query_condition",
-            "1 when the condition is True.",
+            "1 when the condition is True, else 0.",
             labels=["namespace", "query", "type", "reason"],
         )
         headroom = GaugeMetricFamily(
             "weir_query_headroom",
-            "How many times the profile the plan carries.",
+            "How many times its load profile the plan can carry.",
             labels=["namespace", "query"],
         )
         for query in self._cluster.queries():
@@ -81,11 +81,13 @@ class ClusterCollector(Collector):
 
     def _off_pin(self) -> Metric:
         misplaced = GaugeMetricFamily(
-            "weir_fragment_off_node", "1 when a pod is elsewhere than planned.", labels=["fragment", "epoch"]
+            "weir_fragment_off_node",
+            "1 when a fragment's pod is not on its planned node, else 0.",
+            labels=["fragment", "epoch"],
         )
         for process in self._cluster.processes:
             if process.node:
                 misplaced.add_metric(
-                    [process.fragment, str(process.epoch)], float(process.node != process.wanted_node)
+                    [process.fragment, str(process.epoch)], float(process.node != process.planned_node)
                 )
         return misplaced

@@ -12,7 +12,7 @@ from weir_operator.kube.liveness import Liveness
 
 
 def serve(port: int, liveness: Liveness, registry: CollectorRegistry) -> ThreadingHTTPServer:
-    """Serve in a thread of its own, so that it answers also when everything else hangs."""
+    """Serve in a separate thread, so that it answers even when everything else hangs."""
 
     class ProbeHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -34,7 +34,7 @@ def serve(port: int, liveness: Liveness, registry: CollectorRegistry) -> Threadi
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Probes every few seconds are no news."""
+            """Nothing: probes come every few seconds."""
 
     server = ThreadingHTTPServer(("", port), ProbeHandler)
     threading.Thread(target=server.serve_forever, name="server", daemon=True).start()

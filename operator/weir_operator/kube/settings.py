@@ -12,9 +12,9 @@ _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True)
 class OperatorSettings:
-    """Every value has an environment variable; the chart's values.yaml describes them.
+    """Each value comes from an environment variable; the chart's values.yaml describes them.
 
-    `watch_namespaces` empty: all. `prometheus_url` empty: fragments are scraped directly.
+    An empty `watch_namespaces` means all; with an empty `prometheus_url` fragments are scraped directly.
     """
 
     runtime_image: str = "weir-runtime:dev"
@@ -32,7 +32,7 @@ class OperatorSettings:
 
     @staticmethod
     def of_environment(environment: Mapping[str, str] = os.environ) -> OperatorSettings:
-        """Raises ValueError that names the variable."""
+        """Raises ValueError, which names the variable."""
         default = OperatorSettings()
         return OperatorSettings(
             runtime_image=environment.get("WEIR_RUNTIME_IMAGE", default.runtime_image),
@@ -43,7 +43,9 @@ class OperatorSettings:
             identity=environment.get("POD_NAME", "") or os.uname().nodename,
             claim=environment.get("WEIR_CLAIM", default.claim),
             installation=environment.get("WEIR_INSTALLATION", default.installation),
-            trigger_ms=_number(environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "milliseconds"),
+            trigger_ms=_number(
+                environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "a number of ms"
+            ),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
             webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),
@@ -68,5 +70,5 @@ def _number(environment: Mapping[str, str], name: str, default: int, most: int, 
     if not text:
         return default
     if not text.isdigit() or not 0 <= int(text) <= most:
-        raise ValueError(f"{name}: {text!r} is not {what}; write a number from 0 to {most}")
+        raise ValueError(f"{name}: {text!r} is not {what}; write a whole number from 0 to {most}")
     return int(text)

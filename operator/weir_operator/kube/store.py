@@ -1,4 +1,4 @@
-"""Placements and statuses in a cluster, for the commands that a person uses."""
+"""Placements and statuses in a cluster, for the commands that people use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weir_operator.kube.api import Api, ApiError
 
 
 class ClusterStore:
-    """As `local.store.RunStore`: what runs, and the revisions that a person chooses. Raises ApiError."""
+    """As `local.store.RunStore`: what runs, and the revisions that people choose. Raises ApiError."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -20,11 +20,11 @@ class ClusterStore:
             yield {"spec": {}, "status": {}, **manifest}
 
     def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
-        """An object's status; empty before the first."""
+        """An object's status; empty before it is first written."""
         return (self._api.get(kind, namespace, name) or {}).get("status") or {}
 
     def set_revision(self, query: str, **fields: Any) -> None:
-        """Sets `approved` or `pinned` of the Placement, never of the user's object; None removes it."""
+        """Sets `approved` or `pinned` in the Placement, never in the user's object; None removes it."""
         namespace, name = query.split("/", 1)
         self._api.merge("Placement", namespace, name, {"spec": fields})
 

@@ -1,4 +1,4 @@
-"""Files of queries that are gone: owner references take the objects, a short-lived Pod takes the files."""
+"""Files of deleted queries: owner references delete the objects, a short-lived Pod deletes the files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from weir_operator.kube.template import template_of
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"
 FLOWS = "WEIR_FLOWS"  # environment variable of weir_runtime.sweep
-PENDING_SECONDS = 60.0  # a sweep that cannot begin must not keep fragments from starting
+PENDING_SECONDS = 60.0  # after which a sweep that cannot begin no longer keeps fragments from starting
 
-AGAIN_SECONDS = 60.0  # after a namespace has refused a sweep
+RETRY_SECONDS = 60.0  # after a namespace has refused a sweep
 
 
 def build_sweep_pod_spec(
@@ -42,11 +42,11 @@ def build_sweep_pod_spec(
     template: DriverTemplate,
     elsewhere: Sequence[Flows] = (),
 ) -> dict[str, Any]:
-    """A Pod that removes every folder of the namespace's volume and every flow of it `elsewhere` that are
-    the installation's, but those of the fragments in `keep`.
+    """A Pod that removes every folder on the namespace's volume, and every flow that the namespace has
+    `elsewhere`, that are the installation's, except those of the fragments in `keep`.
 
-    It has no rights at the API server, and ends by itself. A secret that is not in the namespace does not
-    hold it up: nothing there could have used it. The template's account is for stores that know it.
+    It has no rights at the API server, and ends by itself. It starts even without a secret that is not in
+    the namespace: no fragment there could have used it. The template's account is for stores that know it.
     """
     secrets = secrets_in(*(flows.options for flows in elsewhere))
     places = [{"kind": f.kind, "address": f.address, "options": f.options} for f in elsewhere]
@@ -108,7 +108,7 @@ def build_sweep_pod_spec(
 def fragments_by_namespace(
     placements: Iterable[Mapping[str, Any]], owned: Iterable[Mapping[str, Any]]
 ) -> dict[str, frozenset[str]]:
-    """Those that Placements name, and those of whom a pod or a lease (`owned`) is there."""
+    """Those that Placements name, and those that still have a pod or a lease (`owned`)."""
     by_namespace: dict[str, set[str]] = defaultdict(set)
     for placement in placements:
         fragments = (placement.get("spec") or {}).get("fragments") or ()
@@ -119,10 +119,11 @@ def fragments_by_namespace(
 
 
 class Sweeper:
-    """Remembers which fragments each namespace had; what it forgets in a restart, its first round finds.
+    """Remembers which fragments each namespace had; after a restart its first round sweeps every namespace
+    that may have files but no fragments.
 
-    `busy` are namespaces in which a sweep runs: no fragment may be started there meanwhile, for it would
-    not be on the sweep's list.
+    `busy` are namespaces in which a sweep runs: no fragment may be started there meanwhile, because it
+    would not be on the sweep's list.
     """
 
     def __init__(self, api: Api, settings: OperatorSettings, clock: Callable[[], float]) -> None:
@@ -131,10 +132,10 @@ class Sweeper:
         self._settings = settings
         self._before: dict[str, frozenset[str]] | None = None
         self._due: set[str] = set()
-        # Where any policy ever had flows, beside the volume, and its spec.
+        # Every place besides the volume where a policy ever had flows, and the policy's spec.
         self._policies: dict[tuple[str, ...], tuple[Flows, Mapping[str, Any]]] = {}
-        self._again: dict[str, float] = {}  # namespaces that refused something: not before this time
-        self._left: set[str] = set()  # has been told
+        self._retry_at: dict[str, float] = {}  # by namespace that refused a sweep
+        self._reported: set[str] = set()  # lines about what a sweep left
         self.busy: frozenset[str] = frozenset()
 
     def observe(
@@ -145,7 +146,7 @@ class Sweeper:
         policies: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         """Once a round: fragments by namespace, namespaces in which a driver is ending, sweep pods, and the
-        PlacementPolicies. Flows are looked for also where a policy had them before it was edited."""
+        PlacementPolicies. Flows are also swept where a policy had them before it was edited."""
         for policy in policies:
             flows = flows_of(policy)
             if flows.identity:
@@ -159,7 +160,7 @@ class Sweeper:
         for pod in sweeps:
             if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
                 self._attempt(pod["metadata"]["namespace"], partial(self._clear, pod))
-        waiting = {namespace for namespace, at in self._again.items() if self._clock() < at}
+        waiting = {namespace for namespace, at in self._retry_at.items() if self._clock() < at}
         for namespace in sorted(self._due - ending - running - waiting):
             keep = present.get(namespace, frozenset())
             if self._attempt(namespace, partial(self._sweep, namespace, keep)):
@@ -167,15 +168,15 @@ class Sweeper:
         self.busy = frozenset(running)
 
     def _attempt(self, namespace: str, what: Callable[[], None]) -> bool:
-        """What one namespace refuses keeps nobody from looking at the others; it comes up again."""
+        """A refusal by one namespace does not stop the sweeps of others; it is tried again later."""
         try:
             what()
         except Unreachable:
             raise
         except ApiError as error:
-            log.warning("files of queries that are gone stay in %s: %s", namespace, error)
+            log.warning("files of deleted queries remain in namespace %s: %s", namespace, error)
             if error.status == 403:  # a quota, a limit range
-                self._again[namespace] = self._clock() + AGAIN_SECONDS
+                self._retry_at[namespace] = self._clock() + RETRY_SECONDS
             return False
         return True
 
@@ -197,7 +198,7 @@ class Sweeper:
         self._due.discard(namespace)
 
     def _pod(self, namespace: str, keep: frozenset[str]) -> dict[str, Any]:
-        """It runs under an account only where a store may know drivers by theirs."""
+        """It runs under a policy's account only where a store may recognise drivers by it."""
         allowed = [
             (flows, spec)
             for flows, spec in self._policies.values()
@@ -215,19 +216,21 @@ class Sweeper:
         return bool(pod["status"]["phase"] == "Pending" and age > PENDING_SECONDS)
 
     def _clear(self, pod: Mapping[str, Any]) -> None:
-        """The pod goes; after a failure the next fragment that goes from the namespace brings another."""
+        """Deletes the pod; after a failure the next fragment to leave the namespace brings another."""
         meta, phase = pod["metadata"], pod["status"]["phase"]
         if phase != "Succeeded":
             log.warning(
-                "files of queries that are gone stay in %s: the sweep is %s", meta["namespace"], phase
+                "files of deleted queries remain in namespace %s: the sweep pod is %s",
+                meta["namespace"],
+                phase,
             )
-        for line in sorted({*_termination_message(pod).splitlines()} - self._left):
+        for line in sorted({*_termination_message(pod).splitlines()} - self._reported):
             log.warning("the sweep of %s has left %s", meta["namespace"], line)
-            self._left.add(line)
+            self._reported.add(line)
         self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
 
 
 def _termination_message(pod: Mapping[str, Any]) -> str:
-    """What its container wrote at its end."""
+    """The termination message of its container."""
     states = (status.get("state") or {} for status in pod["status"].get("containerStatuses") or ())
     return "\n".join((state.get("terminated") or {}).get("message") or "" for state in states)

@@ -10,7 +10,7 @@ from weir_operator.kube.settings import OperatorSettings
 
 
 def template_of(policy: Mapping[str, Any] | None, settings: OperatorSettings) -> DriverTemplate:
-    """`policy` is the object as the API server gives it; None: the built-in one."""
+    """`policy` is the object as the API server has it; None: the built-in one."""
     spec = (policy or {}).get("spec") or {}
     pod = spec.get("podTemplate") or {}
     files = (spec.get("exchange") or {}).get("files") or {}

@@ -1,6 +1,6 @@
 """`weir uninstall --all`: queries first, while the operator still sweeps their files, then the kinds.
 
-`weir uninstall --budgets`: what the chart does before it takes the operator away.
+`weir uninstall --budgets`: what the chart runs before it removes the operator.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from weir_operator.kube.settings import OperatorSettings
 
 QUERIES = "StreamQuery"
 OTHERS = ("Placement", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
-LEFT = ("Pod", "PodDisruptionBudget", "Lease")
-LOOK = 0.5  # [s] between two looks
-QUIET = 12.0  # [s] in which the operator goes round at least twice: what it begins after a removal is seen
+LABELLED = ("Pod", "PodDisruptionBudget", "Lease")
+LOOK = 0.5  # [s] between two checks
+QUIET = 12.0  # [s] in which the operator runs at least two rounds: what it starts after a removal is noticed
 LEADERLESS = 120  # [s] within which the operator's pods must be gone: after that one of them leads again
 
 
 def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> None:
-    """Raises TimeoutError that says what is still there after `timeout` seconds."""
+    """Raises TimeoutError, which says what still exists after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     kinds = [crd for crd in api.list("CustomResourceDefinition") if crd["spec"]["group"] == names.GROUP]
     if kinds:
         _delete(api, QUERIES, tell)
-        _wait(lambda: _there(api, QUERIES, *LEFT), deadline, QUIET)  # pods that sweep files come last
+        _wait(lambda: _there(api, QUERIES, *LABELLED), deadline, QUIET)  # pods that sweep files come last
         for kind in OTHERS:
             _delete(api, kind, tell)
     for crd in kinds:
         api.delete("CustomResourceDefinition", "", crd["metadata"]["name"])
         tell(f"customresourcedefinition/{crd['metadata']['name']} removed")
-    _wait(lambda: _there(api, *LEFT), deadline)
+    _wait(lambda: _there(api, *LABELLED), deadline)
 
 
 def lift_budgets(
@@ -43,8 +43,8 @@ def lift_budgets(
     tell: Callable[[str], None],
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Removes every fragment's disruption budget, for good: without an operator nobody would lift them,
-    and no drain of a node would end. The lead is taken first, so that no replica makes them again."""
+    """Removes every fragment's disruption budget, for good: without an operator nobody would remove them,
+    and no drain of a node would end. It takes the lead first, so that no replica creates them again."""
     Leader(api, settings.namespace, settings.identity).usurp(LEADERLESS)
     wait(DURATION)
     for namespace in settings.watch_namespaces or ("",):
@@ -70,7 +70,7 @@ def _there(api: Api, *kinds: str) -> list[str]:
 
 def _ours(api: Api, kind: str) -> Iterator[Mapping[str, Any]]:
     try:
-        yield from api.list(kind, selector=names.MANAGED if kind in LEFT else "")
+        yield from api.list(kind, selector=names.MANAGED if kind in LABELLED else "")
     except ApiError as error:
         if error.status != 404:  # the kind itself is gone
             raise
@@ -81,12 +81,12 @@ def _name(manifest: Mapping[str, Any]) -> str:
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
-def _wait(left: Callable[[], list[str]], deadline: float, quiet: float = 0.0) -> None:
-    """Until nothing is left, and nothing came back for `quiet` seconds."""
+def _wait(remaining: Callable[[], list[str]], deadline: float, quiet: float = 0.0) -> None:
+    """Until nothing remains, and nothing has come back for `quiet` seconds."""
     last_seen = time.monotonic()
-    while (still := left()) or time.monotonic() - last_seen < quiet:
-        if still:
+    while (objects := remaining()) or time.monotonic() - last_seen < quiet:
+        if objects:
             last_seen = time.monotonic()
             if last_seen > deadline:
-                raise TimeoutError(f"still there: {', '.join(still[:10])}")
+                raise TimeoutError(f"not removed in time: {', '.join(objects[:10])}")
         time.sleep(LOOK)

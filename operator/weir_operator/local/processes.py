@@ -137,7 +137,7 @@ class Processes:
             fragment=entry["fragment"],
             epoch=entry["epoch"],
             node=entry["node"],
-            wanted_node=entry["node"],
+            planned_node=entry["node"],
             state=state,
             since=float(report.get("at") or entry["started"]),
             build=entry["build"],
