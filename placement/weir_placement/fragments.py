@@ -17,14 +17,8 @@ from typing import Any
 
 from weir_placement.cost.flows import flows_of, fragment_ends, scaled
 from weir_placement.cost.heap import heap_mb
-from weir_placement.model.fragment import (
-    FragmentSpec,
-    Input,
-    Output,
-    TypedColumn,
-    identity_fields,
-    identity_source,
-)
+from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
+from weir_placement.model.identity import identity_fields, identity_source
 from weir_placement.model.location import Flows
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from weir_placement.model.plan import Result
 
-ALL = "all plans of Table 6"
+ALL = "all legal swaps of operators"
 
 
 def with_proof(result: Result, reached: bool) -> Result:

@@ -10,7 +10,7 @@ from typing import Any
 from weir_placement.cost.evaluation import Evaluation, NodeLoads, evaluate
 from weir_placement.cost.own_headroom import query_headrooms
 from weir_placement.cost.rules import RULES
-from weir_placement.model.fragment import build_plain
+from weir_placement.model.from_plain import build_plain
 from weir_placement.model.operator_form import whole
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan, Result

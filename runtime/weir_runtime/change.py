@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 from weir_runtime.compiler import TIME
 from weir_runtime.faults import reach

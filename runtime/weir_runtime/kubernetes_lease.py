@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 from weir_runtime.lease import Expiry, LeaseRecord, may_take, owns
 

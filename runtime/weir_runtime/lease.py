@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 from weir_runtime.names import read_json, write_whole
 

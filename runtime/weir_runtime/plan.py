@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec, identity_fields
+from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec
+from weir_placement.model.identity import identity_fields
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.waits import waits

@@ -21,7 +21,7 @@ from weir_operator.controller.decision import (
 )
 from weir_operator.controller.ports import Observed
 from weir_operator.controller.snapshot import Lease, Process
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 
 class Crash(Exception):

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 from weir_runtime.kubernetes_lease import HANDOVER, KubernetesLease, Server
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"

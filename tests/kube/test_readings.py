@@ -13,7 +13,7 @@ from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.process import read_process
 from weir_operator.kube.quantities import requests_of, sum_by_node
 from weir_operator.manifests.cluster import UNREACHABLE
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 AT = "2026-01-01T00:00:00Z"
 SECONDS = 1767225600.0

@@ -1,4 +1,4 @@
-"""Projections pushed to the sources: only by moves of Table 6, and the rows stay."""
+"""Projections pushed to the sources: only by legal swaps, and the rows stay."""
 
 from __future__ import annotations
 

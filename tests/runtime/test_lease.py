@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 from weir_runtime.lease import FileLease, LeaseRecord, holder_is_gone, holder_name, owns
 
 ALIVE = holder_name()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 from weir_runtime.change import Share
 from weir_runtime.compiler import TIME
 

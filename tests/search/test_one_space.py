@@ -142,7 +142,7 @@ def test_a_scan_that_is_given_up_counts_in_the_seconds(monkeypatch: pytest.Monke
         scans.append(perf_counter() - begun)
         return best
 
-    monkeypatch.setattr(forms, "over_table_6", given_up)
+    monkeypatch.setattr(forms, "over_every_swap", given_up)
     options = {"small": "40"}
     result = STRATEGIES["auto"].plan(
         problem(query()), objective="headroom", seed=1, time_limit=9.0, options=options

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from weir_placement.fragments import horizon
-from weir_placement.model.fragment import Change, FragmentSpec, Input
+from weir_placement.model.change import Change
+from weir_placement.model.fragment import FragmentSpec, Input
 from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operator, Project, Window
 from weir_placement.model.problem import Query
 from weir_runtime import change, process, publish

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_placement.fragments import Ends, Knobs
-from weir_placement.model.fragment import Output, OutputColumn, identity_fields, identity_source
+from weir_placement.model.fragment import Output, OutputColumn
+from weir_placement.model.identity import identity_fields, identity_source
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
-from weir_placement.model.fragment import FragmentSpec, Input, Output, build_plain
+from weir_placement.model.fragment import FragmentSpec, Input, Output
+from weir_placement.model.from_plain import build_plain
 from weir_placement.model.operator_form import compact
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 Manifest = Mapping[str, Any]
 """An object as the API server or a file has it: apiVersion, kind, metadata, spec, status.

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from typing import Any
 
-from weir_placement.model.fragment import Change
+from weir_placement.model.change import Change
 
 from weir_operator.controller.decision import (
     Action,

@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from weir_placement.model.fragment import Change, build_plain
+from weir_placement.model.change import Change
+from weir_placement.model.from_plain import build_plain
 
 from weir_operator.controller.snapshot import Lease
 from weir_operator.controller.times import seconds

@@ -1,4 +1,11 @@
-"""`scale`: full plans and re-plans at 1,000, 10,000 and 100,000 nodes."""
+"""`scale`: full plans and re-plans at 1,000, 10,000 and 100,000 nodes.
+
+References
+----------
+.. [1] Xenofon Chatziliadis, Eleni Tzirita Zacharatou, Alphan Eracar, Steffen Zeuch, Volker Markl, "Efficient
+       Placement of Decomposable Aggregation Functions for Stream Processing over Large Geo-Distributed
+       Topologies", Proceedings of the VLDB Endowment 17 (6), 2024.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +38,9 @@ CHANGES = 60
 BOUND_SECONDS = 30.0
 """For the bound at each size."""
 NEMO_FULL = {1_000: 0.62, 10_000: 5.7, 100_000: 59.0}
-"""Seconds that NEMO (PVLDB 2024) reports for a full plan, of another workload."""
+"""[s] for a full plan, of another workload: NEMO ([1]_)."""
 NEMO_REPLAN = 0.007
-"""Seconds that it reports for a re-optimisation at 1,000 nodes."""
+"""[s] for a re-optimisation at 1,000 nodes: the same."""
 
 
 def scale_problem(nodes: int, queries: int = 1_000, seed: int = 1) -> Problem:
@@ -223,9 +230,10 @@ def scale(folder: Path, sizes: tuple[int, ...] = SIZES) -> None:
         "Queries share derived streams where that is cheaper. The bound (shares of flows and prices of all "
         f"capacities, up to {BOUND_SECONDS:.0f} s, found apart) is below every plan; above 1,024 nodes it "
         "takes close nodes together, which makes it looser.\n\n"
-        "NEMO (PVLDB 2024) is another workload on another machine: one join query whose sources are a part "
-        "of the nodes. Its figures stand beside ours for the order of size only. CPU is what this process "
-        "used, of one core; wall times are longer where the machine had other work.\n\n"
+        "NEMO ([cited here](../papers.md#besides)) is another workload on another machine: one aggregation "
+        "whose sources are a part of the nodes. Its figures stand beside ours for the order of size only. "
+        "CPU is what this process used, of one core; wall times are longer where the machine "
+        "had other work.\n\n"
         f"T({timings[-1].nodes:,}) / T({timings[0].nodes:,}) = {growth:.1f}; n log n would be 167.\n\n"
         f"Seeds: 1 (workload), 2 (changes). {described()}"
     )

@@ -108,8 +108,8 @@ def small(folder: Path) -> None:
         "exhaustive optimum. Column `paper`: figure 6, other random queries. Greedy, tabu, "
         "reactive tabu and annealing run as the paper has them (`ties=0`). The optimum is that of swaps of "
         "selections and joins, projections on their side of the joins; `better` counts plans beyond, with "
-        "projections pushed through joins and merged: `auto` proves its plan over all of Table 6. "
-        "Milliseconds: medians a query, "
+        "projections pushed through joins and merged: `auto` proves its plan over all legal swaps of "
+        "operators. Milliseconds: medians a query, "
         f"wall time as the report states it, and processor time. {described()}",
         ["algorithm", "optimal", "paper", "better", "proven", *bins, "worst ratio", "ms", "processor ms"],
         rows,

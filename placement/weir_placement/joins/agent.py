@@ -33,12 +33,12 @@ from weir_placement.joins.messages import (
     Body,
     Changed,
     Letter,
-    PlacementMessage,
     Report,
     Rival,
     RoleChange,
     Search,
     Settled,
+    SettledStep,
     Walk,
 )
 from weir_placement.joins.migration import Migration
@@ -66,7 +66,7 @@ class Agent:
         stream: JoinStream,
         costs: StepCosts,
         sep: Sep,
-        steps: dict[int, PlacementMessage],
+        steps: dict[int, SettledStep],
         parts: dict[int, Role],
         threshold: float = 0.0,
     ) -> None:
@@ -144,7 +144,7 @@ class Agent:
         if (cost, walk.trigger) < (own.cost, self.node):
             later = tuple(stream for stream in walk.order if stream != walk.trigger)
             order = (walk.trigger, *search.earlier[search.at :], *later)
-            step = PlacementMessage(walk.trigger, own.before, cost, bit)
+            step = SettledStep(walk.trigger, own.before, cost, bit)
             return self._visit(
                 Walk(walk.head, walk.trigger, order, 1, (step,), own.before.joined(search.mover))
             )
@@ -171,9 +171,9 @@ class Agent:
                 return Rival(position, cost, self.node)
         return walk.rival
 
-    def _step(self, flow: Partial) -> PlacementMessage:
+    def _step(self, flow: Partial) -> SettledStep:
         cost, bit = step_cost(flow, self.stream, self.costs)
-        return PlacementMessage(self.node, flow, cost, bit)
+        return SettledStep(self.node, flow, cost, bit)
 
     def _walked(self, walk: Walk) -> list[Letter]:
         """On to the next node, or again from the place that the rival takes, or done."""
@@ -220,11 +220,11 @@ def _window_places(sep: Sep) -> dict[int, int]:
 
 def agents_of(join: MultiwayJoin, plan: Plan, threshold: float = 0.0) -> list[Agent]:
     """The agents after the first plan was handed out (section 3): each gets its own part only. O(m^3)."""
-    steps: list[dict[int, PlacementMessage]] = [{} for _ in plan]
+    steps: list[dict[int, SettledStep]] = [{} for _ in plan]
     for sep in plan:
         for flow, stream in zip(flows(join, sep), sep.order, strict=False):
             cost, bit = step_cost(flow, join.streams[stream], join.costs)
-            steps[stream][sep.head] = PlacementMessage(stream, flow, cost, bit)
+            steps[stream][sep.head] = SettledStep(stream, flow, cost, bit)
     parts: Sequence[tuple[Role, ...]] = [roles(sep) for sep in plan]
     return [
         Agent(

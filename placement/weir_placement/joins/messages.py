@@ -5,15 +5,15 @@ The kinds up to Report modify the plan (NOS, section 4.2.2), the others migrate 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import NamedTuple
 
 from weir_placement.joins.operators import Role
 from weir_placement.joins.streams import JoinStream, Partial
 
 
-class PlacementMessage(NamedTuple):
-    """A step as far as it is settled: which stream, what arrives before it, its cost [s/s] and its bit."""
+class SettledStep(NamedTuple):
+    """A step in its settled place: its stream, what arrives there, its cost [s/s] and its bit."""
 
     stream: int
     before: Partial
@@ -50,7 +50,7 @@ class Walk:
     trigger: int
     order: tuple[int, ...]
     at: int
-    placed: tuple[PlacementMessage, ...]
+    placed: tuple[SettledStep, ...]
     flow: Partial
     rival: Rival | None = None
 
@@ -88,7 +88,7 @@ class Changed:
     head: int
     stream: int
     mover: JoinStream
-    step: PlacementMessage
+    step: SettledStep
     dearer: bool
     rises_only: bool
 
@@ -113,7 +113,7 @@ class RoleChange:
 
     trigger: int
     role: Role
-    step: PlacementMessage | None
+    step: SettledStep | None
     windows: tuple[tuple[int, int], ...]
 
 
@@ -186,8 +186,6 @@ def numbers(value: object) -> int:
     """How many numbers a message carries: 8 bytes each when its size on the link is estimated."""
     if isinstance(value, int | float):
         return 1
-    if isinstance(value, tuple):
-        return sum(map(numbers, value))
-    if hasattr(value, "__dataclass_fields__"):
-        return sum(numbers(getattr(value, field)) for field in value.__dataclass_fields__)
-    return 0
+    if is_dataclass(value):
+        value = tuple(getattr(value, field.name) for field in fields(value))
+    return sum(map(numbers, value)) if isinstance(value, tuple) else 0

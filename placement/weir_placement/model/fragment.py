@@ -7,18 +7,17 @@ things lie (folders, lease, metrics) is described in docs/runtime.md.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
+from weir_placement.model.from_plain import FormError, build_plain
+from weir_placement.model.identity import UNNAMED, identity_fields, identity_source
 from weir_placement.model.location import STORE, Location, decoded, files_location, stored, trouble
-from weir_placement.model.operator_form import as_plain, fields_of
-from weir_placement.model.operators import KINDS, Operator
+from weir_placement.model.operator_form import as_plain
+from weir_placement.model.operators import Operator
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -26,33 +25,6 @@ LEAST_HEAP_MB = 480
 
 FOREVER = 253_402_214_400_000_000
 """[us] 9999-12-31: the clock of a stream that has ended."""
-
-
-LATER = ("after", "executors")
-"""Fields of inputs, outputs and fragments that versions after the first one have added."""
-
-
-UNNAMED: Mapping[str, Any] = {"idle": 0, "bad_rows": {}, "max_ahead": None}
-"""Fields of inputs that no name is made of, and what they are without a word."""
-
-
-def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What names, hashes and specs are made of: later fields count only when they say something. Else an
-    upgrade would replace every fragment, and read every stream again from its start."""
-    return {name: value for name, value in fields.items() if name not in LATER or value}
-
-
-POLICIES = ("onDataLoss",)
-"""Options of a source that say what becomes of rows that cannot be had."""
-
-
-def identity_source(source: Mapping[str, Any]) -> dict[str, Any]:
-    """What names and hashes are made of: a query whose topic has lost rows goes on where it was, once it is
-    told how."""
-    return {
-        kind: {name: value for name, value in options.items() if name not in POLICIES} if options else options
-        for kind, options in source.items()
-    }
 
 
 class FragmentError(ValueError):
@@ -116,6 +88,11 @@ class Input:
         later = {name: vars(self)[name] for name, default in UNNAMED.items() if vars(self)[name] != default}
         return {**plain, **where, "start": start, "after": after, **later}
 
+    @staticmethod
+    def unstored(raw: dict[str, Any]) -> dict[str, Any]:
+        """The fields of what `stored` gave."""
+        return _unstored(raw, "exchange")
+
     def identity(self) -> dict[str, Any]:
         """What hashes of plans are made of."""
         unnamed = ("options", *UNNAMED)
@@ -167,21 +144,10 @@ class Output:
         plain = {name: value for name, value in vars(self).items() if name != "flow"}
         return {**plain, **stored(self.flow, "uri")} if self.flow else plain
 
-
-@dataclass(frozen=True)
-class Change:
-    """How a plan is left for one with other operators; kept in the lease of the fragment that delivers.
-
-    Attributes:
-        lead: asked by the controller: for so long [s] the plan shall go on before the cut.
-        time: agreed by the holder, once and for ever: the cut T [us]. From then on it publishes only rows
-            up to T, and it has published none later. None: not agreed yet.
-        passed: the holder has published every row up to T.
-    """
-
-    lead: float = 0.0
-    time: int | None = None
-    passed: bool = False
+    @staticmethod
+    def unstored(raw: dict[str, Any]) -> dict[str, Any]:
+        """The fields of what `stored` gave."""
+        return _unstored(raw, "uri") if raw.get("kind") == "exchange" else raw
 
 
 @dataclass(frozen=True)
@@ -255,7 +221,10 @@ class FragmentSpec:
             raw = json.loads(text)
         except json.JSONDecodeError as error:
             raise FragmentError(f"not JSON: {error}") from error
-        spec = build_plain(FragmentSpec, raw, "fragment")
+        try:
+            spec = build_plain(FragmentSpec, raw, "fragment")
+        except FormError as error:
+            raise FragmentError(str(error)) from None
         assert isinstance(spec, FragmentSpec)
         spec.check()
         return spec
@@ -297,6 +266,12 @@ def _plain(part: Any) -> dict[str, Any]:
     return part.stored() if isinstance(part, Input | Output) else as_plain(part)
 
 
+def _unstored(raw: dict[str, Any], address: str) -> dict[str, Any]:
+    """An input's or output's fields: its flow is a `Location`, of which `stored` has made several fields."""
+    plain = {name: value for name, value in raw.items() if name not in (address, "options", "exchange_kind")}
+    return {**plain, "flow": decoded(raw, address)} if raw.get("kind") == "exchange" else plain
+
+
 def _check_flow(flow: Location | None, path: str, address: str) -> None:
     if wrong := trouble(flow or Location("folder", "")):
         raise FragmentError(f"{path}.{wrong[0] or address}: {wrong[1]}")
@@ -315,71 +290,3 @@ def _check_source(item: Input, path: str) -> None:
     for name, value in (("delay", item.delay), ("idle", item.idle)):
         if value < 0:
             raise FragmentError(f"{path}.{name}: {value}; must not be negative")
-
-
-def build_plain(kind: Any, raw: Any, path: str) -> Any:
-    """`raw` (from JSON) as an instance of `kind`: dataclasses, tuples, mappings, literals, numbers."""
-    if dataclasses.is_dataclass(kind):
-        return build_dataclass(kind, raw, path)
-    if kind == Operator:
-        return _build_operator(raw, path)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is tuple:
-        if not isinstance(raw, list | tuple):
-            raise FragmentError(f"{path}: {raw!r} is not a list")
-        return tuple(build_plain(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
-    if origin is Literal:
-        if raw not in arguments:
-            raise FragmentError(f"{path}: {raw!r} is none of {', '.join(map(str, arguments))}")
-        return raw
-    if origin in (Union, UnionType):
-        return None if raw is None else build_plain(arguments[0], raw, path)
-    expected: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool}
-    if not isinstance(raw, expected.get(kind, dict)) or (isinstance(raw, bool) and kind is not bool):
-        raise FragmentError(f"{path}: {raw!r} is not of type {getattr(kind, '__name__', 'mapping')}")
-    return float(raw) if kind is float else raw
-
-
-def _build_operator(raw: Any, path: str) -> Operator:
-    """An operator as `operator_form` writes it."""
-    if not isinstance(raw, dict):
-        raise FragmentError(f"{path}: {raw!r} is not an object")
-    if "kind" not in raw:
-        raise FragmentError(f"{path}.kind: missing")
-    if raw["kind"] not in KINDS:
-        raise FragmentError(f"{path}.kind: {raw['kind']!r} is none of {', '.join(KINDS)}")
-    kind = KINDS[raw["kind"]]
-    operator: Operator = build_dataclass(kind, fields_of(raw, kind), path)
-    return operator
-
-
-def build_dataclass(kind: Any, raw: Any, path: str) -> Any:
-    if not isinstance(raw, dict):
-        raise FragmentError(f"{path}: {raw!r} is not an object")
-    raw = _located(kind, raw)
-    hints, required = _fields(kind)
-    for name in raw:
-        if name not in hints:
-            raise FragmentError(f"{path}.{name}: no such field (known: {', '.join(hints)})")
-    for name in required:
-        if name not in raw:
-            raise FragmentError(f"{path}.{name}: missing")
-    return kind(**{name: build_plain(hints[name], value, f"{path}.{name}") for name, value in raw.items()})
-
-
-def _located(kind: Any, raw: dict[str, Any]) -> dict[str, Any]:
-    """An input or output whose flow is a `Location`, from the stored form; others as they are."""
-    address = {Input: "exchange", Output: "uri"}.get(kind)
-    if address is None or (kind is Output and raw.get("kind") != "exchange"):
-        return raw
-    plain = {name: value for name, value in raw.items() if name not in (address, "options", "exchange_kind")}
-    return {**plain, "flow": decoded(raw, address)} if raw.get("kind") == "exchange" else plain
-
-
-@cache
-def _fields(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Types by name, and the names without a default. Kept: resolving them costs more than all the rest."""
-    missing = dataclasses.MISSING
-    fields, hints = dataclasses.fields(kind), get_type_hints(kind)
-    bare = (f.name for f in fields if f.default is missing and f.default_factory is missing)
-    return {f.name: hints[f.name] for f in fields}, tuple(sorted(bare))

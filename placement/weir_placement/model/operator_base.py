@@ -82,7 +82,7 @@ class OperatorBase:
 
     @property
     def movable(self) -> bool:
-        """Whether it may change places with a neighbour (Table 6 of WhiteWater)."""
+        """Whether it may change places with a neighbour (`rewrite.rules`)."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""A normal form of a query: plain projections pushed down to the sources and merged (WhiteWater, Table 6).
+"""A normal form of a query: plain projections pushed down to the sources and merged (`rewrite.rules`).
 
 A projection between two joins keeps them from changing places, and several on one path do the work of one.
 Here they are taken as far down as the rules allow in one walk. One that computes or renames, as SQL's does,

@@ -1,4 +1,4 @@
-"""Table 6 of [1]_ as plug-in rules: which operator may change places with the one below it.
+"""Rules for swaps: which operator may change places with the one below it ([1]_, section 5.3, Table 6).
 
 A rule looks at a parent `top` and its child `bottom` and gives every graph that one swap makes.
 A rule is legal only if the result is the same multiset of rows for every input; tests/rewrite

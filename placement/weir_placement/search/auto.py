@@ -143,7 +143,7 @@ def over_forms(
             best = forms.best_form(p, form, deadline)
             if best.value is None or not _small(p, best, options.small):
                 return best
-            return forms.over_table_6(p, best, options.plans, deadline)
+            return forms.over_every_swap(p, best, options.plans, deadline)
 
         cloned = options.clones >= 2
         result = clones.with_clones(problem, once, options, deadline) if cloned else once(problem)

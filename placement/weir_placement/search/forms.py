@@ -3,7 +3,7 @@
 A compiled search swaps selections, joins, and projections on their side of the joins. Around it, `auto`
 plans two forms of the written queries, both with projections pushed to the sources and merged: in the first
 those above all joins stay there. (As written, a projection between joins keeps them from changing places.)
-A small query's other plans are then looked at one by one, so that a proof holds over all of Table 6.
+A small query's other plans are then looked at one by one, so that a proof holds over all legal swaps.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _better(one: Result, other: Result) -> bool:
     return one.value > other.value * (1 + EQUAL)
 
 
-def over_table_6(problem: Problem, best: Result, most: int, deadline: float) -> Result:
+def over_every_swap(problem: Problem, best: Result, most: int, deadline: float) -> Result:
     """`best` or what beats it among all logical plans of the problem's one query: proven, if there are
     at most `most`."""
     from weir_placement.rewrite.rewriter import Rewriter

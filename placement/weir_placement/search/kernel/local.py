@@ -4,6 +4,7 @@ References
 ----------
 .. [1] Ioana Stanoi, George A. Mihaila, Themis Palpanas, Christian A. Lang, "WhiteWater: Distributed
        Processing of Fast Streams", 2007.
+.. [2] Roberto Battiti, Giampietro Tecchiolli, "The Reactive Tabu Search", ORSA Journal on Computing 6, 1994.
 """
 
 from __future__ import annotations
@@ -259,7 +260,7 @@ def tabu(st: State, iterations: int, length: int, moves: int, goal: float) -> fl
 def reactive_tabu(
     st: State, iterations: int, cycle: int, moves: int, length: float, more: float, less: float, goal: float
 ) -> float:
-    """Reactive tabu search (section 5.1.3; Battiti and Tecchiolli 1994).
+    """Reactive tabu search ([1]_, section 5.1.3; [2]_).
 
     Configurations, not moves, are tabu. The list grows by `more` at each repetition of a configuration
     (of cycles up to `cycle` long), shrinks by `less` when it has not changed for longer than the moving

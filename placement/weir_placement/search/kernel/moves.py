@@ -138,7 +138,7 @@ def turn(st: State, t: int, j: int, k: int) -> None:
 
 @jit
 def descends(st: State, t: int, j: int, k: int) -> bool:
-    """Whether the operator t may go below its child j, onto that one's child k (Table 6)."""
+    """Whether the operator t may go below its child j, onto that one's child k (`rewrite.rules`)."""
     b = st.child[st.first[t] + j]
     if not (st.free[t] and st.free[b]) or st.query[t] != st.query[b]:
         return False

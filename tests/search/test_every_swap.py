@@ -1,4 +1,4 @@
-"""The proof's space: a small query is optimised over everything that Table 6 reaches."""
+"""The proof's space: a small query is optimised over everything that legal swaps reach."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def best_of_all(problem: Problem) -> float:
     return max(best_placement(form) for form in forms)
 
 
-def test_auto_proves_the_optimum_over_all_of_table_6() -> None:
+def test_auto_proves_the_optimum_over_every_swap() -> None:
     swapped = 0
     for seed in range(24):
         problem = random_query(seed, 1 + seed % 2, 4, 2)
@@ -72,7 +72,7 @@ def test_a_large_query_says_that_its_proof_is_over_swaps() -> None:
 
 
 def test_columns_may_be_dropped_below_a_join_under_an_aggregate() -> None:
-    """By Table 6; compiled swaps do not, so they prove nothing about all plans."""
+    """A legal swap; compiled ones do not, so they prove nothing about all plans."""
     query = query_from_sql("d/q", GROUPED, STREAMS)
     query = replace(query, operators=query.operators[:-1])  # ends with the aggregate
     cluster = Cluster((Node("n1", 0.02), Node("n2", 0.006)), Network.uniform(2, 0.01))

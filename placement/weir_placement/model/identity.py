@@ -1,0 +1,32 @@
+"""Which fields names of fragments and hashes of plans are made of: those that decide rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LATER = ("after", "executors")
+"""Fields of inputs, outputs and fragments that versions after the first one have added."""
+
+
+UNNAMED: Mapping[str, Any] = {"idle": 0, "bad_rows": {}, "max_ahead": None}
+"""Fields of inputs that no name is made of, with their defaults."""
+
+
+def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What names, hashes and specs are made of: later fields count only where they are set. Else an
+    upgrade would replace every fragment, and read every stream again from its start."""
+    return {name: value for name, value in fields.items() if name not in LATER or value}
+
+
+POLICIES = ("onDataLoss",)
+"""Options of a source that say what becomes of rows that cannot be had."""
+
+
+def identity_source(source: Mapping[str, Any]) -> dict[str, Any]:
+    """A source without its policies: a query whose topic has lost rows goes on where it was when a policy
+    that lets it is set."""
+    return {
+        kind: {name: value for name, value in options.items() if name not in POLICIES} if options else options
+        for kind, options in source.items()
+    }
