@@ -18,7 +18,7 @@ from weir_runtime.cpu import executor_folder
 from weir_runtime.exchanges import reader_of
 from weir_runtime.exchanges.ports import ExchangeReader
 from weir_runtime.logs.log import Log
-from weir_runtime.scratch import scratch
+from weir_runtime.scratch import AHEAD, between
 from weir_runtime.source import CLOCK, FORMAT, Control, frame_schema
 from weir_runtime.sources import source_log
 from weir_runtime.times import Clocking
@@ -43,8 +43,7 @@ def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
     names = tuple(column.name for column in item.columns)
     clocking = Clocking(aliases=(item.name,), times={f"{item.name}.{item.event_time}": 0})
     sidelog = str(Path(spec.sidelog) / item.name) if spec.sidelog else ""
-    ahead = None if spec.executors else scratch() / "ahead" / item.name  # executors have folders of their own
-    return OpenInput(item, source_log(item, sidelog, ahead), names, clocking)
+    return OpenInput(item, source_log(item, sidelog, between(spec, AHEAD) / item.name), names, clocking)
 
 
 def _open_exchange(

@@ -33,8 +33,8 @@ from weir_runtime.progress import Progress
 from weir_runtime.publish import BatchSink, Fenced
 from weir_runtime.renewal import Renewal
 from weir_runtime.reports import Reports
-from weir_runtime.results import Results, results_folder
-from weir_runtime.scratch import scratch
+from weir_runtime.results import Results
+from weir_runtime.scratch import RESULTS, between, clear_earlier, scratch
 from weir_runtime.sinks import make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
@@ -197,6 +197,7 @@ class FragmentProcess:
         """From here on this process is the one that publishes."""
         self._acquire()
         checkpoint.drop_unfinished()
+        clear_earlier(self.spec)
         fresh, numbering = checkpoint.planned() < 0, checkpoint.numbering()
         sink.claim(numbering, fresh)
 
@@ -207,7 +208,7 @@ class FragmentProcess:
             raise Fenced(f"the lease says {record}, this is epoch {self.spec.epoch} of {self.holder}")
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
-        results = Results(results_folder(self.spec))
+        results = Results(between(self.spec, RESULTS))
 
         def publish(frame: DataFrame, batch: int) -> None:
             """The plan is run in full, exactly once, also when nothing would be published."""

@@ -12,19 +12,9 @@ import pyarrow.ipc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from weir_placement.model.fragment import FragmentSpec
-
-from weir_runtime.scratch import scratch
 
 SMALL = 8 * 2**20
 """[bytes]"""
-
-
-def results_folder(spec: FragmentSpec) -> Path:
-    """Where tasks and driver both are: this machine's, or with executors the shared one, for this epoch."""
-    if spec.executors:
-        return Path(spec.checkpoint) / "results" / f"e{spec.epoch}"
-    return scratch() / "results"
 
 
 class Results:

@@ -7,9 +7,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from weir_placement.model.fragment import FragmentSpec
+
 from weir_runtime.lease import holder_is_gone, holder_name
 
 PREFIX = "weir-process-"
+BETWEEN = (AHEAD, RESULTS) = ("ahead", "results")
 HOLDER = "holder"
 """A file of this name says whose folder it is."""
 
@@ -18,6 +21,20 @@ HOLDER = "holder"
 def scratch() -> Path:
     """This process's; `clear` removes it."""
     return make()
+
+
+def between(spec: FragmentSpec, what: str) -> Path:
+    """A folder for what driver and tasks pass to each other: this machine's, or with executors the shared
+    one, for this epoch. Nobody needs it after the batch."""
+    return Path(spec.checkpoint) / what / f"e{spec.epoch}" if spec.executors else scratch() / what
+
+
+def clear_earlier(spec: FragmentSpec) -> None:
+    """Removes what epochs before have left between driver and tasks."""
+    for what in BETWEEN if spec.executors else ():
+        for folder in between(spec, what).parent.glob("e*"):
+            if folder.name[1:].isdigit() and int(folder.name[1:]) < spec.epoch:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def make() -> Path:

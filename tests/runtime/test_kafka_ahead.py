@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from weir_placement.model.fragment import TypedColumn
+from weir_runtime.inputs import open_input
 from weir_runtime.logs import ahead
 from weir_runtime.logs.log import Place
+from weir_runtime.scratch import clear_earlier
 from weir_runtime.sources.kafka.intake import Messages, Range
 from weir_runtime.sources.kafka.log import KafkaLog
 from weir_runtime.sources.kafka.place import TopicLayout
+
+from tests.runtime.support import files_output, fragment, source
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 START: Place = {"next": {"0": 0, "1": 7}, "max": {"0": None, "1": None}}
@@ -80,6 +86,31 @@ def test_each_row_is_fetched_once_and_reads_the_same(fetched: Asked, tmp_path: P
         assert found == rows(log_of(None), place, end)
         assert worker.late(place, end) > 0
         place = end
+
+
+@pytest.mark.parametrize("executors", [0, 2])
+def test_executors_find_what_the_driver_has_fetched(fetched: Asked, tmp_path: Path, executors: int) -> None:
+    """They have no folder of its machine, but the one of the checkpoint."""
+    item = replace(source("a", tmp_path), source={"kafka": {"bootstrapServers": "b:9092", "topic": "t"}})
+    item = replace(item, columns=(TypedColumn("k", "BIGINT"), TypedColumn("ts", "TIMESTAMP")), delay=10**8)
+    spec = fragment(tmp_path, "f", [item], [], files_output(tmp_path / "out", "k"), executors=executors)
+    opened = open_input(item, spec)
+    assert opened is not None
+    end = opened.log.advance(START, 0, 1).place
+    fetched.clear()
+    executor: KafkaLog = pickle.loads(pickle.dumps(opened.log))
+    assert len(rows(executor, START, end)) == 12
+    assert fetched == []
+    assert any(Path(spec.checkpoint).rglob("*.arrow")) == bool(executors)
+
+
+def test_what_an_epoch_before_has_left_between_driver_and_executors_goes(tmp_path: Path) -> None:
+    item = source("a", tmp_path)
+    spec = fragment(tmp_path, "f", [item], [], files_output(tmp_path / "out", "k"), executors=1, epoch=10)
+    for epoch in (2, 9, 10, 11):
+        (Path(spec.checkpoint) / "ahead" / f"e{epoch}" / "a").mkdir(parents=True)
+    clear_earlier(spec)
+    assert sorted(path.name for path in (Path(spec.checkpoint) / "ahead").iterdir()) == ["e10", "e11"]
 
 
 def test_another_range_than_the_latest_is_fetched(fetched: Asked, tmp_path: Path) -> None:

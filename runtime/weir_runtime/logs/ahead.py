@@ -14,10 +14,9 @@ MOST = 64 * 2**20
 
 
 class Ahead:
-    """The latest batch's rows in a folder of this machine, a file for each partition's range.
+    """The latest batch's rows in a folder that driver and tasks have, a file for each partition's range.
 
-    It holds copies only: a reader on another machine, in another life, or of an older batch finds nothing and
-    asks the log.
+    It holds copies only: a reader in another life, or of an older batch, finds nothing and asks the log.
 
     Args:
         folder: of one input; None keeps nothing.
