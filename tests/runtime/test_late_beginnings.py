@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.fragment import Input
-from weir_runtime.logs import time_index
+from weir_runtime.logs import notes
 from weir_runtime.logs.log import Log
 from weir_runtime.names import TIMES, batch_name
 from weir_runtime.sources import source_log
@@ -33,7 +33,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_index, "NOTE", 0.0)
+    monkeypatch.setattr(notes, "NOTE", 0.0)
 
 
 def reader(root: Path, name: str, after: int = 0) -> Log:
@@ -73,12 +73,11 @@ def test_notes_of_a_log_that_was_begun_anew_count_for_nothing(tmp_path: Path, lo
 def test_notes_are_thinned_and_kept_by_all_readers(
     tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_index, "MOST", 10)
+    monkeypatch.setattr(notes, "MOST", 10)
     read_all(reader(tmp_path, "old"), most=1)
     read_all(reader(tmp_path, "other"), most=2)
     (file,) = (tmp_path / "late" / "default" / TIMES).iterdir()
-    notes = json.loads(file.read_text())
-    assert 5 <= len(notes) <= 10
+    assert 5 <= len(json.loads(file.read_text())) <= 10
     expected = reader(tmp_path / "elsewhere", "x", 25)
     assert reader(tmp_path, "new", 25).start()["next"] == 26
     assert expected.start() == {"next": 0, "max": None}, "its folder is empty"
@@ -86,11 +85,11 @@ def test_notes_are_thinned_and_kept_by_all_readers(
 
 def test_notes_stay_as_long_as_a_fragment_does(tmp_path: Path, log: Path) -> None:
     read_all(reader(tmp_path, "old"))
-    notes = tmp_path / "late" / "default" / TIMES
-    sweep(tmp_path, "default", frozenset({"new"}))
-    assert notes.is_dir()
-    sweep(tmp_path, "default", frozenset())
-    assert not notes.exists()
+    times = tmp_path / "late" / "default" / TIMES
+    sweep(tmp_path, "default", frozenset({"new"}), "east")
+    assert times.is_dir()
+    sweep(tmp_path, "default", frozenset(), "east")
+    assert not times.exists()
 
 
 def delete(log: Path, below: int) -> None:

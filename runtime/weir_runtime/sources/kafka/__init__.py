@@ -19,4 +19,6 @@ def open_log(
 ) -> Log:
     """Of `source.kafka`. Raises FragmentError."""
     bad_rows = bad_rows_of(item, sidelog)
-    return KafkaLog(dict(options), schema, item.event_time, item.delay, sidelog, ahead, item.idle, bad_rows)
+    return KafkaLog(
+        dict(options), schema, item.event_time, item.delay, sidelog, ahead, item.idle, bad_rows, item.after
+    )

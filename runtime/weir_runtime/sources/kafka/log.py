@@ -33,6 +33,7 @@ from weir_runtime.sources.kafka.place import (
     settled,
     without_idle,
 )
+from weir_runtime.sources.kafka.places_noted import PlacesNoted
 from weir_runtime.sources.kafka.reader import PATIENCE, KafkaReader, NoTopic
 
 OFFSET_BITS = 48
@@ -73,6 +74,8 @@ class KafkaLog(Log):
         ahead: folder for the rows whose times `advance` has read, if this machine also reads them.
         idle: [us] after which the clock does not wait for a partition in which nothing comes; 0: it waits.
         bad_rows: what is done with messages that cannot be read.
+        after: event time [us]: a reader that begins does so where rows before are not later, if notes of
+            earlier readers say where that is; else with what the topic retains.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class KafkaLog(Log):
         ahead: Path | None = None,
         idle: int = 0,
         bad_rows: BadRows = BadRows(),  # noqa: B008 - it is frozen
+        after: int = 0,
     ) -> None:
         if "topic" not in options:
             raise FragmentError("source.kafka.topic: missing; give the topic to read")
@@ -102,6 +106,10 @@ class KafkaLog(Log):
         self._ahead = Ahead(ahead)
         self._silence = Silence(idle)
         self._bad_rows = bad_rows
+        self._after = after
+        self._from_newest = options.get("startingOffsets", "earliest") == "latest" and not after
+        identity = [options.get("bootstrapServers"), self._topic, event_time, str(schema), idle]
+        self._noted = PlacesNoted(sidelog, identity)
         self._away_since: float | None = None  # [s, monotonic] no such topic
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
@@ -127,6 +135,11 @@ class KafkaLog(Log):
         maxima = following["max"].values()
         now = min((clock_after(maximum, self._delay) for maximum in maxima), default=0)
         return Advance(following, max(clock, now), False)
+
+    def committed(self, place: Place) -> None:
+        """Leaves a note of it."""
+        if not self._from_newest:
+            self._noted.note(place)
 
     def backlog(self, place: Place) -> int:
         """Batches that wait."""
@@ -184,6 +197,8 @@ class KafkaLog(Log):
         layout = reader.layout()
         if self._fails and made_again(place, layout):
             raise DataLoss(self._loss("it was made again, and what was not read of the one before is gone"))
+        if self._after and not place["next"] and (begin := self._noted.before(self._after, layout)):
+            return begin
         if (behind := opened(place, layout, self._first_offsets(place))) is not None:
             return behind
         here = {**settled(place), "topic": layout.id}
@@ -234,7 +249,7 @@ class KafkaLog(Log):
 
     def _first_offsets(self, place: Place) -> Callable[[Collection[str]], Mapping[str, int]]:
         """Where partitions that are new are read from: only a query that begins may begin at their ends."""
-        newest = self._options.get("startingOffsets", "earliest") == "latest" and not place["next"]
+        newest = self._from_newest and not place["next"]
         return self._reader().ends if newest else self._reader().beginnings
 
     def _between(self, start: Place, end: Place) -> dict[str, tuple[int, int]]:
