@@ -11,15 +11,15 @@ from random import Random
 import pytest
 from weir_placement.joins.operators import (
     QUERY_NODE,
-    FlowRole,
-    JoinRole,
     Role,
     Ship,
+    TupleFlow,
     Update,
+    WindowJoin,
     node_operators,
     operator_sets,
     role_operators,
-    roles,
+    roles_of,
 )
 from weir_placement.joins.plan import Sep
 
@@ -46,14 +46,14 @@ class Nodes:
         self.results: Counter[tuple[Row, ...]] = Counter()
 
     def arrive(self, row: Row) -> None:
-        self._run(row[0], FlowRole(row[0]), (row,))
-        ships = [op for op in self.sets[row[0]] if isinstance(op, Ship) and op.flow == FlowRole(row[0])]
+        self._run(row[0], TupleFlow(row[0]), (row,))
+        ships = [op for op in self.sets[row[0]] if isinstance(op, Ship) and op.flow == TupleFlow(row[0])]
         reached = {row[0], *(ship.node for ship in ships)}
         for node in reached:
             if Update(row[0]) in self.sets[node]:
                 self.windows.setdefault((node, row[0]), []).append(row)
 
-    def _run(self, node: int, flow: FlowRole, rows: tuple[Row, ...]) -> None:
+    def _run(self, node: int, flow: TupleFlow, rows: tuple[Row, ...]) -> None:
         if node == QUERY_NODE:
             self.results[tuple(sorted(rows))] += 1
             return
@@ -61,9 +61,9 @@ class Nodes:
             match operator:
                 case Ship(carried, target) if carried == flow:
                     self._run(target, flow, rows)
-                case JoinRole(left, stream) if left == flow:
+                case WindowJoin(left, stream) if left == flow:
                     head = rows[0]
-                    result = FlowRole(stream, head[0])
+                    result = TupleFlow(stream, head[0])
                     for other in self.windows.get((node, stream), []):
                         if head[1] - other[1] <= WINDOW and head[2] == other[2]:
                             self._run(node, result, (*rows, other))
@@ -96,17 +96,17 @@ def test_the_sets_of_any_plan_give_each_row_of_the_join_once(seed: int) -> None:
 def test_a_nodes_set_comes_from_its_own_parts_alone(seed: int) -> None:
     plan = random_plan(Random(seed), 6)
     for node, operators in enumerate(operator_sets(plan)):
-        own = [roles(sep)[node] for sep in plan]
+        own = [roles_of(sep)[node] for sep in plan]
         assert node_operators(node, own) == operators
 
 
 def test_a_node_without_a_flow_only_ships_its_stream() -> None:
-    assert role_operators(2, Role(head=0, joined_at=1)) == {Ship(FlowRole(2), 1)}
+    assert role_operators(2, Role(head=0, joined_at=1)) == {Ship(TupleFlow(2), 1)}
     assert role_operators(2, Role(head=0)) == frozenset()
 
 
 def test_whoever_holds_the_last_result_ships_it() -> None:
     """All steps are at the head's node: it ships to N_0, and not the last stream's node, as 4.1 has it."""
-    parts = roles(Sep(0, (1, 2), (0, 0)))
-    assert Ship(FlowRole(2, 0), QUERY_NODE) in role_operators(0, parts[0])
-    assert role_operators(2, parts[2]) == {Ship(FlowRole(2), 0)}
+    roles = roles_of(Sep(0, (1, 2), (0, 0)))
+    assert Ship(TupleFlow(2, 0), QUERY_NODE) in role_operators(0, roles[0])
+    assert role_operators(2, roles[2]) == {Ship(TupleFlow(2), 0)}

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from weir_placement.joins.greedy import nos_greedy
-from weir_placement.joins.operators import FlowRole, JoinRole, Ship, Update, operator_sets
+from weir_placement.joins.operators import Ship, TupleFlow, Update, WindowJoin, operator_sets
 from weir_placement.joins.optimal import nos_optimal, priced
 from weir_placement.joins.plan import Sep, breaches, flows, plan_cost, step_costs
 from weir_placement.joins.sharing import shared_cost
@@ -60,15 +60,15 @@ def test_greedy_is_not_optimal() -> None:
 
 def cost_of_sets(join: MultiwayJoin, plan: tuple[Sep, ...]) -> float:
     """The shared cost again, from the operators of the nodes alone."""
-    rates = {FlowRole(s): (stream.rate, stream.size) for s, stream in enumerate(join.streams)}
+    rates = {TupleFlow(s): (stream.rate, stream.size) for s, stream in enumerate(join.streams)}
     for sep in plan:
         carried = flows(join, sep)[1:]
-        rates |= {FlowRole(s, sep.head): (f.rate, f.size) for s, f in zip(sep.order, carried, strict=True)}
+        rates |= {TupleFlow(s, sep.head): (f.rate, f.size) for s, f in zip(sep.order, carried, strict=True)}
     total = 0.0
     for operators in operator_sets(plan):
         for operator in operators:
             match operator:
-                case JoinRole(left, stream):
+                case WindowJoin(left, stream):
                     total += rates[left][0] * join.costs.probe * join.streams[stream].window
                 case Update(stream):
                     total += join.streams[stream].rate * join.costs.update

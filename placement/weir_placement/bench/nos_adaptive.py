@@ -255,7 +255,7 @@ in the next column. Both updates go through a coordinator here. Computing is lef
   chain for each place. A stream that has become dearer starts at the end, so that it is found its place in
   one walk, and one that has become cheaper asks the earlier ones only. A walk carries what arrives at each
   place of that chain and nobody's statistics but the changed stream's; nothing is broadcast.
-- New roles come from the head's node, once a chain is settled, to nodes whose part has changed; the paper
+- New roles come from the head's node, once a chain is settled, to nodes whose role has changed; the paper
   tells both neighbours of both streams at each swap.
 - Envelopes: when messages from one node to another at the same time go together.
 

@@ -1,6 +1,6 @@
 """The distributed update of node operator sets: one agent a node (NOS, Algorithm 3, sections 4.2.2 and 4.3).
 
-An agent holds the statistics of its own stream, its own SEP's order and bits, its own step and part in each
+An agent holds the statistics of its own stream, its own SEP's order and bits, its own step and role in each
 other SEP, and nothing of the others; what it learns of them is in messages. For each SEP the node whose
 statistics changed (the trigger) tells the head's node, a Search asks the earlier streams where the trigger's
 stream has become cheaper than they are, and a Walk verifies the rest of the order until no stream is cheaper
@@ -42,7 +42,7 @@ from weir_placement.joins.messages import (
     Walk,
 )
 from weir_placement.joins.migration import Migration
-from weir_placement.joins.operators import Role, roles
+from weir_placement.joins.operators import Role, roles_of
 from weir_placement.joins.plan import Plan, Sep, flows
 from weir_placement.joins.streams import JoinStream, MultiwayJoin, Partial, StepCosts, source, step_cost
 
@@ -67,12 +67,12 @@ class Agent:
         costs: StepCosts,
         sep: Sep,
         steps: dict[int, SettledStep],
-        parts: dict[int, Role],
+        roles: dict[int, Role],
         threshold: float = 0.0,
     ) -> None:
         self.node, self.stream, self.costs, self.sep = node, stream, costs, sep
         self.steps, self.threshold = dict(steps), threshold
-        self.migration = Migration(node, parts)
+        self.migration = Migration(node, roles)
 
     def observe(self, stream: JoinStream) -> list[Letter]:
         """Acts on new statistics of the own stream if they matter: O(m) messages to begin with.
@@ -189,7 +189,7 @@ class Agent:
         return [self._to(winner, again)]
 
     def _adopt(self, walk: Walk) -> list[Letter]:
-        """At the head's node: the new SEP, and to each node its new part (algorithm 3, steps 2 and 3)."""
+        """At the head's node: the new SEP, and to each node its new role (algorithm 3, steps 2 and 3)."""
         old, prefix = self.sep, len(self.sep.order) - len(walk.order)
         bits = (*old.bits[:prefix], *(step.bit for step in walk.placed))
         self.sep = Sep(self.node, (*old.order[:prefix], *walk.order), bits)
@@ -198,7 +198,7 @@ class Agent:
         )  # by a search, without a visit
         places = _window_places(old)
         changes: dict[int, RoleChange] = {}
-        for node, (was, now) in enumerate(zip(roles(old), roles(self.sep), strict=True)):
+        for node, (was, now) in enumerate(zip(roles_of(old), roles_of(self.sep), strict=True)):
             step = walk.placed[0] if moved and node == walk.trigger else None
             if was != now or step:
                 windows = tuple((s, places[s]) for s in now.joins if s not in was.joins)
@@ -215,17 +215,17 @@ def _statistics(stream: JoinStream) -> tuple[float, float, float, float]:
 
 
 def _window_places(sep: Sep) -> dict[int, int]:
-    return {stream: node for node, role in enumerate(roles(sep)) for stream in role.joins}
+    return {stream: node for node, role in enumerate(roles_of(sep)) for stream in role.joins}
 
 
 def agents_of(join: MultiwayJoin, plan: Plan, threshold: float = 0.0) -> list[Agent]:
-    """The agents after the first plan was handed out (section 3): each gets its own part only. O(m^3)."""
+    """The agents after the first plan was handed out (section 3): each gets only its own role. O(m^3)."""
     steps: list[dict[int, SettledStep]] = [{} for _ in plan]
     for sep in plan:
         for flow, stream in zip(flows(join, sep), sep.order, strict=False):
             cost, bit = step_cost(flow, join.streams[stream], join.costs)
             steps[stream][sep.head] = SettledStep(stream, flow, cost, bit)
-    parts: Sequence[tuple[Role, ...]] = [roles(sep) for sep in plan]
+    roles: Sequence[tuple[Role, ...]] = [roles_of(sep) for sep in plan]
     return [
         Agent(
             node,
@@ -233,7 +233,7 @@ def agents_of(join: MultiwayJoin, plan: Plan, threshold: float = 0.0) -> list[Ag
             join.costs,
             plan[node],
             steps[node],
-            {head: part[node] for head, part in enumerate(parts)},
+            {head: by_node[node] for head, by_node in enumerate(roles)},
             threshold,
         )
         for node in range(join.width)

@@ -102,11 +102,11 @@ class Settled:
 
 @dataclass(frozen=True)
 class RoleChange:
-    """From a head's node: the receiver's new part of that SEP.
+    """From a head's node: the receiver's new role in that SEP.
 
     Attributes:
         trigger: whose change it is due to.
-        role: the new part.
+        role: the new role.
         step: its new step, for the stream that moved without being walked through.
         windows: (stream, node): where windows that are new in `role` have been in the old SEP.
     """

@@ -29,13 +29,13 @@ class Migration:
     """A node's sets, old and new, and what it still waits for.
 
     Attributes:
-        parts: its part of each SEP that is in force, by head.
-        operators: the set in force, derived from `parts`.
+        roles: its role in each SEP that is in force, by head.
+        operators: the set in force, derived from `roles`.
     """
 
-    def __init__(self, node: int, parts: dict[int, Role]) -> None:
-        self.node, self.parts = node, dict(parts)
-        self.operators = node_operators(node, self.parts.values())
+    def __init__(self, node: int, roles: dict[int, Role]) -> None:
+        self.node, self.roles = node, dict(roles)
+        self.operators = node_operators(node, self.roles.values())
         self._changes: list[RoleChange] = []
         self._prepared: Prepare | None = None
         self._windows_asked: set[int] = set()
@@ -49,7 +49,7 @@ class Migration:
         self._seps_open, self._affected = seps, {}
 
     def role_changed(self, change: RoleChange) -> list[Letter]:
-        """A new part, to be in force when all migrate."""
+        """A new role, to be in force when all migrate."""
         self._changes.append(change)
         return self._request_windows(change) + self._local_ready()
 
@@ -90,8 +90,8 @@ class Migration:
     def _send_all(self, body: Body) -> list[Letter]:
         return [Letter(self.node, node, body) for node in self._affected]
 
-    def _next_parts(self) -> dict[int, Role]:
-        return {**self.parts, **{change.role.head: change.role for change in self._changes}}
+    def _next_roles(self) -> dict[int, Role]:
+        return {**self.roles, **{change.role.head: change.role for change in self._changes}}
 
     def _request_windows(self, change: RoleChange) -> list[Letter]:
         """At once, before other SEPs are done, for each window that the node neither keeps nor waits for."""
@@ -108,8 +108,8 @@ class Migration:
         return [Letter(self.node, self._prepared.trigger, LocalReady())]
 
     def _switch(self) -> None:
-        self.parts = self._next_parts()
-        self.operators = node_operators(self.node, self.parts.values())
+        self.roles = self._next_roles()
+        self.operators = node_operators(self.node, self.roles.values())
         self._changes, self._prepared = [], None
         self._windows_asked, self._windows_filled = set(), set()
 

@@ -10,7 +10,7 @@ The plan of Example 1, with streams counted from 0 as everywhere in the code and
 Example 2, the set of each node:
 
 >>> for node in range(3):
-...     print(shown(node_operators(node, [roles(sep)[node] for sep in example])))
+...     print(shown(node_operators(node, [roles_of(sep)[node] for sep in example])))
 {ship(S1, N2), ship(S1, N3)}
 {join(S1, S2), join(S2, S1), ship(S1^2, N3), ship(S2, N3), ship(S2^1, N3), update(S1), update(S2)}
 {join(S1^2, S3), join(S1^3, S2), join(S2^1, S3), join(S3, S1), ship(S2^3, N0), ship(S3^1, N0), ship(S3^2, N0),
@@ -19,7 +19,7 @@ Example 2, the set of each node:
 Example 3, SEP_1 before and after its modification:
 
 >>> for sep in (example[0], Sep(0, (2, 1), (0, 1))):
-...     for node, role in enumerate(roles(sep)):
+...     for node, role in enumerate(roles_of(sep)):
 ...         print(f"N{node + 1}", shown(role_operators(node, role)))
 N1 {ship(S1, N2)}
 N2 {join(S1, S2), ship(S2^1, N3), update(S2)}
@@ -45,7 +45,7 @@ QUERY_NODE = -1
 
 
 @dataclass(frozen=True)
-class FlowRole:
+class TupleFlow:
     """Tuples that move: a source stream S_k (`head` None), or S^i_k, what SEP_i has after joining S_k."""
 
     stream: int
@@ -56,10 +56,10 @@ class FlowRole:
 
 
 @dataclass(frozen=True)
-class JoinRole:
+class WindowJoin:
     """join(left, S): new tuples of `left` probe the window of `stream` here."""
 
-    left: FlowRole
+    left: TupleFlow
     stream: int
 
     def __str__(self) -> str:
@@ -80,19 +80,19 @@ class Update:
 class Ship:
     """ship(flow, N): tuples of `flow` go to `node`."""
 
-    flow: FlowRole
+    flow: TupleFlow
     node: int
 
     def __str__(self) -> str:
         return f"ship({self.flow}, N{self.node + 1})"
 
 
-Operator = JoinRole | Update | Ship
+Operator = WindowJoin | Update | Ship
 
 
 @dataclass(frozen=True)
 class Role:
-    """A node's own part of one SEP, all that its set NOS^i_k is derived from.
+    """A node's role in one SEP, from which alone its set NOS^i_k is derived.
 
     Attributes:
         head: i.
@@ -105,16 +105,16 @@ class Role:
 
     head: int
     joined_at: int | None = None
-    incoming: FlowRole | None = None
+    incoming: TupleFlow | None = None
     joins: tuple[int, ...] = ()
     onward: int | None = None
 
 
-def roles(sep: Sep) -> tuple[Role, ...]:
-    """The part of every node, node k at index k. O(m)."""
-    holder, flow = sep.head, FlowRole(sep.head)
+def roles_of(sep: Sep) -> tuple[Role, ...]:
+    """The role of every node, node k at index k. O(m)."""
+    holder, flow = sep.head, TupleFlow(sep.head)
     shipped: dict[int, int] = {}
-    visits: list[tuple[int, FlowRole, list[int]]] = [(holder, flow, [])]
+    visits: list[tuple[int, TupleFlow, list[int]]] = [(holder, flow, [])]
     for stream, bit in zip(sep.order, sep.bits, strict=True):
         if bit:
             holder = stream
@@ -122,36 +122,36 @@ def roles(sep: Sep) -> tuple[Role, ...]:
         else:
             shipped[stream] = holder
         visits[-1][2].append(stream)
-        flow = FlowRole(stream, sep.head)
+        flow = TupleFlow(stream, sep.head)
     onward = [*(node for node, _, _ in visits[1:]), QUERY_NODE]
-    parts = {k: Role(sep.head, joined_at=node) for k, node in shipped.items()}
+    roles = {k: Role(sep.head, joined_at=node) for k, node in shipped.items()}
     for (node, incoming, joins), target in zip(visits, onward, strict=True):
-        parts[node] = Role(sep.head, None, incoming, tuple(joins), target)
-    return tuple(parts[node] for node in range(len(sep.order) + 1))
+        roles[node] = Role(sep.head, None, incoming, tuple(joins), target)
+    return tuple(roles[node] for node in range(len(sep.order) + 1))
 
 
 def role_operators(node: int, role: Role) -> frozenset[Operator]:
-    """NOS^i_k from the node's own part alone. O(steps at the node)."""
+    """NOS^i_k from the node's own role alone. O(steps at the node)."""
     if role.incoming is None or role.onward is None:
-        return frozenset([Ship(FlowRole(node), role.joined_at)] if role.joined_at is not None else [])
+        return frozenset([Ship(TupleFlow(node), role.joined_at)] if role.joined_at is not None else [])
     operators: set[Operator] = set()
     flow = role.incoming
     for stream in role.joins:
-        operators |= {JoinRole(flow, stream), Update(stream)}
-        flow = FlowRole(stream, role.head)
+        operators |= {WindowJoin(flow, stream), Update(stream)}
+        flow = TupleFlow(stream, role.head)
     operators.add(Ship(flow, role.onward))
     return frozenset(operators)
 
 
-def node_operators(node: int, parts: Iterable[Role]) -> frozenset[Operator]:
-    """NOS_k, the union over all SEPs (Definition 2), from the node's own parts alone."""
-    return frozenset[Operator]().union(*(role_operators(node, role) for role in parts))
+def node_operators(node: int, roles: Iterable[Role]) -> frozenset[Operator]:
+    """NOS_k, the union over all SEPs (Definition 2), from the node's own roles alone."""
+    return frozenset[Operator]().union(*(role_operators(node, role) for role in roles))
 
 
 def operator_sets(plan: Iterable[Sep]) -> tuple[frozenset[Operator], ...]:
     """NOS_k of every node k, as the one that knows the whole plan derives them. O(m^2)."""
-    parts = [roles(sep) for sep in plan]
-    return tuple(node_operators(node, [part[node] for part in parts]) for node in range(len(parts)))
+    roles = [roles_of(sep) for sep in plan]
+    return tuple(node_operators(node, [by_node[node] for by_node in roles]) for node in range(len(roles)))
 
 
 def shown(operators: Iterable[Operator]) -> str:
