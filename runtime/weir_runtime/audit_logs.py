@@ -118,13 +118,15 @@ def _rows(
         _written(name, kind) if form == "json" else (_quoted(name), _quoted(name)) for name, kind in columns
     ]
     values = [_value(text, kind) for (text, _), (_, kind) in zip(there, columns, strict=True)]
-    named = ", ".join(f"{value} AS {_quoted(name)}" for value, (name, _) in zip(values, columns, strict=True))
+    selected = ", ".join(
+        f"{value} AS {_quoted(name)}" for value, (name, _) in zip(values, columns, strict=True)
+    )
     right = " AND ".join(
         f"({raw} IS NULL OR {value} IS NOT NULL)" for (_, raw), value in zip(there, values, strict=True)
     )
     time_of = f"epoch_us({_quoted(event_time)})"
     return engine.sql(
-        f"SELECT * FROM (SELECT {named} FROM {source} WHERE {right}) "
+        f"SELECT * FROM (SELECT {selected} FROM {source} WHERE {right}) "
         f"WHERE {time_of} > 0 AND {time_of} <= {limit}"
     ).to_arrow_table()
 

@@ -46,10 +46,10 @@ class DroppedRows:
         reports = _state_reports(self._execution.result())
         names = dict(enumerate(self._operators))
         dropped = [reports.apply(place).numRowsDroppedByWatermark() for place in range(reports.size())]
-        lost = [f"{n} in operator {names.get(place, place)}" for place, n in enumerate(dropped) if n]
-        if lost:
+        losses = [f"{n} in operator {names.get(place, place)}" for place, n in enumerate(dropped) if n]
+        if losses:
             self.error = RowsDropped(
-                f"batch {batch}: Spark dropped rows as late: {', '.join(lost)}; nothing of the batch is "
+                f"batch {batch}: Spark dropped rows as late: {', '.join(losses)}; nothing of the batch is "
                 "published, because these rows would be missing"
             )
             raise self.error

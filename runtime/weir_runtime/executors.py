@@ -162,30 +162,30 @@ class Executors:
         text = "; ".join(dict.fromkeys(filter(None, messages)))
         return text or "the API server refused them, or their images are still being pulled"
 
-    def _end(self, meant: Callable[[str], bool], wait: bool) -> list[str]:
+    def _end(self, is_owner: Callable[[str], bool], wait: bool) -> list[str]:
         """Those that are still there, of those that were waited for."""
-        for name in self._names(meant):
+        for name in self._names(is_owner):
             status, body = self._call("DELETE", f"/{name}", {"gracePeriodSeconds": _GRACE})
             if status not in (200, 202, 404):
                 raise OSError(f"executor {name}: the API server answered {status}: {body.get('message')}")
         deadline = time.monotonic() + _GONE
-        while wait and (left := self._names(meant)):
+        while wait and (left := self._names(is_owner)):
             if time.monotonic() > deadline:
                 return left
             time.sleep(_LOOK)
         return []
 
-    def _names(self, meant: Callable[[str], bool]) -> list[str]:
-        return [pod["metadata"]["name"] for pod in self._pods_of(meant)]
+    def _names(self, is_owner: Callable[[str], bool]) -> list[str]:
+        return [pod["metadata"]["name"] for pod in self._pods_of(is_owner)]
 
-    def _pods_of(self, meant: Callable[[str], bool]) -> list[Mapping[str, Any]]:
+    def _pods_of(self, is_owner: Callable[[str], bool]) -> list[Mapping[str, Any]]:
         status, body = self._call("GET", f"?labelSelector={self._selector}")
         if status != 200:
             raise OSError(f"executors: the API server answered {status}: {body.get('message')}")
         return [
             pod
             for pod in body["items"]
-            if any(meant(owner["uid"]) for owner in pod["metadata"].get("ownerReferences", ()))
+            if any(is_owner(owner["uid"]) for owner in pod["metadata"].get("ownerReferences", ()))
         ]
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:

@@ -33,8 +33,8 @@ _reached: Counter[str] = Counter()
 
 def reach(point: str) -> None:
     """Dies here if the environment says so."""
-    wanted, _, count = os.environ.get(VARIABLE, "").partition(":")
-    if wanted != point:
+    fatal, _, count = os.environ.get(VARIABLE, "").partition(":")
+    if fatal != point:
         return
     _reached[point] += 1
     if _reached[point] == int(count or 1):

@@ -166,8 +166,8 @@ class FragmentProcess:
 
         def all_open() -> bool:
             for item in self.spec.inputs:
-                if item.name not in opened and (found := open_input(item, self.spec)) is not None:
-                    opened[item.name] = found
+                if item.name not in opened and (item_open := open_input(item, self.spec)) is not None:
+                    opened[item.name] = item_open
             return len(opened) == len(self.spec.inputs)
 
         self._await(all_open)
@@ -177,7 +177,7 @@ class FragmentProcess:
         reach("before-acquire")
         spec, left_in_order = self.spec, False
 
-        def taken() -> bool:
+        def acquired() -> bool:
             nonlocal left_in_order
             before = self.lease.read()
             if self.lease.acquire(spec.epoch, self.holder, spec.lease_seconds):
@@ -187,7 +187,7 @@ class FragmentProcess:
                 raise Fenced(f"epoch {spec.epoch} is over: the lease says {before.epoch}")
             return False
 
-        self._await(taken)
+        self._await(acquired)
         self._renewal.start()
         if self._executors:
             self._executors.end_others(wait=not left_in_order)

@@ -45,8 +45,8 @@ class Results:
         plain = frame.toDF(*(f"c{i}" for i in range(len(schema))))  # Spark would take `a.k` for a field of a
         written = plain.mapInArrow(_writer(str(self._folder)), "path string").toArrow()
         tables = [_mapped(path) for path in sorted(written.column("path").to_pylist())]
-        named = [table.rename_columns(schema.names).cast(schema) for table in tables]
-        return pa.concat_tables([schema.empty_table(), *named])
+        typed = [table.rename_columns(schema.names).cast(schema) for table in tables]
+        return pa.concat_tables([schema.empty_table(), *typed])
 
 
 def _mapped(path: str) -> pa.Table:

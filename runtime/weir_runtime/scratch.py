@@ -55,8 +55,8 @@ def sweep() -> None:
     """Removes the folders of this machine's processes that were killed before they could."""
     for file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{HOLDER}"):
         try:
-            gone = holder_is_gone(file.read_text())
+            orphaned = holder_is_gone(file.read_text())
         except (OSError, ValueError):  # it comes, or goes, just now
             continue
-        if gone:
+        if orphaned:
             shutil.rmtree(file.parent, ignore_errors=True)

@@ -135,14 +135,14 @@ class KafkaSink(BatchSink):
         """Returns when the brokers have all of the batch. Raises when one message could not be written."""
         fence()
         rows = json_values(user_rows(table, self._columns))
-        sent, size = [], 0
+        futures, size = [], 0
         for row, row_id in zip(rows, table.column(ID).to_pylist(), strict=True):
             value, name = json.dumps(row).encode(), row_id.hex().encode()
             key = json.dumps({column: row[column] for column in self._key}).encode() if self._key else name
             size += len(value)
-            sent.append(self._producer.send(self._topic, value, key, headers=[("weir-row", name)]))
+            futures.append(self._producer.send(self._topic, value, key, headers=[("weir-row", name)]))
         self._producer.flush()
-        for future in sent:
+        for future in futures:
             future.get(timeout=30)
         return size
 

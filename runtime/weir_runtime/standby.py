@@ -37,14 +37,14 @@ def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) ->
     checkpoint = Checkpoint(folder / "checkpoint")
     writer = FolderWriter(str(folder / "exchange"), spec.epoch)
     results = Results(folder / "results")
-    done: list[int] = []
+    final: list[int] = []
 
     def publish(frame: DataFrame, batch: int) -> None:
         table = results.collect(frame)
         clock = plan.clock(checkpoint.watermark_ms(batch))
         writer.write(table, batch, clock, lambda: None)
         if clock >= PLAUSIBLE:
-            done.append(batch)
+            final.append(batch)
 
     query = (
         plan.frame.writeStream.outputMode("append")
@@ -54,7 +54,7 @@ def warm_up(spark: SparkSession, spec: FragmentSpec, inputs: list[OpenInput]) ->
         .start()
     )
     try:
-        while not done:
+        while not final:
             if query.awaitTermination(timeout=1):
                 break
     finally:

@@ -80,8 +80,8 @@ def calibrate(tell: Callable[[str], None], files: int = FILES) -> Calibration:
         aggregate = max(run("aggregate", [AGGREGATE], one).cpu_per_row - read, LEAST)
         near = run("join", [join_of(50_000)], two)
         far = run("join-wide", [join_of(2_000_000)], two)
-        grown = max(far.out_per_row - near.out_per_row, 1e-9)
-        out = max((far.cpu_per_row - near.cpu_per_row) / grown, LEAST)
+        more_rows = max(far.out_per_row - near.out_per_row, 1e-9)
+        out = max((far.cpu_per_row - near.cpu_per_row) / more_rows, LEAST)
         join = max(near.cpu_per_row - read - out * near.out_per_row, LEAST)
         tell(f"rows read by each fragment: {files * ROWS_A_FILE:,}")
     costs = {"filter": filters, "project": project, "aggregate": aggregate, "join": join, "union": LEAST}

@@ -25,7 +25,7 @@ SCHEMA = "k BIGINT, g BIGINT, v DOUBLE, ts TIMESTAMP"
 def main(form: str, folder: str, scratch: str, files: int) -> None:
     """As a fragment with one filter, four files a batch."""
     spark = start_session()
-    meter, done, rows = CpuMeter(os.getpid()), threading.Event(), [0]
+    meter, finished, rows = CpuMeter(os.getpid()), threading.Event(), [0]
     source = spark.readStream.format(form).schema(SCHEMA)
     frame = source.option("maxFilesPerTrigger", 4).option("pathGlobFilter", f"*.{form}").load(folder)
 
@@ -33,11 +33,11 @@ def main(form: str, folder: str, scratch: str, files: int) -> None:
         rows[0] += batch.toArrow().num_rows
         print(json.dumps([time.time(), rows[0], meter.seconds(), rows[0]]), flush=True)
         if rows[0] >= files * ROWS_A_FILE:
-            done.set()
+            finished.set()
 
     writer = frame.where("v >= -1").writeStream.option("checkpointLocation", scratch).foreachBatch(count)
     query = writer.trigger(processingTime="0 seconds").start()
-    done.wait()
+    finished.wait()
     query.stop()
 
 

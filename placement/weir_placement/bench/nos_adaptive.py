@@ -25,7 +25,7 @@ from weir_placement.bench.join_adaptation import (
     situation,
 )
 from weir_placement.bench.machine import commit, described
-from weir_placement.bench.page import Row, shown, write
+from weir_placement.bench.page import Row, cell, write
 from weir_placement.joins.agent import agents_of
 from weir_placement.joins.central import central_update
 from weir_placement.joins.delivery import deliver
@@ -206,8 +206,8 @@ def _figure_5(main: dict[tuple[int, bool], Runs]) -> str:
             distributed, central_ = means[False], means[True]
             lines.append(
                 f"| {width} | {'rises' if rises else 'falls'} | {', '.join(f'{v:.0f}' for v in distributed)} "
-                f"| {', '.join(f'{v:.0f}' for v in central_)} | {shown(sum(distributed) / sum(central_))} "
-                f"| {shown(sum(distributed[:2]) / sum(central_[:2]))} | {PAPER_OVERHEAD[width]} |"
+                f"| {', '.join(f'{v:.0f}' for v in central_)} | {cell(sum(distributed) / sum(central_))} "
+                f"| {cell(sum(distributed[:2]) / sum(central_[:2]))} | {PAPER_OVERHEAD[width]} |"
             )
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ from typing import Any
 Row = Sequence[str | float | int]
 
 
-def shown(value: str | float | int) -> str:
+def cell(value: str | float | int) -> str:
     """Three significant digits."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
@@ -30,7 +30,7 @@ def write(
         csv.writer(file).writerows([header, *rows])
     lines = [f"# {title}", "", text.strip(), ""]
     lines += [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [f"| {' | '.join(shown(v) for v in row)} |" for row in rows]
+    lines += [f"| {' | '.join(cell(v) for v in row)} |" for row in rows]
     if plot is not None:
         import matplotlib
 

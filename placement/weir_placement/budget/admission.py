@@ -15,7 +15,7 @@ from time import perf_counter
 from weir_placement.budget.compact import fewest_fragments
 from weir_placement.budget.fitting import Fitting
 from weir_placement.cost.allowed import impossible
-from weir_placement.cost.budget import counted, fits, shortage, shown
+from weir_placement.cost.budget import amount_text, fits, fragments_text, shortage
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
 from weir_placement.model.plan import Plan, Rejection, Result
@@ -90,7 +90,9 @@ def admit(problem: Problem, hopeless: Collection[str] = ()) -> tuple[frozenset[s
 def too_many(budgets: Iterable[Budget], query: str, fragments: int) -> str:
     """Why so many fragments of a query are too many for what is left; empty when they are not."""
     return "; ".join(
-        shortage(b, each * fragments, f"for at least {counted(fragments)} of {shown(each, b.unit)}")
+        shortage(
+            b, each * fragments, f"for at least {fragments_text(fragments)} of {amount_text(each, b.unit)}"
+        )
         for b in budgets
         if (each := b.each.get(query, 0.0)) and not fits(b, each * fragments)
     )

@@ -44,9 +44,9 @@ def no_place(problem: Problem, query: Query, op: Operator) -> str:
     """Why no node at all is left for `op`."""
     candidates = op.nodes or tuple(node.name for node in problem.cluster.nodes)
     pinned = problem.pinned.get(f"{query.name}/{op.id}")
-    tried = (pinned,) if pinned else candidates
-    shown = "; ".join(why_not(problem, query, op, node) for node in tried[:5])
-    return f"operator {query.name}/{op.id} has no node left: {shown}"
+    nodes = (pinned,) if pinned else candidates
+    reasons = "; ".join(why_not(problem, query, op, node) for node in nodes[:5])
+    return f"operator {query.name}/{op.id} has no node left: {reasons}"
 
 
 def impossible(problem: Problem, query: Query) -> str:

@@ -34,10 +34,10 @@ def exceeded(problem: Problem, plan: Plan) -> list[Budget]:
     return [budget for budget in problem.budgets if not fits(budget, requested(budget, fragments))]
 
 
-def shown(amount: float, unit: Unit) -> str:
+def amount_text(amount: float, unit: Unit) -> str:
     """An amount with its unit.
 
-    >>> shown(0.3, "cores"), shown(1270874112.0, "bytes"), shown(3.0, "")
+    >>> amount_text(0.3, "cores"), amount_text(1270874112.0, "bytes"), amount_text(3.0, "")
     ('0.3 cores', '1212Mi', '3')
     """
     if unit == "bytes":
@@ -45,10 +45,10 @@ def shown(amount: float, unit: Unit) -> str:
     return f"{amount:.6g} {unit}".strip()
 
 
-def shortage(budget: Budget, needed: float, why: str) -> str:
+def shortage(budget: Budget, request: float, why: str) -> str:
     """What is wrong, with the numbers: `why` says what it is needed for."""
-    left, hard = shown(max(budget.left, 0.0), budget.unit), shown(budget.hard, budget.unit)
-    return f"{budget.name}: {shown(needed, budget.unit)} needed {why}, {left} left of {hard}"
+    left, hard = amount_text(max(budget.left, 0.0), budget.unit), amount_text(budget.hard, budget.unit)
+    return f"{budget.name}: {amount_text(request, budget.unit)} needed {why}, {left} left of {hard}"
 
 
 def shortages(problem: Problem, plan: Plan) -> list[Reason]:
@@ -57,12 +57,12 @@ def shortages(problem: Problem, plan: Plan) -> list[Reason]:
     reasons = []
     for budget in exceeded(problem, plan):
         count = sum(n for query, n in fragments.items() if query in budget.each)
-        needed = requested(budget, fragments)
-        text = shortage(budget, needed, f"by {counted(count)}")
-        reasons.append(Reason("budget", budget.name, share_of(needed, budget.left), text))
+        request = requested(budget, fragments)
+        text = shortage(budget, request, f"by {fragments_text(count)}")
+        reasons.append(Reason("budget", budget.name, share_of(request, budget.left), text))
     return reasons
 
 
-def counted(fragments: int) -> str:
+def fragments_text(fragments: int) -> str:
     """`1 fragment`, `2 fragments`."""
     return f"{fragments} fragment{'' if fragments == 1 else 's'}"

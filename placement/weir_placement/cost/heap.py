@@ -23,5 +23,5 @@ def heap_mb(operators: Sequence[Operator], flows: Mapping[str, Flow], least: int
     """
     stateful = (op for op in operators if op.stateful)
     state = sum(RULES[op.kind].memory(op, [flows[name] for name in op.inputs])(1.0) for op in stateful)
-    needed = BESIDE_MB + ROOM * state / max(1, executors) / 2**20
-    return max(least, ceil(needed / STEP_MB) * STEP_MB)
+    heap = BESIDE_MB + ROOM * state / max(1, executors) / 2**20
+    return max(least, ceil(heap / STEP_MB) * STEP_MB)

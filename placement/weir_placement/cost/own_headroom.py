@@ -34,9 +34,9 @@ def query_headrooms(problem: Problem, plan: Plan) -> dict[str, float | None]:
             streams = frozenset(placed.query.sources.values())
             near = Plan(tuple(plan.queries[n] for n in sorted({n for s in streams for n in readers[s]})))
             before = constraints_at(problem, loads_at(problem, near, still), k)
-            grown = constraints_at(problem, loads_at(problem, near, scaled(point, streams)), k)
+            after = constraints_at(problem, loads_at(problem, near, scaled(point, streams)), k)
             touched: dict[str, float] = {}
-            for was, now in zip(before, grown, strict=True):
+            for was, now in zip(before, after, strict=True):
                 touched[was.name] = _beside(now, whole[was.name].load(1.0) - was.load(1.0)).root
             if over - set(touched):
                 touched[""] = -1.0

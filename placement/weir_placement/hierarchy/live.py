@@ -15,7 +15,7 @@ from weir_placement.network.ledger import Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace, plan_spaces, rescaled
 from weir_placement.network.several import refused
 from weir_placement.network.single import Refusal, SinglePlacement, place_query
-from weir_placement.network.sites import named
+from weir_placement.network.sites import named_nodes
 
 
 class Live:
@@ -43,7 +43,7 @@ class Live:
                 self.readers[stream].add(query.name)
         self.impossible = {q.name: refused(problem, q) for q in problem.queries}
         self.spaces = plan_spaces(problem, (q for q in problem.queries if not self.impossible[q.name]))
-        self.ends = {name: named(problem, space) for name, space in self.spaces.items()}
+        self.ends = {name: named_nodes(problem, space) for name, space in self.spaces.items()}
         self.plan(q.name for q in problem.queries)
 
     def sites(self, space: PlanSpace, wide: bool) -> Ints:
@@ -74,9 +74,11 @@ class Live:
         if self.impossible[name]:
             return Refusal(self.impossible[name])
         space = self.spaces[name]
-        gone = [n for n in self.ends[name] if n not in self.hierarchy.of[0]]
-        if gone:
-            return Refusal(f"node {self.problem.cluster.nodes[gone[0]].name} is gone: query {name} names it")
+        missing = [n for n in self.ends[name] if n not in self.hierarchy.of[0]]
+        if missing:
+            return Refusal(
+                f"node {self.problem.cluster.nodes[missing[0]].name} is gone: query {name} names it"
+            )
         placement = place_query(self.ledger, space, self.sites(space, wide=False))
         if isinstance(placement, Refusal):
             placement = place_query(self.ledger, space, self.sites(space, wide=True))

@@ -19,7 +19,7 @@ from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import ReuseOptions, result
 from weir_placement.network.single import Refusal, SinglePlacement, accept, on_nodes, place_query, sinks_of
-from weir_placement.network.sites import named
+from weir_placement.network.sites import named_nodes
 from weir_placement.objectives import NETWORK_USAGE
 from weir_placement.options import option
 from weir_placement.request import PlanRequest
@@ -40,7 +40,7 @@ class HierarchyOptions(ReuseOptions):
 
 def route_sites(hierarchy: Hierarchy, problem: Problem, space: PlanSpace, chosen: set[int]) -> Ints:
     """Sources, sinks, the nodes chosen and the coordinators on the way of all of them."""
-    ends = named(problem, space) | chosen
+    ends = named_nodes(problem, space) | chosen
     return np.array(sorted({n for end in ends for n in hierarchy.path(end)}), np.int64)
 
 

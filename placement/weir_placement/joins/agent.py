@@ -85,13 +85,13 @@ class Agent:
             return []
         old, self.stream = self.stream, stream
         self.migration.coordinate(len(self.steps) + 1)
-        sent = []
+        letters = []
         for head, step in self.steps.items():
             cost, bit = step_cost(step.before, stream, self.costs)
             self.steps[head] = now = step._replace(cost=cost, bit=bit)
             rises = stream.rate >= old.rate and stream.size >= old.size and stream.window >= old.window
-            sent.append(self._to(head, Changed(head, self.node, stream, now, cost > step.cost, rises)))
-        return sent + self._walked(Walk(self.node, self.node, self.sep.order, 0, (), source(stream)))
+            letters.append(self._to(head, Changed(head, self.node, stream, now, cost > step.cost, rises)))
+        return letters + self._walked(Walk(self.node, self.node, self.sep.order, 0, (), source(stream)))
 
     def receive(self, letter: Letter) -> list[Letter]:
         """What a message makes this node send; also to itself, which costs nothing.
@@ -203,8 +203,8 @@ class Agent:
             if was != now or step:
                 windows = tuple((s, places[s]) for s in now.joins if s not in was.joins)
                 changes[node] = RoleChange(walk.trigger, now, step, windows)
-        sent = [self._to(node, change) for node, change in changes.items()]
-        return [*sent, self._to(walk.trigger, Report(self.node, tuple(changes)))]
+        letters = [self._to(node, change) for node, change in changes.items()]
+        return [*letters, self._to(walk.trigger, Report(self.node, tuple(changes)))]
 
     def _to(self, receiver: int, body: Body) -> Letter:
         return Letter(self.node, receiver, body)

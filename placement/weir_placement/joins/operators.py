@@ -10,7 +10,7 @@ The plan of Example 1, with streams counted from 0 as everywhere in the code and
 Example 2, the set of each node:
 
 >>> for node in range(3):
-...     print(shown(node_operators(node, [roles_of(sep)[node] for sep in example])))
+...     print(set_text(node_operators(node, [roles_of(sep)[node] for sep in example])))
 {ship(S1, N2), ship(S1, N3)}
 {join(S1, S2), join(S2, S1), ship(S1^2, N3), ship(S2, N3), ship(S2^1, N3), update(S1), update(S2)}
 {join(S1^2, S3), join(S1^3, S2), join(S2^1, S3), join(S3, S1), ship(S2^3, N0), ship(S3^1, N0), ship(S3^2, N0),
@@ -20,7 +20,7 @@ Example 3, SEP_1 before and after its modification:
 
 >>> for sep in (example[0], Sep(0, (2, 1), (0, 1))):
 ...     for node, role in enumerate(roles_of(sep)):
-...         print(f"N{node + 1}", shown(role_operators(node, role)))
+...         print(f"N{node + 1}", set_text(role_operators(node, role)))
 N1 {ship(S1, N2)}
 N2 {join(S1, S2), ship(S2^1, N3), update(S2)}
 N3 {join(S2^1, S3), ship(S3^1, N0), update(S3)}
@@ -154,6 +154,6 @@ def operator_sets(plan: Iterable[Sep]) -> tuple[frozenset[Operator], ...]:
     return tuple(node_operators(node, [by_node[node] for by_node in roles]) for node in range(len(roles)))
 
 
-def shown(operators: Iterable[Operator]) -> str:
+def set_text(operators: Iterable[Operator]) -> str:
     """A set as the paper prints it, in alphabetical order."""
     return "{" + ", ".join(sorted(map(str, operators))) + "}"

@@ -122,8 +122,8 @@ class CallWriter(BaseWriter):
         return self._call(node, function, arguments)
 
     def _call(self, node: Node, function: Function, arguments: list[Node]) -> TypedText:
-        counted = "*" in function.keys or not function.keys
-        if counted and not function.minimum <= len(arguments) <= function.maximum:
+        has_bounds = "*" in function.keys or not function.keys
+        if has_bounds and not function.minimum <= len(arguments) <= function.maximum:
             self.refuse(node, f"{function.name} does not take {len(arguments)} arguments")
         written = [self.write(a) for a in arguments]
         self.check_families(node, function, written)

@@ -204,8 +204,8 @@ def parse_tree(text: str) -> Node:
     return tree
 
 
-def parse_error(error: Exception, text: str, wanted: str) -> ExpressionError:
-    """What sqlglot says about a text that is not what was `wanted`, with the place if it knows one."""
+def parse_error(error: Exception, text: str, expected: str) -> ExpressionError:
+    """What sqlglot says about a text that is not what was `expected`, with the place if it knows one."""
     details = (getattr(error, "errors", None) or [{}])[-1]
     reason = str(details.get("description") or "nested too deeply").rstrip(".")
     line, column = details.get("line"), details.get("col")
@@ -214,7 +214,7 @@ def parse_error(error: Exception, text: str, wanted: str) -> ExpressionError:
         lines = text.splitlines(keepends=True)
         end = sum(len(part) for part in lines[: line - 1]) + column
         offset = max(0, end - len(details.get("highlight") or ""))
-    return ExpressionError(f"this is not {wanted}: {reason}", text, offset)
+    return ExpressionError(f"this is not {expected}: {reason}", text, offset)
 
 
 def check_text(text: str) -> None:

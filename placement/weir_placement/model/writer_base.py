@@ -51,15 +51,15 @@ class BaseWriter:
 
     def refuse_unknown(self, node: Node) -> NoReturn:
         name = type(node).__name__
-        called = str(node.this) if name == "Anonymous" else _sql_name(node)
+        sql_name = str(node.this) if name == "Anonymous" else _sql_name(node)
         if name in AGGREGATES:
             self.refuse(
-                node, f"{called} is an aggregate; it is only possible as an item of SELECT with GROUP BY"
+                node, f"{sql_name} is an aggregate; it is only possible as an item of SELECT with GROUP BY"
             )
-        why = WHY_REFUSED.get(called.lower()) or WHY_REFUSED.get(name)
-        if why and (name in WHY_REFUSED and called.lower() not in WHY_REFUSED):
+        why = WHY_REFUSED.get(sql_name.lower()) or WHY_REFUSED.get(name)
+        if why and (name in WHY_REFUSED and sql_name.lower() not in WHY_REFUSED):
             self.refuse(node, why)
-        what = f"the function {called}" if _is_function(node) else f"{called}"
+        what = f"the function {sql_name}" if _is_function(node) else f"{sql_name}"
         self.refuse(
             node, f"{what} is not supported" + (f": it {why}" if why else "; docs/sql.md lists what is")
         )

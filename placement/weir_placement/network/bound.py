@@ -23,7 +23,7 @@ from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.shares import Shares
 from weir_placement.network.single import placing, presence, sinks_of
-from weir_placement.network.sites import named
+from weir_placement.network.sites import named_nodes
 
 ROUNDS = 100
 """Of moving shares and prices."""
@@ -117,7 +117,7 @@ class Relaxation:
         self.cells = cells_of(problem, sum(space.ways.streams for space in spaces))
         self.prices = _Prices(self.cells)
         cells = len(self.cells.size)
-        self.ends = [[] if self.cells.nodes else sorted(named(problem, space)) for space in spaces]
+        self.ends = [[] if self.cells.nodes else sorted(named_nodes(problem, space)) for space in spaces]
         inside: list[dict[int, list[int]]] = []
         for ends in self.ends:
             inside.append({})

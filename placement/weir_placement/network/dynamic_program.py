@@ -91,13 +91,13 @@ class Step(NamedTuple):
 _SMALL = 50_000
 """Inner steps, of all programs so far, that plain Python does in less time than numba takes to load."""
 
-_done = [0]
+_steps = [0]
 
 
 def _program(steps: int) -> Callable[..., None]:
     """The program, compiled once it pays; the same loops either way."""
-    _done[0] += steps
-    return _run if _done[0] < _SMALL and "numba" not in sys.modules else _compiled()
+    _steps[0] += steps
+    return _run if _steps[0] < _SMALL and "numba" not in sys.modules else _compiled()
 
 
 @lru_cache(maxsize=1)

@@ -95,7 +95,7 @@ def plan_spaces(problem: Problem, queries: Iterable[Query]) -> dict[str, PlanSpa
     for shape, group in alike.items():
         draft = shared_draft(shape)
         rates = draft.scaled(np.stack([_rates(problem, query) for query in group]))
-        recipes = [draft.recipes.called(own_names(query)) for query in group]
+        recipes = [draft.recipes.under_names(own_names(query)) for query in group]
         spaces.update((space.query.name, space) for space in _spaces(draft, group, rates, recipes))
     return spaces
 

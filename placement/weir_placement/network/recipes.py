@@ -50,7 +50,7 @@ class Recipes(Sequence[Chain]):
             self._chains[way] = tuple(map(self._own, chain)) if self._own is not None else chain
         return self._chains[way]
 
-    def called(self, own: Callable[[Operator], Operator]) -> Recipes:
+    def under_names(self, own: Callable[[Operator], Operator]) -> Recipes:
         """The same under the names of one query."""
         return Recipes(self._recipes, own)
 
@@ -70,7 +70,7 @@ def _join(block: JoinBlock, a: int, b: int) -> Operator:
                 memory=like.memory,
                 row_overhead=like.row_overhead,
             )
-    met = [e.join for e in block.edges if e.mask & a and e.mask & b and not e.mask & ~(a | b)]
+    meeting = [e.join for e in block.edges if e.mask & a and e.mask & b and not e.mask & ~(a | b)]
     like = block.like(a, b)
     windows = block.join_windows(a, b)
     text, columns = block.join_text(a, b)
@@ -82,7 +82,7 @@ def _join(block: JoinBlock, a: int, b: int) -> Operator:
         windows=windows,
         selectivity=block.rate.between(a, b, replace(like, windows=windows).half_width),
         delay=block.delay,
-        origin=tuple(dict.fromkeys(met)) or (like.id,),
+        origin=tuple(dict.fromkeys(meeting)) or (like.id,),
     )
 
 

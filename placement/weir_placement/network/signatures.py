@@ -160,7 +160,9 @@ class BlockSigner:
         digests = []
         for inside, classes, columns_kept in self._inside:
             parts = sorted([facts[n] for n in inside])
-            equal = [sorted([column[n] for n in met]) for column, met in zip(columns, classes, strict=True)]
+            equal = [
+                sorted([column[n] for n in group]) for column, group in zip(columns, classes, strict=True)
+            ]
             parts += sorted(["=".join(e) for e in equal if len(e) > 1])
             parts += ["*"] if columns_kept is None else sorted(map(written, columns_kept))
             digests.append(_digest(["join", *parts]))

@@ -10,7 +10,7 @@ from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 
 
-def named(problem: Problem, space: PlanSpace) -> set[int]:
+def named_nodes(problem: Problem, space: PlanSpace) -> set[int]:
     """Nodes that the query or its limits name: origins, sinks, allowed and pinned nodes, where it runs."""
     index = problem.cluster.index
     names = {o for s in space.query.sources.values() for o in problem.streams[s].origins}
@@ -38,7 +38,7 @@ def exact_sites(ledger: Ledger, space: PlanSpace) -> Ints:
     if len(problem.cluster) <= EVERY:
         return all_sites(problem, space)
     group = problem.cluster.network.group
-    sites = named(problem, space)
+    sites = named_nodes(problem, space)
     for signature in space.signatures:
         sites.update(ledger.advertised.get(signature, ()))
     takes = np.array([node.schedulable for node in problem.cluster.nodes])

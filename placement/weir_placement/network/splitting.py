@@ -23,8 +23,8 @@ def closure(latency: Floats) -> Floats:
     from scipy.sparse.csgraph import shortest_path  # half a second
 
     # scipy reads a zero of a dense matrix as "no link"; a link without latency is one all the same
-    shown = np.where(latency > 0, latency, 1e-300)
-    return np.asarray(shortest_path(shown, method="FW", directed=True))
+    weights = np.where(latency > 0, latency, 1e-300)
+    return np.asarray(shortest_path(weights, method="FW", directed=True))
 
 
 def traversal(network: Network, sources: Ints, targets: Ints) -> Floats:

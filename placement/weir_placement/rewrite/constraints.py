@@ -128,8 +128,8 @@ class Constraints:
         groups: dict[str, set[str]] = {}
         for column in (c for pair in self.equalities for c in pair):
             groups.setdefault(classes.root(column), set()).add(column.partition(".")[0])
-        found = [frozenset(group) for group in groups.values()]
-        return found + [aliases_of(t) for t in self.others if is_equality(t)] + self.bare
+        groups_of_columns = [frozenset(group) for group in groups.values()]
+        return groups_of_columns + [aliases_of(t) for t in self.others if is_equality(t)] + self.bare
 
     @property
     def in_pairs(self) -> bool:

@@ -81,9 +81,9 @@ class OperatorGraph:
 
         Operators come out in topological order, ties broken as they were written.
         """
-        gone = set(removed)
+        out = set(removed)
         staying = [
-            o.reading(*(moved.get(i, i) for i in o.inputs)) for o in self.query.operators if o.id not in gone
+            o.reading(*(moved.get(i, i) for i in o.inputs)) for o in self.query.operators if o.id not in out
         ]
         last = self.query.operators[-1].id
         sink = moved.get(last, last)
@@ -93,12 +93,12 @@ class OperatorGraph:
 
 def _topological(operators: list[Operator], sources: Iterable[str], sink: str) -> tuple[Operator, ...]:
     by_id = {o.id: o for o in operators}
-    done, ordered = set(sources), list[Operator]()
+    visited, ordered = set(sources), list[Operator]()
 
     def visit(identifier: str) -> None:
-        if identifier in done:
+        if identifier in visited:
             return
-        done.add(identifier)
+        visited.add(identifier)
         for name in by_id[identifier].inputs:
             visit(name)
         ordered.append(by_id[identifier])

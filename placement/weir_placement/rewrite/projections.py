@@ -37,7 +37,7 @@ class _Push:
     graph: OperatorGraph
     through_top: bool
     operators: list[Operator] = field(default_factory=list)
-    done: dict[str, str] = field(default_factory=dict)
+    staying: set[str] = field(default_factory=set)
     projection_ids: list[str] = field(default_factory=list)
 
     def visit(self, name: str, pending: _Pending | None, filters: list[Operator], below_join: bool) -> str:
@@ -65,14 +65,14 @@ class _Push:
         op = self.graph.operators.get(name)
         if op is None:
             return name
-        if name not in self.done:
+        if name not in self.staying:
             pending = None
             if isinstance(op, Project) and op.columns:
                 self.projection_ids.append(op.id)
                 pending = _Pending(op, op.columns, op.origin or (op.id,), spare=True, idle=True)
             inputs = tuple(self.visit(i, pending, [], below_join=False) for i in op.inputs)
             self.operators.append(op.reading(*inputs))
-            self.done[name] = name
+            self.staying.add(name)
         return name
 
     def above(self, name: str, pending: _Pending | None, filters: list[Operator]) -> str:

@@ -106,19 +106,19 @@ class Rewriter:
         """
         written = {op.id: op for op in self.written.operators}
         names: dict[str, str] = {}
-        done = OperatorGraph(replace(query, operators=()), self.streams)
+        graph = OperatorGraph(replace(query, operators=()), self.streams)
         for op in query.operators:
             inputs = tuple(names.get(name, name) for name in op.inputs)
             moved: Operator = op.reading(*inputs)
             if isinstance(op, Join):
-                aliases = frozenset[str]().union(*(done.aliases[name] for name in inputs))
+                aliases = frozenset[str]().union(*(graph.aliases[name] for name in inputs))
                 block = next((b for b in self.blocks if aliases <= b.aliases), None)
                 if block is not None:
-                    moved = self._rejoined(done, block, op, (inputs[0], inputs[1]), written)
+                    moved = self._rejoined(graph, block, op, (inputs[0], inputs[1]), written)
             names[op.id] = moved.id
-            operators = (*done.query.operators, moved)
-            done = OperatorGraph(replace(query, operators=operators), self.streams)
-        return done.query, names
+            operators = (*graph.query.operators, moved)
+            graph = OperatorGraph(replace(query, operators=operators), self.streams)
+        return graph.query, names
 
     def _rejoined(
         self,

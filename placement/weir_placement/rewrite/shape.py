@@ -16,13 +16,13 @@ def shape(query: Query) -> str:
 
     Plans of equal shape do the same work at the same places of the tree, whatever ids they have.
     """
-    done: dict[str, str] = {}
+    text_of: dict[str, str] = {}
     for operator in query.operators:
-        inputs = [done.get(name, name) for name in operator.inputs]
+        inputs = [text_of.get(name, name) for name in operator.inputs]
         if isinstance(operator, Join):
             inputs.sort()
-        done[operator.id] = f"{_does(operator)}({','.join(inputs)})"
-    return done[query.operators[-1].id]
+        text_of[operator.id] = f"{_does(operator)}({','.join(inputs)})"
+    return text_of[query.operators[-1].id]
 
 
 def _does(operator: Operator) -> str:

@@ -105,8 +105,8 @@ def plan_with(
     candidates = sorted(
         (q for q in problem.queries if q.name not in refused), key=lambda q: (-q.priority, q.name)
     )
-    kept = ADMISSION * request.time_limit if len(candidates) > 1 else 0.0
-    outcome = attempt(candidates, deadline - kept - perf_counter())
+    reserve = ADMISSION * request.time_limit if len(candidates) > 1 else 0.0
+    outcome = attempt(candidates, deadline - reserve - perf_counter())
     if not outcome.feasible:
         accepted: list[Query] = []
         for number, query in enumerate(candidates):

@@ -42,10 +42,10 @@ def _parquet(file: pa.NativeFile, schema: pa.Schema, event_time: str, whole: boo
     with pq.ParquetFile(file) as parquet:
         there = parquet.schema_arrow
         check_columns(there.names, schema)
-        wanted = [
+        names = [
             f.name for f in schema if whole or f.name == event_time or there.field(f.name).type != f.type
         ]
-        return parquet.read(wanted, use_threads=False)
+        return parquet.read(names, use_threads=False)
 
 
 def _arrow(file: pa.NativeFile, schema: pa.Schema) -> pa.Table:

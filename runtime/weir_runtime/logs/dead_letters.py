@@ -75,8 +75,8 @@ class TopicLetters:
 
         producer = KafkaProducer(**client_settings(self._options), acks="all", linger_ms=5)
         try:
-            sent = [producer.send(self._options["topic"], **_message(row)) for row in letters.to_pylist()]
-            for future in sent:
+            futures = [producer.send(self._options["topic"], **_message(row)) for row in letters.to_pylist()]
+            for future in futures:
                 future.get(timeout=60)
         finally:
             producer.close()
@@ -112,9 +112,9 @@ class BadRows:
 
     def behind(self, place: Place, bad: int, limit: int | None) -> Place:
         """A place, with how many rows before it were bad and by which limit; with none, as it always was."""
-        counted = place.get("bad", 0) + bad
+        total = place.get("bad", 0) + bad
         place = {key: value for key, value in place.items() if key not in ("bad", "limit")}
-        return {**place, **({"bad": counted} if counted else {}), **({"limit": limit} if limit else {})}
+        return {**place, **({"bad": total} if total else {}), **({"limit": limit} if limit else {})}
 
     def check(self, bad: Sequence[BadRow], source: str) -> None:
         """Raises ValueError for the first of them, where a query shall not go on without it."""

@@ -249,9 +249,9 @@ class FileLog(Log):
     def _look(self, number: int, limit: int | None) -> Look:
         """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
         where the later limit cannot change anything."""
-        seen = self._looks.get(number)
-        if seen and not seen.bad and (limit or 0) >= (seen.limit or 0):
-            return seen
+        look = self._looks.get(number)
+        if look and not look.bad and (limit or 0) >= (look.limit or 0):
+            return look
         parsed = self._parsed(number, limit, whole=False)
         self._bad_rows.check(parsed.bad, self._shown(number))
         times = self._times(parsed.rows)

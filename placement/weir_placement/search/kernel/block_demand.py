@@ -51,8 +51,8 @@ def block_sets(st: State, at: int, start: int, base: int) -> int:
         left = (s - 1) & s
         while left > 0 and not possible:
             right = s & ~left
-            made = st.set_rate_[base + left] > 0 and st.set_rate_[base + right] > 0
-            possible = made and meet(st, b, st.set_aliases[left], st.set_aliases[right])
+            parts = st.set_rate_[base + left] > 0 and st.set_rate_[base + right] > 0
+            possible = parts and meet(st, b, st.set_aliases[left], st.set_aliases[right])
             left = (left - 1) & s
         st.set_rate_[base + s] = 1.0 if possible else -1.0
         if possible:

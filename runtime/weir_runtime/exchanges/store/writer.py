@@ -167,12 +167,12 @@ class StoreWriter(ExchangeWriter):
         horizon = int(self._about(slowest - 1).get("clock", 0)) - self._keep
         while number < beyond and (self._keep == 0 or self._is_below(number, horizon)):
             number += 1
-        gone = range(self._oldest, number)
-        self._soon.delete([batch_name(n, "arrow") for n in gone])
-        for n in gone:
+        numbers = range(self._oldest, number)
+        self._soon.delete([batch_name(n, "arrow") for n in numbers])
+        for n in numbers:
             self._descriptions.pop(n, None)
         self._oldest = number
-        return len(gone)
+        return len(numbers)
 
     def _is_below(self, number: int, horizon: int) -> bool:
         """Also one that is gone: of several deleted at once, any may be left."""

@@ -54,7 +54,7 @@ class TopicWriter(ExchangeWriter):
         self._zone = zone
         self._consumers = consumers
         self._keep = keep
-        self._made: KafkaProducer | None = None
+        self._client: KafkaProducer | None = None
         self._next: int | None = None  # batch; None: not looked yet
         self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
         self._unread = Unread()  # as last seen
@@ -180,18 +180,18 @@ class TopicWriter(ExchangeWriter):
         if not consumed:
             return 0
         horizon = consumed[-1].clock - self._keep
-        gone = rows = 0
-        while len(self._present) > 1 and gone < len(consumed):
+        deleted = rows = 0
+        while len(self._present) > 1 and deleted < len(consumed):
             end = self._present[0][1]
             if self._keep and end.newest >= horizon:
                 break
             rows = max(rows, end.last + 1)
             self._present.popleft()
-            gone += 1
-        if gone:
+            deleted += 1
+        if deleted:
             below = {ends: self._present[0][0]} | ({self._topic.partition(ROWS): rows} if rows else {})
             admin.delete_records(below)
-        return gone
+        return deleted
 
     def _published(self) -> tuple[int, deque[tuple[int, BatchEnd]], bool]:
         """The next batch's number, the ends that are there with their offsets, whether the stream is over."""
@@ -205,12 +205,12 @@ class TopicWriter(ExchangeWriter):
         """Returns when the brokers have all of them: the offsets of the first and the last; -1 without."""
         producer = self._producer()
         headers = [("epoch", str(self._epoch).encode()), ("batch", str(number).encode())]
-        sent = [
+        futures = [
             producer.send(self._topic.name, piece, f"{copy} {i}".encode(), headers, ROWS)
             for i, piece in enumerate(pieces)
         ]
         producer.flush()
-        offsets = [future.get(timeout=CONFIRMED).offset for future in sent]
+        offsets = [future.get(timeout=CONFIRMED).offset for future in futures]
         return min(offsets, default=-1), max(offsets, default=-1)
 
     def _send(self, partition: int, text: str) -> int:
@@ -218,10 +218,10 @@ class TopicWriter(ExchangeWriter):
         return int(future.get(timeout=CONFIRMED).offset)
 
     def _producer(self) -> KafkaProducer:
-        if self._made is None:
+        if self._client is None:
             settings = client_settings(self._topic.options)
-            self._made = KafkaProducer(**settings, acks="all", allow_auto_create_topics=False)
-        return self._made
+            self._client = KafkaProducer(**settings, acks="all", allow_auto_create_topics=False)
+        return self._client
 
 
 def serialised(table: pa.Table) -> list[bytes]:

@@ -41,7 +41,7 @@ class Intake:
     """Sorts messages by partition until all ranges are full.
 
     Attributes:
-        taken: by partition.
+        messages: by partition.
         room: [bytes] that may still be taken; the message that uses it up is the last one.
         early: came before they were wanted, in their order.
         moved: whether the latest messages brought anything on.
@@ -49,19 +49,19 @@ class Intake:
     """
 
     def __init__(self, ranges: Mapping[str, Range], room: float) -> None:
-        self.taken = {key: Messages(item.first) for key, item in ranges.items()}
+        self.messages = {key: Messages(item.first) for key, item in ranges.items()}
         self.room = room
         self.early: list[Message] = []
         self.moved = False
         self.trouble = ""
         self._ranges = {int(key): item for key, item in ranges.items()}
-        self._taken = {int(key): messages for key, messages in self.taken.items()}
+        self._messages = {int(key): messages for key, messages in self.messages.items()}
         self._bytes_early: dict[int, int] = {}
         self._count, self._bytes = 0, 0
 
     def left(self) -> int:
         """How many offsets are still to come, at most."""
-        return sum(max(0, item.until - self._taken[n].reached) for n, item in self._ranges.items())
+        return sum(max(0, item.until - self._messages[n].reached) for n, item in self._ranges.items())
 
     def chunk(self) -> int:
         """How many messages may be taken at once: not many before it is known how wide they are."""
@@ -75,7 +75,7 @@ class Intake:
 
     def unfinished(self) -> str:
         """For messages: what is still to come, and why it may not."""
-        open_ = [(n, m.reached) for n, m in self._taken.items() if m.reached < self._ranges[n].until]
+        open_ = [(n, m.reached) for n, m in self._messages.items() if m.reached < self._ranges[n].until]
         where = ", ".join(f"partition {number} from {at} on" for number, at in open_)
         return f"{where} ({self.trouble})" if self.trouble else where
 
@@ -87,19 +87,19 @@ class Intake:
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 self._fail(error)
                 continue
-            taken, limit = self._taken[number], self._ranges[number].limit
+            own, limit = self._messages[number], self._ranges[number].limit
             if number in self._bytes_early or self.room <= 0:
                 self._keep(message)
             elif error is not None or offset >= limit:  # what lies before has come, or never will
-                self.moved |= taken.reached < min(offset, limit)
-                taken.reached = max(taken.reached, min(offset, limit))
+                self.moved |= own.reached < min(offset, limit)
+                own.reached = max(own.reached, min(offset, limit))
                 if error is None:
                     self._keep(message)
-            elif offset >= taken.reached:
-                taken.reached, self.moved = offset + 1, True
+            elif offset >= own.reached:
+                own.reached, self.moved = offset + 1, True
                 if (value := message.value()) is not None:
-                    taken.values.append(value)
-                    taken.offsets.append(offset)
+                    own.values.append(value)
+                    own.offsets.append(offset)
                     self.room -= len(value)
                     self._count += 1
                     self._bytes += len(value)

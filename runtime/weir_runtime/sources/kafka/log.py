@@ -243,8 +243,8 @@ class KafkaLog(Log):
     def _overtaken(self, place: Place) -> Place:
         """Behind what retention has deleted. Raises DataLoss."""
         beginnings = self._reader().beginnings(place["next"])
-        if self._fails and (gone := missing(place, beginnings)):
-            raise DataLoss(self._loss(f"{_counted(gone)} were deleted before they were read"))
+        if self._fails and (deleted := missing(place, beginnings)):
+            raise DataLoss(self._loss(f"{_counted(deleted)} were deleted before they were read"))
         return overtaken(place, beginnings)
 
     def _first_offsets(self, place: Place) -> Callable[[Collection[str]], Mapping[str, int]]:
@@ -269,27 +269,27 @@ class KafkaLog(Log):
         while True:
             ranges = {key: Range(first, beyond, beyond) for key, (first, beyond) in spans.items()}
             try:
-                taken = reader.fetch(ranges)
+                fetched = reader.fetch(ranges)
                 break
             except OffsetsGone:
                 spans = self._left(spans)
         if "topic" in end and end["topic"] != reader.layout().id:
             if self._fails:
                 raise DataLoss(self._loss("it was made again, and a batch of the one before was not done"))
-            taken = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
-        return {key: self._parsed(key, messages, end.get("limit")) for key, messages in taken.items()}
+            fetched = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
+        return {key: self._parsed(key, messages, end.get("limit")) for key, messages in fetched.items()}
 
     def _left(self, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
         """The spans without what was deleted from their beginnings. Raises DataLoss."""
         beginnings = self._reader().beginnings(spans)
-        gone = {
+        deleted = {
             key: min(beginnings[key], beyond) - first
             for key, (first, beyond) in spans.items()
             if beginnings[key] > first
         }
-        if self._fails and gone:
-            raise DataLoss(self._loss(f"{_counted(gone)} of a batch that was not done are gone"))
-        return {key: (first + gone.get(key, 0), beyond) for key, (first, beyond) in spans.items()}
+        if self._fails and deleted:
+            raise DataLoss(self._loss(f"{_counted(deleted)} of a batch that was not done are gone"))
+        return {key: (first + deleted.get(key, 0), beyond) for key, (first, beyond) in spans.items()}
 
     def _await_topic(self, error: NoTopic) -> None:
         now = time.monotonic()

@@ -69,19 +69,19 @@ def opened(
 
 def overtaken(place: Place, beginnings: Mapping[str, int]) -> Place:
     """The place behind a jump over what retention has deleted before it was read."""
-    gone = missing(place, beginnings)
+    deleted = missing(place, beginnings)
     return {
         **settled(place),
-        "next": {key: at + gone.get(key, 0) for key, at in place["next"].items()},
-        "jump": sorted(gone),
-        "lost": place.get("lost", 0) + sum(gone.values()),
+        "next": {key: at + deleted.get(key, 0) for key, at in place["next"].items()},
+        "jump": sorted(deleted),
+        "lost": place.get("lost", 0) + sum(deleted.values()),
     }
 
 
 def missing(place: Place, beginnings: Mapping[str, int]) -> dict[str, int]:
-    """How many offsets of each partition are gone that `place` stands before."""
-    gone = {key: beginnings[key] - at for key, at in place["next"].items() if key in beginnings}
-    return {key: count for key, count in gone.items() if count > 0}
+    """How many offsets of each partition that `place` stands before are gone."""
+    deleted = {key: beginnings[key] - at for key, at in place["next"].items() if key in beginnings}
+    return {key: count for key, count in deleted.items() if count > 0}
 
 
 def made_again(place: Place, layout: TopicLayout) -> bool:
@@ -115,5 +115,5 @@ def without_idle(place: Place, idle: Collection[str]) -> Place:
 
 def _floor(maxima: Iterable[int | None]) -> int | None:
     """The maximum that the clock follows; None before there is a clock."""
-    known = list(maxima)
-    return None if not known or None in known else min(maximum for maximum in known if maximum is not None)
+    values = list(maxima)
+    return None if not values or None in values else min(maximum for maximum in values if maximum is not None)

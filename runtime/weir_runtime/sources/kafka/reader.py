@@ -117,8 +117,8 @@ class KafkaReader:
                 self._consumer.resume(paused)
         if not paused:  # else what came early is not all that comes next
             self._early = intake.early
-            self._positions = {key: item.reached for key, item in intake.taken.items()}
-        return intake.taken
+            self._positions = {key: item.reached for key, item in intake.messages.items()}
+        return intake.messages
 
     def _fill(self, intake: Intake, seconds: float, paused: list[TopicPartition]) -> None:
         begin = last = time.monotonic()
@@ -148,9 +148,9 @@ class KafkaReader:
     def _listed(self, keys: Collection[str], spec: OffsetSpec) -> dict[str, int]:
         if not keys:
             return {}
-        asked = {TopicPartition(self._topic, int(key)): spec for key in keys}
+        specs = {TopicPartition(self._topic, int(key)): spec for key in keys}
         answers = self._admin.list_offsets(
-            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER
+            specs, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER
         )
         return {
             str(partition.partition): int(answer.result().offset) for partition, answer in answers.items()
