@@ -9,7 +9,7 @@ from collections import Counter
 VARIABLE = "WEIR_KILL_AT"
 """`point` or `point:n`: die when the point is reached for the n-th time (from 1) in this process."""
 
-POINTS = (
+IN_A_LIFE = (
     "before-acquire",
     "after-acquire",
     "before-plan",
@@ -20,13 +20,15 @@ POINTS = (
     "after-publish",
     "before-commit",
     "after-commit",
-    "before-end",
-    "after-end",
-    "before-release",
 )
-
+AT_THE_END = ("before-end", "after-end")
+"""Of a finite input."""
+AT_A_HAND_OVER = ("before-release", "after-release")
+"""Of the process that leaves; the one that comes passes the first of a life."""
 IN_A_CHANGE = ("before-agree", "after-agree", "after-pass")
 """Of the operators of a running query."""
+
+POINTS = (*IN_A_LIFE, *AT_THE_END, *AT_A_HAND_OVER, *IN_A_CHANGE)
 
 _reached: Counter[str] = Counter()
 

@@ -295,6 +295,7 @@ class FragmentProcess:
         reach("before-release")
         self._renewal.stop()
         self.lease.release(self.spec.epoch, self.holder)
+        reach("after-release")
         if self.terminate.is_set():
             self.status.say(phase="stopped")
             return EXIT_TERMINATED

@@ -121,6 +121,13 @@ def state(spec: FragmentSpec) -> dict[str, Any]:
     return document
 
 
+def runs(process: subprocess.Popen[bytes], spec: FragmentSpec) -> bool:
+    """Whether this process (not one before it) says that its query runs. Fails when it has ended."""
+    assert process.poll() is None, state(spec)
+    document = state(spec)
+    return document.get("pid") == process.pid and document["phase"] == "running"
+
+
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
     """Waits for a condition; fails with `what` when it does not come."""
     limit = time.monotonic() + seconds

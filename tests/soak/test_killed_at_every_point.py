@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import TypedColumn
 from weir_runtime.checkpoint import Checkpoint
-from weir_runtime.faults import POINTS, VARIABLE
+from weir_runtime.faults import AT_THE_END, IN_A_LIFE, VARIABLE
 from weir_runtime.logs.log import BATCH_BYTES
 
 from tests.runtime.queries import verdict
@@ -29,16 +29,13 @@ from tests.runtime.support import (
     state,
 )
 
-AT_THE_END = ("before-end", "after-end")
-IN_A_MOVE = ("before-release",)
-
 
 def test_killed_at_every_point(tmp_path: Path) -> None:
     """One process after the other, each killed at the next point; the last one ends in peace."""
     log = tmp_path / "a"
     item = source("a", log)
     spec = fragment(tmp_path, "g", [item], [COUNT], files_output(tmp_path / "out", *COLUMNS))
-    for number, point in enumerate(p for p in POINTS if p not in AT_THE_END + IN_A_MOVE):
+    for number, point in enumerate(IN_A_LIFE):
         append_batch(log, number, rows(number))
         # the second batch publishes the windows that the first one has closed
         process = launch(spec, **{VARIABLE: point})
