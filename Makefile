@@ -16,9 +16,11 @@ test: env lint ## every test that needs only the environment
 	@$(PY) -m pytest -q --durations=15
 
 ROUNDS ?= 20
-fuzz: env ## the tests on generated cases with new random seeds, ROUNDS=20 times or until one fails
+fuzz: env ## the tests on generated cases with new random seeds (printed; SEED= repeats one), ROUNDS=20 times or until one fails
 	@for round in $$(seq $(ROUNDS)); do \
-	  $(PY) -m pytest -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=random --no-header || exit 1; \
+	  seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
+	  echo "round $$round; again: make fuzz ROUNDS=1 SEED=$$seed"; \
+	  $(PY) -m pytest -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$seed --no-header || exit 1; \
 	done
 
 lint: env ## format, types, arrows between the rooms

@@ -43,7 +43,7 @@ def cases(draw: st.DrawFn) -> Case:
     tops = {alias: alias for alias in aliases}
     for alias in aliases:
         if draw(st.booleans()):
-            bound = draw(st.integers(0, 8))
+            bound = draw(st.integers(0, 4))
             operators.append(Filter(f"f{alias}", (alias,), predicate=f"{alias}.v >= {bound}"))
             tops[alias] = f"f{alias}"
     aggregates = draw(st.integers(0 if operators else 1, 3))
@@ -56,24 +56,27 @@ def cases(draw: st.DrawFn) -> Case:
     for i in range(aggregates):
         top, columns = aggregate(draw, operators, top, columns, f"g{i}")
     ends = {operator.id for operator in operators[:-1] if draw(st.booleans())}
-    delay = draw(st.sampled_from([0, TICK, 4 * TICK]))
+    delay = draw(st.sampled_from([0, TICK, 4 * TICK, 12 * TICK][len(aliases) // 3 * 2 :]))
     return Case(logs, operators, columns, ends, delay, draw(st.sampled_from([1, 2, 64])))
 
 
 def log() -> st.SearchStrategy[list[list[tuple[int, int, int]]]]:
-    """Up to three batches of (k, v, time); an empty one is a stream that is idle for a while."""
+    """Up to three batches of (k, v, time), or none; an empty one is a stream that is idle for a while."""
     times = st.integers(1, 24).map(lambda tick: tick * TICK)
     row = st.tuples(st.integers(0, 2), st.integers(0, 9), times)
-    return st.lists(st.lists(row, max_size=8), min_size=1, max_size=3)
+    full, idle = st.lists(row, min_size=5, max_size=12), st.just([])
+    batches = st.lists(full | full | idle, min_size=1, max_size=3)
+    return st.builds(lambda first, others: [*first, *others], st.lists(full, min_size=1, max_size=1), batches)
 
 
 def joins(draw: st.DrawFn, operators: list[Operator], tops: dict[str, str]) -> tuple[str, list[str]]:
     """A left-deep chain; each new source has a window with one or all of the sources before it."""
     aliases = list(tops)
     top = tops[aliases[0]]
+    ticks = st.sampled_from([0, 3, 6, 12])
     for i, alias in enumerate(aliases[1:], 1):
         partners = aliases[:i] if draw(st.booleans()) else [aliases[i - 1]]
-        reach = [(draw(st.integers(-6, 0)) * TICK, draw(st.integers(0, 6)) * TICK) for _ in partners]
+        reach = [(-draw(ticks) * TICK, draw(ticks) * TICK) for _ in partners]
         windows = tuple(Window(p, alias, low, high) for p, (low, high) in zip(partners, reach, strict=True))
         before = aliases[i - 1]
         on = draw(st.sampled_from([f"{before}.k = {alias}.k", f"{before}.k <= {alias}.v", ""]))
