@@ -24,7 +24,7 @@ from weir_operator.controller.snapshot import Lease, Process
 from weir_placement.model.change import Change
 
 
-class Crash(Exception):
+class Crash(BaseException):
     """The controller is killed here."""
 
 

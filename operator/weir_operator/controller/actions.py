@@ -12,7 +12,7 @@ from weir_operator.controller.change import cut_requests, leaving_specs, specs_i
 from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.desired_state import DesiredQuery, Group
 from weir_operator.controller.moves import DesiredFragment, FragmentStep, next_step, removal
-from weir_operator.controller.quota_ledger import beside_running, counted_by_quota
+from weir_operator.controller.quota_ledger import QuotaLedger, beside_running, counted_by_quota
 from weir_operator.controller.round_state import RoundState, specs_of
 
 
@@ -53,47 +53,76 @@ def _present_build(state: RoundState, fragment: str) -> str:
 
 def choose_steps(state: RoundState) -> None:
     """Fragments that are moving already come first, so that they count against the limit on moves."""
-    desired_fragments: dict[str, DesiredFragment] = {}
+    desired_fragments = _desired_fragments(state)
+    queries = {name: fragment.query for name, fragment in desired_fragments.items()}
+    ledger, under_way = beside_running(state, queries), 0
+    for fragment in sorted(desired_fragments, key=lambda f: (not _moves_now(state, f), f)):
+        may_move = under_way < state.settings.concurrent_moves
+        with state.guard(queries[fragment]):
+            step = _step(state, desired_fragments[fragment], ledger, may_move)
+            state.steps[fragment] = step
+            under_way += step.phase == "moving"
+    for name, record in state.records.items():
+        with state.guard(name):
+            for request in cut_requests(state, record):
+                if request.fragment in state.steps:
+                    step = state.steps[request.fragment]
+                    state.steps[request.fragment] = replace(step, actions=(*step.actions, request))
+    for name in state.failed:  # of a query, all fragments have a step or none
+        if any(spec.name not in state.steps for spec in specs_of(state, name)):
+            leave_alone(state, name)
+    _remove_unwanted(state, desired_fragments)
+
+
+def leave_alone(state: RoundState, query: str) -> None:
+    """Nothing is done about a query in this round."""
+    own = {spec.name for spec in state.specs.pop(query, ())} | {
+        fragment for fragment, owner in _owners(state).items() if owner == query
+    }
+    for fragment in own:
+        state.steps.pop(fragment, None)
+
+
+def _desired_fragments(state: RoundState) -> dict[str, DesiredFragment]:
+    """By name, the fragments that shall run: of plans in force, and of those that end at a cut."""
+    result: dict[str, DesiredFragment] = {}
     for group in state.desired.groups:
         surroundings = _surroundings(group, state.settings.image)
         for name, desired in group.queries.items():
-            leaving: tuple[FragmentSpec, ...] = ()
-            if not desired.suspended and name not in state.blocked:
-                leaving = leaving_specs(state, group, state.records[name])
-            going = {old.name for old in leaving}
-            for spec in (*specs_of(state, name), *leaving):
-                spec = replace(spec, zone=_zone(group, spec.node))
-                build = _build(spec, surroundings, desired.pods)
-                if spec.name in going:
-                    build = _present_build(state, spec.name) or build
-                desired_fragments[spec.name] = DesiredFragment(spec, build, name, group.name)
-    under_way = 0
-    ledger = beside_running(
-        state, {fragment: desired_fragment.query for fragment, desired_fragment in desired_fragments.items()}
-    )
-    order = sorted(desired_fragments, key=lambda f: (not _moves_now(state, f), f))
-    for fragment in order:
-        desired_fragment, processes = desired_fragments[fragment], state.processes.get(fragment, [])
-        lease = state.snapshot.leases.get(fragment)
-        forced = any(
-            p.node in state.desired.lost | state.desired.nodes_to_leave(desired_fragment.query)
-            for p in processes
-        )
-        may = forced or under_way < state.settings.concurrent_moves
-        fits = not counted_by_quota(processes) or ledger.fits(desired_fragment.query)
-        step = next_step(
-            desired_fragment, processes, lease, state.settings.layout, may, state.settings.standby, fits
-        )
-        if counted_by_quota(processes) and any(isinstance(action, Start) for action in step.actions):
-            ledger.reserve(desired_fragment.query)
-        under_way += step.phase == "moving"
-        state.steps[fragment] = step
-    for record in state.records.values():
-        for request in cut_requests(state, record):
-            if request.fragment in state.steps:
-                step = state.steps[request.fragment]
-                state.steps[request.fragment] = replace(step, actions=(*step.actions, request))
-    _remove_unwanted(state, desired_fragments)
+            with state.guard(name):
+                result.update(_fragments_of(state, group, desired, name, surroundings))
+    return result
+
+
+def _fragments_of(
+    state: RoundState, group: Group, desired: DesiredQuery, name: str, surroundings: str
+) -> dict[str, DesiredFragment]:
+    leaving: tuple[FragmentSpec, ...] = ()
+    if not desired.suspended and name not in state.blocked:
+        leaving = leaving_specs(state, group, state.records[name])
+    going, result = {old.name for old in leaving}, {}
+    for spec in (*specs_of(state, name), *leaving):
+        spec = replace(spec, zone=_zone(group, spec.node))
+        build = _build(spec, surroundings, desired.pods)
+        if spec.name in going:
+            build = _present_build(state, spec.name) or build
+        result[spec.name] = DesiredFragment(spec, build, name, group.name)
+    return result
+
+
+def _step(state: RoundState, fragment: DesiredFragment, ledger: QuotaLedger, may_move: bool) -> FragmentStep:
+    """The next step of one fragment; a process that it starts beside another is booked in the ledger."""
+    name, query = fragment.spec.name, fragment.query
+    processes, lease = state.processes.get(name, []), state.snapshot.leases.get(name)
+    gone = state.desired.lost | state.desired.nodes_to_leave(query)
+    forced = any(process.node in gone for process in processes)
+    beside = bool(counted_by_quota(processes))
+    fits = not beside or ledger.fits(query)
+    settings = state.settings
+    step = next_step(fragment, processes, lease, settings.layout, forced or may_move, settings.standby, fits)
+    if beside and any(isinstance(action, Start) for action in step.actions):
+        ledger.reserve(query)
+    return step
 
 
 def _zone(group: Group, node: str) -> str:
@@ -115,12 +144,17 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
         query = owners.get(fragment, "")
         if query in state.desired.faults:
             continue
-        desired = _desired_query(state, query)
-        steps = [state.steps[s.name] for s in specs_of(state, query)]
-        if desired and not desired.suspended and (query in state.refusals or any(_young(s) for s in steps)):
-            continue
-        suspended = desired is not None and desired.suspended
-        state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not suspended)
+        with state.guard(query):
+            desired = _desired_query(state, query)
+            steps = [state.steps[s.name] for s in specs_of(state, query)]
+            if (
+                desired
+                and not desired.suspended
+                and (query in state.refusals or any(_young(s) for s in steps))
+            ):
+                continue
+            suspended = desired is not None and desired.suspended
+            state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not suspended)
 
 
 def _young(step: FragmentStep) -> bool:
@@ -131,7 +165,7 @@ def _owners(state: RoundState) -> dict[str, str]:
     """Fragment -> query, also for fragments of earlier plans, which the Placements' statuses list."""
     owners = {}
     for name, record in state.records.items():
-        for entry in record.status.get("owned") or []:
+        for entry in record.owned:
             owners[entry] = name
     return owners
 
@@ -170,5 +204,7 @@ def _protection(state: RoundState) -> list[Protect]:
     result += [budgets[fragment] for fragment in sorted(set(budgets) - state.snapshot.protected)]
     owners = _owners(state)
     for fragment in sorted(state.snapshot.protected - set(budgets)):
-        result.append(Protect(fragment, owners.get(fragment, ""), False))
+        query = owners.get(fragment, "")
+        if query not in state.failed:
+            result.append(Protect(fragment, query, False))
     return result

@@ -36,7 +36,8 @@ def advance(state: RoundState) -> None:
         for name, desired in group.queries.items():
             record = state.records[name]
             if record.leaving and not desired.suspended:
-                state.records[name] = _advanced(state, record)
+                with state.guard(name):
+                    state.records[name] = _advanced(state, record)
 
 
 def _advanced(state: RoundState, record: Record) -> Record:

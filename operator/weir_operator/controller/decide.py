@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from weir_operator.controller.actions import actions, choose_steps, cut_fragments
+from weir_operator.controller.actions import actions, choose_steps, cut_fragments, leave_alone
 from weir_operator.controller.change import advance
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
@@ -30,14 +30,22 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
         for name in group.queries:
             state.records.setdefault(name, Record(name))
             before.setdefault(name, Record(name))
-    state.records = {name: record.with_history_entry(snapshot.now) for name, record in state.records.items()}
+    for name, record in state.records.items():
+        with state.guard(name):
+            state.records[name] = record.with_history_entry(snapshot.now)
     plan_groups(state)
     advance(state)
     cut_fragments(state)
     choose_steps(state)
     current = {name for group in desired.groups for name in group.queries} | set(desired.faults)
     assess(state)
-    placements = [p for name in sorted(state.records) if (p := _placement(state, name, before, current))]
+    placements: list[WritePlacement | DeletePlacement] = []
+    for name in sorted(state.records):
+        try:
+            placements += filter(None, [_placement(state, name, before, current)])
+        except Exception as error:  # whatever it is: without its intent nothing of it is done
+            state.fail(name, error)
+            leave_alone(state, name)
     return Decision(
         placements=tuple(placements),
         actions=tuple(actions(state)),
@@ -58,7 +66,7 @@ def _placement(
     record = state.records[name]
     if name not in current:
         alive = set(state.processes) | set(state.snapshot.leases)
-        return None if alive & set(record.status.get("owned") or []) else DeletePlacement(name)
+        return None if alive & set(record.owned) else DeletePlacement(name)
     if name in state.failed and not specs_of(state, name):
         return None  # a plan that cannot be cut into fragments does not come into force
     if name in state.desired.faults or (record.plan is None and not record.status):
@@ -80,7 +88,7 @@ def _fragments_to_keep(state: RoundState) -> frozenset[str]:
     """Fragments whose flows and checkpoints stay: those of plans in force, those with processes or leases,
     and those that a Placement owns, also of queries that have become faulty."""
     planned = {spec.name for specs in state.specs.values() for spec in specs}
-    owned = {name for record in state.records.values() for name in record.status.get("owned") or []}
+    owned = {name for record in state.records.values() for name in record.owned}
     return frozenset(planned | owned | set(state.processes) | set(state.snapshot.leases))
 
 
@@ -91,7 +99,7 @@ def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
         if manifest.get("kind") == "Placement":
             try:
                 record = read_record(manifest)
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
+            except Exception as error:  # whatever it is: the others are read
                 record = Record(name_of(manifest), status=manifest.get("status") or {})
                 unreadable[record.query] = f"its Placement cannot be read: {error!r}"
             records[record.query] = record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from weir_operator.controller.snapshot import Manifest
 
 KINDS = ("Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 MOST_READERS = 100
+log = logging.getLogger("weir.decide")
 
 
 def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
@@ -25,26 +27,37 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
     Without a status an object would have `observedGeneration: -1` for ever, and tools that wait for what
     they have applied would never finish.
     """
-    result = []
+    result: list[WriteStatus] = []
     streams, policies = _streams(state), _policies(state)
     for manifest in state.snapshot.objects:
-        meta, kind = manifest["metadata"], manifest.get("kind", "")
-        if kind not in KINDS:
-            continue
-        namespace, name = meta.get("namespace", ""), meta["name"]
-        wrong = state.desired.errors.get((kind, namespace, name), "")
-        health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
-        observed, present = generation(manifest, -1), part(manifest, "status")
-        described = conditions(health, observed, state.snapshot.now, parts(present, "conditions"))
-        status = {"observedGeneration": observed, "conditions": described}
-        if kind == "Stream":
-            status |= _with_rate(streams.get(name_of(manifest), {}), present)
-        elif kind == "PlacementPolicy":
-            status |= policies.get(name, {"queries": 0, "admitted": 0})
-        status = fit(kind, "status", status)
-        if worth_writing(present, status, numbers):
-            result.append(WriteStatus(kind, namespace, name, status))
+        if manifest.get("kind") in KINDS:
+            try:
+                result += _definition_status(state, manifest, numbers, streams, policies)
+            except Exception:  # whatever it is: the others have theirs
+                log.exception("status of %s %s", manifest.get("kind"), name_of(manifest))
     return result
+
+
+def _definition_status(
+    state: RoundState,
+    manifest: Manifest,
+    numbers: bool,
+    streams: Mapping[str, dict[str, Any]],
+    policies: Mapping[str, dict[str, Any]],
+) -> list[WriteStatus]:
+    meta, kind = manifest["metadata"], manifest["kind"]
+    namespace, name = meta.get("namespace", ""), meta["name"]
+    wrong = state.desired.errors.get((kind, namespace, name), "")
+    health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
+    observed, present = generation(manifest, -1), part(manifest, "status")
+    described = conditions(health, observed, state.snapshot.now, parts(present, "conditions"))
+    status = {"observedGeneration": observed, "conditions": described}
+    if kind == "Stream":
+        status |= _with_rate(streams.get(name_of(manifest), {}), present)
+    elif kind == "PlacementPolicy":
+        status |= policies.get(name, {"queries": 0, "admitted": 0})
+    status = fit(kind, "status", status)
+    return [WriteStatus(kind, namespace, name, status)] if worth_writing(present, status, numbers) else []
 
 
 def _streams(state: RoundState) -> dict[str, dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weir_placement.fragments import Ends
+from weir_placement.model.fragment import Output
 from weir_placement.model.problem import Problem, Query
 
 from weir_operator.api.policy import PlacementPolicySpec
@@ -23,6 +24,12 @@ class DesiredQuery:
     suspended: bool = False
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of operators with a list of nodes
     pods: str = ""  # what its pods take from the query itself, apart from the plan
+
+
+def suspended_query(name: str, generation: int) -> DesiredQuery:
+    """A query of which nothing shall run, whatever else it says."""
+    nothing = Ends({}, Output("noop"))
+    return DesiredQuery(Query(name, {}, ()), nothing, "", generation, suspended=True)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,12 @@ class Group:
     problem: Problem
     queries: Mapping[str, DesiredQuery]
     measured_links: bool = False  # latencies measured between fragments override the topology's
+
+    def only(self, names: Collection[str]) -> Group:
+        """The group with these of its queries alone."""
+        queries = {name: query for name, query in self.queries.items() if name in names}
+        models = tuple(query for query in self.problem.queries if query.name in names)
+        return replace(self, queries=queries, problem=replace(self.problem, queries=models))
 
 
 @dataclass(frozen=True)
@@ -69,10 +82,8 @@ class DesiredState:
             return self
         groups, faults = [], dict(self.faults)
         for group in self.groups:
-            sound = {name: desired for name, desired in group.queries.items() if name not in faulty}
             faults |= {
                 n: Fault(faulty[n], False, a.generation) for n, a in group.queries.items() if n in faulty
             }
-            queries = tuple(q for q in group.problem.queries if q.name not in faulty)
-            groups.append(replace(group, queries=sound, problem=replace(group.problem, queries=queries)))
+            groups.append(group.only(group.queries.keys() - faulty.keys()))
         return replace(self, groups=tuple(groups), faults=faults)

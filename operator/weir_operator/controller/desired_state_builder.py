@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,9 +16,9 @@ from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
-from weir_operator.api.query import StreamQuerySpec, Toleration
+from weir_operator.api.query import StreamQuery, StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
-from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group
+from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query
 from weir_operator.controller.raw_fields import generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
@@ -30,6 +31,7 @@ from weir_operator.manifests.objects import Objects, Reader
 from weir_operator.manifests.problem import PolicyProblem, build
 from weir_operator.manifests.site import ANYWHERE, Site
 
+log = logging.getLogger("weir.objects")
 Calibrated = Callable[[Query], Query]
 
 
@@ -88,59 +90,70 @@ class DesiredStateBuilder:
         objects: Objects,
         raw: Mapping[str, Manifest],
         sources: Mapping[str, Any],
-        faults: Mapping[str, Fault],
+        faults: dict[str, Fault],
     ) -> Group:
+        """A policy's queries; `faults` grows by those for which this ends with an error."""
         queries: dict[str, DesiredQuery] = {}
-        planned = {
-            q.name: self.calibrate(q if self.executors else replace(q, processes=1))
-            for q in source.problem.queries
-        }
+        planned = {q.name: q for q in source.problem.queries}
         for name, item in objects.queries.items():
             if item.spec.policy != source.policy.metadata.name or name in faults:
                 continue
-            manifest = raw[name]
-            query = planned.get(name)
-            if query is None:
-                if item.spec.suspend:
-                    nothing = Ends({}, Output("noop"))
-                    queries[name] = DesiredQuery(
-                        Query(name, {}, ()), nothing, "", generation(manifest, 1), suspended=True
-                    )
+            try:
+                query = self._query(source, item, planned.get(name), raw[name], sources)
+            except Exception as error:  # whatever it is: the others go on
+                log.error("%s cannot be read", name, exc_info=error)
+                faults[name] = Fault(f"reading it ended with {error!r}", False, generation(raw[name], 1))
                 continue
-            if any(not sources.get(stream) for stream in query.sources.values()):
-                continue
-            uid = str(manifest["metadata"].get("uid", ""))
-            ends = Ends(
-                {
-                    alias: self.site.anchored(
-                        _source(sources[stream], source.problem.streams[stream].rate), stream.split("/")[0]
-                    )
-                    for alias, stream in query.sources.items()
-                },
-                sink_of(item.spec, query, self.site),
-                uid,
-                replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
-                round(source.policy.spec.exchange.retention * 1e6),
-                flows=source.policy.spec.exchange.flows(),
-                bad_rows={
-                    alias: self._bad_rows(sources[stream], name.split("/")[0])
-                    for alias, stream in query.sources.items()
-                },
-            )
-            queries[name] = DesiredQuery(
-                query,
-                ends,
-                _source_hash(query, ends, source),
-                generation(manifest, 1),
-                nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
-                pods=pods_of(item.spec),
-            )
+            if query is not None:
+                queries[name] = query
         problem = replace(source.problem, queries=tuple(a.model for a in queries.values() if not a.suspended))
         if problem.overheads == Overheads():
             problem = replace(problem, overheads=self.overheads)
         topology = objects.topology(source.policy.spec.topology)
         measured = topology is not None and topology.spec.measured
         return Group(source.policy.metadata.name, source.policy.spec, problem, queries, measured)
+
+    def _query(
+        self,
+        source: PolicyProblem,
+        item: StreamQuery,
+        query: Query | None,
+        manifest: Manifest,
+        sources: Mapping[str, Any],
+    ) -> DesiredQuery | None:
+        """A query that is to be planned (`query`) or is suspended; None for all others."""
+        if query is None:
+            if not item.spec.suspend:
+                return None
+            return suspended_query(f"{item.metadata.namespace}/{item.metadata.name}", generation(manifest, 1))
+        if any(not sources.get(stream) for stream in query.sources.values()):
+            return None
+        query = self.calibrate(query if self.executors else replace(query, processes=1))
+        streams = query.sources.items()
+        ends = Ends(
+            {
+                alias: self.site.anchored(
+                    _source(sources[stream], source.problem.streams[stream].rate), stream.split("/")[0]
+                )
+                for alias, stream in streams
+            },
+            sink_of(item.spec, query, self.site),
+            str(manifest["metadata"].get("uid", "")),
+            replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
+            round(source.policy.spec.exchange.retention * 1e6),
+            flows=source.policy.spec.exchange.flows(),
+            bad_rows={
+                alias: self._bad_rows(sources[stream], query.name.split("/")[0]) for alias, stream in streams
+            },
+        )
+        return DesiredQuery(
+            query,
+            ends,
+            _source_hash(query, ends, source),
+            generation(manifest, 1),
+            nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
+            pods=pods_of(item.spec),
+        )
 
     def _bad_rows(self, source: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
         """A Stream's settings for bad rows; a dead-letter folder is in the query's namespace."""

@@ -34,6 +34,7 @@ class GroupReplan:
     events: list[Event] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no plan
     errors: dict[str, Exception] = field(default_factory=dict)  # query -> what ended its planning
+    left_out: set[str] = field(default_factory=set)  # that run, and with which nothing can be planned
     moving: frozenset[str] = frozenset()  # queries with a fragment that is moving
     look: bool = True  # whether this is a round in which a better plan is looked for
     ledger: QuotaLedger | None = None  # what remains of quotas; less with each plan that comes into force

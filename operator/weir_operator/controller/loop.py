@@ -179,6 +179,9 @@ class Loop:
                 "%s for %s failed: %s; it will be retried", type(item).__name__, _subject(item), error
             )
             return False
+        except Exception:  # whatever it is: the other writes are done
+            log.exception("%s of %s: tried again later", type(item).__name__, _subject(item))
+            return False
         return True
 
 

@@ -39,24 +39,58 @@ def plan_groups(state: RoundState) -> None:
     usage = {group.name: _usage_or_none(state, group) for group in groups} if several else {}
     for group in groups:
         others = total(amounts for name, amounts in usage.items() if name != group.name)
-        trial = ledger.copy()
-        try:
-            planning = _plan(state, group, others, trial, look)
-        except Exception as error:  # of any kind: other groups go on, and plans in force here stay
-            for name in group.queries:
-                state.fail(name, error)
+        planning = _plan_isolated(state, group, others, ledger, look)
+        if planning is None:
             continue
-        ledger = trial
+        ledger = planning.ledger or ledger
         state.records.update(planning.records)
         if several:
             usage[group.name] = _usage_or_none(state, group)
         _collect(state, planning)
 
 
-def _plan(
+def _plan_isolated(
     state: RoundState, group: Group, others: Mapping[str, NodeUsage], ledger: QuotaLedger, look: bool
+) -> GroupReplan | None:
+    """The group's planning. Queries that end it with an error, whatever it is, fail by themselves: they stay
+    as they are, and the rest is planned beside them. None: all fail."""
+    try:
+        return _plan(state, group, others, ledger.copy(), look)
+    except Exception as error:
+        faulty = _errors_alone(state, group, ledger, new=False) or _errors_alone(
+            state, group, ledger, new=True
+        )
+        if not faulty:
+            for name in group.queries:
+                state.fail(name, error)
+            return None
+    for name, own_error in faulty.items():
+        state.fail(name, own_error)
+    beside = _usage_or_none(state, group.only(faulty))
+    sound = group.only(group.queries.keys() - faulty.keys())
+    return _plan_isolated(state, sound, total([others, beside]), ledger, look)
+
+
+def _errors_alone(state: RoundState, group: Group, ledger: QuotaLedger, new: bool) -> dict[str, Exception]:
+    """By query, what its planning ends with when it is the only one; without `new`, of what is in force."""
+    errors: dict[str, Exception] = {}
+    for name in group.queries:
+        try:
+            _plan(state, group.only([name]), {}, ledger.copy(), look=False, new=new)
+        except Exception as error:
+            errors[name] = error
+    return errors
+
+
+def _plan(
+    state: RoundState,
+    group: Group,
+    others: Mapping[str, NodeUsage],
+    ledger: QuotaLedger,
+    look: bool,
+    new: bool = True,
 ) -> GroupReplan:
-    """One group's plan on what the others leave."""
+    """One group, planned beside what the others use; without `new`, only what is in force."""
     records = {name: state.records[name] for name in group.queries}
     in_force = list(_in_force(state, group))
     readings = measured_by_fragment(state.snapshot.previous_metrics, state.snapshot.metrics)
@@ -77,7 +111,7 @@ def _plan(
         look=look,
         ledger=ledger,
     )
-    replan(planning)
+    replan(planning, new)
     return planning
 
 

@@ -78,12 +78,13 @@ def beside_plans_in_force(state: RoundState) -> QuotaLedger:
             record = state.records[name]
             if desired.suspended or record.plan is None:
                 continue
-            count = _fragments(record, desired)
-            owned = {*(record.status.get("owned") or ()), *(s.name for s in (*record.specs, *record.leaving))}
-            if any(state.processes.get(fragment) for fragment in owned):
-                ledger.reserve(name, count)
-            elif count:
-                idle.append((-desired.model.priority, name, count))
+            with state.guard(name):
+                count = _fragments(record, desired)
+                owned = {*record.owned, *(s.name for s in (*record.specs, *record.leaving))}
+                if any(state.processes.get(fragment) for fragment in owned):
+                    ledger.reserve(name, count)
+                elif count:
+                    idle.append((-desired.model.priority, name, count))
     for _, name, count in sorted(idle):
         if reason := ledger.refusal(name, count):
             ledger.blocked[name] = reason

@@ -55,6 +55,12 @@ class Record:
         return self.status.get("drift") or {}
 
     @property
+    def owned(self) -> list[str]:
+        """Names of the fragments that were started for it and are not cleared away yet."""
+        names = self.status.get("owned")
+        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+    @property
     def history(self) -> list[Mapping[str, Any]]:
         """Newest first."""
         return list(self.status.get("history") or [])

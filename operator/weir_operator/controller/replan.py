@@ -6,10 +6,11 @@ low, when it last changed) are kept in the Placement's status, so that a restart
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from weir_placement.cost.flows import fragment_ends
-from weir_placement.model.plan import QueryPlan
+from weir_placement.model.plan import Plan, QueryPlan
 
 from weir_operator.controller.current_plan import as_specified, unconstrained
 from weir_operator.controller.drift import drift
@@ -18,11 +19,12 @@ from weir_operator.controller.record import unpack
 from weir_operator.planning.strategy import StrategyCall
 
 
-def replan(planning: GroupReplan) -> None:
-    """Rollbacks, then first plans and edits, then nodes to leave, then drift."""
+def replan(planning: GroupReplan, new: bool = True) -> None:
+    """Rollbacks, then first plans and edits (with `new`), then nodes that go, then drift."""
     for name in planning.records:
         _roll_back(planning, name)
-    _plan_new(planning)
+    if new:
+        _plan_new(planning, _without_plan(planning))
     drift(planning)
 
 
@@ -52,22 +54,44 @@ def _roll_back(planning: GroupReplan, name: str) -> None:
         planning.add_event(name, "RolledBack", f"revision {record.pinned} is in force again")
 
 
-def _plan_new(planning: GroupReplan) -> None:
-    """Queries without a plan, or with one of another version, are planned beside what runs."""
-    ledger, desired = planning.ledger, planning.group.queries
-    new = [
+def _without_plan(planning: GroupReplan) -> list[str]:
+    """Queries without a plan, or with one of another version."""
+    ledger = planning.ledger
+    return [
         name
-        for name, query in desired.items()
+        for name, query in planning.group.queries.items()
         if not query.suspended
         and planning.records[name].source != query.source
         and not planning.records[name].leaving
         and not (ledger and name in ledger.blocked)
     ]
+
+
+def _plan_new(planning: GroupReplan, new: Sequence[str]) -> None:
+    """These queries are planned beside what runs. Where that ends with an error they are planned by halves,
+    so that one of them does not stop the others."""
     if not new:
         return
-    cluster = planning.group.problem.cluster
-    present = {n: r for n, r in planning.records.items() if n in desired and n not in new}
-    plans = {n: plan for n, r in present.items() if (plan := as_specified(r, desired[n], cluster))}
+    beside = [name for name in planning.group.queries if name not in {*new, *planning.left_out}]
+    try:
+        plan = _plan_beside(planning, beside, new)
+    except Exception as error:  # whatever it is: those that run are still repaired and moved
+        _isolate(planning, beside, new, error)
+        return
+    planned = {placed.query.name: placed for placed in plan.queries}
+    reasons = {rejection.query: rejection.reason for rejection in plan.rejected}
+    for name in new:
+        try:
+            _adopt_new(planning, name, planned.get(name), reasons.get(name, "no placement was found for it"))
+        except Exception as error:  # whatever it is: the others come into force
+            planning.errors[name] = error
+
+
+def _plan_beside(planning: GroupReplan, beside: Sequence[str], new: Sequence[str]) -> Plan:
+    """The policy's strategy on the new queries, beside the plans in force of the others."""
+    ledger, desired, cluster = planning.ledger, planning.group.queries, planning.group.problem.cluster
+    present = {name: as_specified(planning.records[name], desired[name], cluster) for name in beside}
+    plans = {name: plan for name, plan in present.items() if plan}
     pinned = {f"{n}/{op}": node for n, plan in plans.items() for op, node in plan.nodes.items()}
     queries = [unconstrained(plan.query) for plan in plans.values()] + [desired[n].model for n in new]
     problem = planning.problem_in_force(measured=False)
@@ -80,21 +104,43 @@ def _plan_new(planning: GroupReplan) -> None:
     call = StrategyCall.of(planning.group.policy)
     # no fragment is shared between queries at run time: a plan that counted on it would overload nodes
     options = {key: value for key, value in call.options.items() if key != "reuse"}
-    try:
-        result = replace(call, options=options).run(problem)
-    except Exception as error:  # of any kind: queries that run are still repaired and moved
-        planning.errors |= dict.fromkeys(new, error)
+    return replace(call, options=options).run(problem).plan
+
+
+def _isolate(planning: GroupReplan, beside: Sequence[str], new: Sequence[str], error: Exception) -> None:
+    """Plans the new queries without those that end the planning with an error."""
+    if _error_of(planning, beside) is None:  # it is one of the new ones
+        if len(new) == 1:
+            planning.errors[new[0]] = error
+            return
+        half = len(new) // 2
+        _plan_new(planning, new[:half])
+        _plan_new(planning, new[half:])
         return
-    planned = {plan.query.name: plan for plan in result.plan.queries}
-    reasons = {rejection.query: rejection.reason for rejection in result.plan.rejected}
-    for name in new:
-        if name not in planned:
-            planning.refusals[name] = reasons.get(name, "no placement was found for it")
-            continue
-        boundaries = frozenset(fragment_ends(planned[name]))
-        why = "edited" if planning.records[name].plan else "first plan"
-        if planning.adopt_or_propose(name, planned[name], boundaries, why, None) and ledger:
-            ledger.reserve(name, len(boundaries))
+    faulty = {name: own for name in beside if (own := _error_of(planning, [name]))}
+    planning.errors |= faulty or dict.fromkeys(new, error)
+    planning.left_out |= faulty.keys()
+    if faulty:
+        _plan_new(planning, new)
+
+
+def _error_of(planning: GroupReplan, beside: Sequence[str]) -> Exception | None:
+    """What planning ends with when there is nothing new beside these."""
+    try:
+        _plan_beside(planning, beside, ())
+    except Exception as error:
+        return error
+    return None
+
+
+def _adopt_new(planning: GroupReplan, name: str, plan: QueryPlan | None, refusal: str) -> None:
+    if plan is None:
+        planning.refusals[name] = refusal
+        return
+    boundaries = frozenset(fragment_ends(plan))
+    why = "edited" if planning.records[name].plan else "first plan"
+    if planning.adopt_or_propose(name, plan, boundaries, why, None) and planning.ledger:
+        planning.ledger.reserve(name, len(boundaries))
 
 
 def _operators(plan: QueryPlan | None) -> frozenset[str]:

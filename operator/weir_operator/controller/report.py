@@ -47,7 +47,7 @@ def with_running(state: RoundState, record: Record) -> Record:
             running[-1]["executors"] = f"{owner.executors if owner else 0}/{spec.executors}"
     names = [spec.name for spec in (*specs_of(state, record.query), *record.leaving)]
     alive = set(state.processes) | set(state.snapshot.leases)
-    owned = sorted(set(names) | {f for f in record.status.get("owned") or [] if f in alive})
+    owned = sorted(set(names) | {f for f in record.owned if f in alive})
     ready = sum(entry["state"] in ("running", "finished") for entry in running)
     return record.with_status(
         running=running,
@@ -68,16 +68,20 @@ def assess(state: RoundState) -> None:
     """Events about processes that are not on their planned node, have failed, or skipped rows."""
     for group in state.desired.groups:
         for name in group.queries:
-            for spec in specs_of(state, name):
-                owner = state.steps[spec.name].owner
-                if owner and (text := _elsewhere(owner)):
-                    text = f"{spec.name} {text}"
-                    state.events.append(Event(name, "OffItsPin", text, warning=True))
-                if owner and owner.state == "failed":
-                    text = f"{spec.name} failed; restarting it (start {owner.restarts + 2}): {owner.message}"
-                    state.events.append(Event(name, "FragmentFailed", text, warning=True))
-                if spec.name in state.snapshot.metrics:
-                    state.events += _source_events(name, state.snapshot.metrics[spec.name])
+            with state.guard(name):
+                for spec in specs_of(state, name):
+                    state.events += _process_events(state, name, spec.name)
+
+
+def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Event]:
+    owner = state.steps[fragment].owner
+    if owner and (text := _elsewhere(owner)):
+        yield Event(query, "OffItsPin", f"{fragment} {text}", warning=True)
+    if owner and owner.state == "failed":
+        text = f"{fragment} failed; restarting it (start {owner.restarts + 2}): {owner.message}"
+        yield Event(query, "FragmentFailed", text, warning=True)
+    if fragment in state.snapshot.metrics:
+        yield from _source_events(query, state.snapshot.metrics[fragment])
 
 
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
@@ -163,28 +167,31 @@ def _fault(state: RoundState, name: str, fault: Fault) -> Health:
 
 
 def statuses(state: RoundState) -> list[WriteStatus]:
-    """Every status that has changed."""
-    result = []
+    """Every status that says something new."""
+    result: list[WriteStatus] = []
     for group in state.desired.groups:
         for name, desired in group.queries.items():
-            health = _health(state, name, desired, group.policy.mode)
-            specs = specs_of(state, name)
-            figures = state.numbers.get(name, {})
-            extra = {
-                "headroom": finite(figures.get("headroom")),
-                "latencySeconds": short(figures.get("latency")),
-                "binding": _binding(state, name),
-                "fragments": len(specs) or None,
-                "readyFragments": sum(state.steps[s.name].phase in ("running", "finished") for s in specs)
-                if specs
-                else None,
-                "nodes": ", ".join(sorted({s.node for s in specs})) or None,
-                "revision": state.records[name].revision or None,
-            }
-            result += _status(state, name, health, desired.generation, extra)
+            with state.guard(name):
+                health = _health(state, name, desired, group.policy.mode)
+                result += _status(state, name, health, desired.generation, _figures(state, name))
     for name, fault in state.desired.faults.items():
-        result += _status(state, name, _fault(state, name, fault), fault.generation, {})
+        with state.guard(name):
+            result += _status(state, name, _fault(state, name, fault), fault.generation, {})
     return result + definition_statuses(state, numbers(state))
+
+
+def _figures(state: RoundState, name: str) -> dict[str, Any]:
+    specs, figures = specs_of(state, name), state.numbers.get(name, {})
+    ready = sum(state.steps[s.name].phase in ("running", "finished") for s in specs)
+    return {
+        "headroom": finite(figures.get("headroom")),
+        "latencySeconds": short(figures.get("latency")),
+        "binding": _binding(state, name),
+        "fragments": len(specs) or None,
+        "readyFragments": ready if specs else None,
+        "nodes": ", ".join(sorted({s.node for s in specs})) or None,
+        "revision": state.records[name].revision or None,
+    }
 
 
 def _binding(state: RoundState, name: str) -> str | None:

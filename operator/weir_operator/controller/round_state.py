@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,8 +42,18 @@ class RoundState:
     )  # queries whose plan in force has no room in a quota
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
+    @contextmanager
+    def guard(self, query: str) -> Iterator[None]:
+        """An error within, of any kind, affects this query alone: it stays as it is, other queries go on."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(query, error)
+
     def fail(self, query: str, error: Exception) -> None:
-        """Planning or cutting a query ended with an error: the plan in force stays, the status says why."""
+        """The round ended with an error for a query: its plan in force stays, the status says why."""
+        if query in self.failed:
+            return
         text = f"planning failed: {_described(error)}"
         log.error("%s: %s", query, text, exc_info=error)
         self.refusals[query] = text

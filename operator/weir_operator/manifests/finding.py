@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+log = logging.getLogger("weir.manifests")
 
 Reason = Literal["Invalid", "ReferenceNotFound", "NotAllowed"]
 """Invalid: the object itself must change. ReferenceNotFound: may come right when another object is
@@ -71,6 +75,16 @@ class ManifestError(Exception):
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
         super().__init__("\n".join(map(str, self.findings)))
+
+
+def isolated(key: Key, read: Callable[[], tuple[T, list[Finding]]], otherwise: T) -> tuple[T, list[Finding]]:
+    """What `read` says of one object. An error that nobody foresaw is a finding of that object: the others
+    are read all the same."""
+    try:
+        return read()
+    except Exception as error:
+        log.error("%s cannot be read", key, exc_info=error)
+        return otherwise, [Finding(key, "", f"reading it ended with {error!r}", "")]
 
 
 def shown(value: Any) -> str:

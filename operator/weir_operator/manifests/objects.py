@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from weir_operator.api.base import Metadata
@@ -17,7 +17,7 @@ from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream
 from weir_operator.api.tenancy import LimitRange, ResourceQuota
 from weir_operator.api.topology import NetworkTopology
-from weir_operator.manifests.finding import Finding, Key
+from weir_operator.manifests.finding import Finding, Key, isolated
 from weir_operator.manifests.parse import key_of, parse
 from weir_operator.manifests.read import Document
 
@@ -148,7 +148,7 @@ def from_raw(
         if raw.get("kind") == "ConfigMap":
             objects.config_maps[_map_name(raw, "default")] = raw
             continue
-        item, errors = parse(raw)
+        item, errors = isolated(key_of(raw), partial(parse, raw), None)
         findings += errors
         if item is not None:
             objects.add(item)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
 from weir_placement.model.problem import Overheads, Problem
@@ -16,7 +17,7 @@ from weir_placement.strategies import STRATEGIES, select
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
-from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+from weir_operator.manifests.finding import Finding, Key, isolated, shown, suggestion
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.options import objective_findings, option_findings
@@ -25,6 +26,7 @@ from weir_operator.manifests.queries import (
     any_open,
     check_references,
     full_stream_name,
+    key_of,
     model_query,
 )
 from weir_operator.manifests.site import ANYWHERE, Site
@@ -77,19 +79,20 @@ def build(
     tenancy = Tenancy(objects)
     for item in objects.queries.values():
         policy = objects.policy(item.spec.policy)
-        findings += check_references(item, objects, policy, site)
-        findings += tenancy.findings(item, policy)
+        findings += isolated(key_of(item), partial(_checked, item, objects, policy, tenancy, site), None)[1]
         if policy is not None:
             by_policy.setdefault(item.spec.policy, []).append(item)
     for policy in objects.policies.values():
-        findings += _policy_findings(policy, objects)
+        key = Key("PlacementPolicy", "", policy.metadata.name)
+        findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
     findings += _profile_findings(objects)
     wrong = {finding.object for finding in findings}
     groups = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
-        group, errors = _policy_problem(objects, name, by_policy[name], used or {}, read or {}, wrong, site)
+        about = (objects, name, by_policy[name], used or {}, read or {}, wrong, site)
+        group, errors = isolated(Key("PlacementPolicy", "", name), partial(_policy_problem, *about), None)
         findings += errors
-        groups.append(group)
+        groups += [group] if group else []
     if objects.quotas or any(group.policy.spec.limits for group in groups):
         planned = frozenset(query.name for group in groups for query in group.problem.queries)
         groups = [
@@ -101,9 +104,19 @@ def build(
     return Built(tuple(groups), tuple(dict.fromkeys(findings)))
 
 
+def _checked(
+    item: StreamQuery, objects: Objects, policy: PlacementPolicy | None, tenancy: Tenancy, site: Site
+) -> tuple[None, list[Finding]]:
+    return None, [*check_references(item, objects, policy, site), *tenancy.findings(item, policy)]
+
+
 def _priority(objects: Objects, name: str) -> int:
     policy = objects.policy(name)
     return policy.spec.priority if policy else 0
+
+
+def _policy_checked(policy: PlacementPolicy, objects: Objects) -> tuple[None, list[Finding]]:
+    return None, list(_policy_findings(policy, objects))
 
 
 def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Finding]:
@@ -156,14 +169,15 @@ def _policy_problem(
     links, findings = network(topology, nodes, read.get(topology.metadata.name, _no_matrix))
     streams: dict[str, Stream] = {}
     for full_name, stream_object in objects.streams.items():
-        stream, errors = model_stream(stream_object, nodes, site)
+        key = Key("Stream", *full_name.split("/", 1))
+        stream, errors = isolated(key, partial(model_stream, stream_object, nodes, site), None)
         findings += errors
         if stream is not None and not errors:
             streams[full_name] = stream
     scope, queries = QueryScope(objects, streams, nodes, site), []
     sound = Key("PlacementPolicy", "", name) not in wrong  # a network that it names may still come
     for item in items:
-        query, errors = model_query(item, scope)
+        query, errors = isolated(key_of(item), partial(model_query, item, scope), None)
         findings += errors
         if (
             query is not None
