@@ -37,7 +37,8 @@ def lease_at(location: str) -> FragmentLease:
     """A file's path, or `kubernetes:NAMESPACE/NAME`. Raises FragmentError."""
     if not location.startswith("kubernetes:"):
         return FileLease(location)
-    from weir_runtime.kubernetes_lease import KubernetesLease, Server
+    from weir_runtime.api_server import Server
+    from weir_runtime.kubernetes_lease import KubernetesLease
 
     namespace, _, name = location.removeprefix("kubernetes:").partition("/")
     host = os.environ.get("KUBERNETES_SERVICE_HOST")

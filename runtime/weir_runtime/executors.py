@@ -8,7 +8,6 @@ when a batch is run.
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import shutil
@@ -24,8 +23,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
+from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.cpu import executor_folder
-from weir_runtime.kubernetes_lease import Server
 from weir_runtime.session import QUICK, TUNING, kill_jvm, start_session
 
 TEMPLATE = "WEIR_EXECUTOR_TEMPLATE"
@@ -117,7 +116,7 @@ class Executors:
 
     def __init__(self, server: Server, namespace: str, selector: str, own: str) -> None:
         """`own` is the uid of the driver's pod, which owns the executors of its lives."""
-        self._server = server
+        self._server = KeptConnections(server, _TIMEOUT)
         self._path = f"/api/v1/namespaces/{namespace}/pods"
         self._selector = quote(selector)
         self._own = own
@@ -189,16 +188,11 @@ class Executors:
         ]
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
-        connection = self._server.connect(_TIMEOUT)
+        status, answer = self._server.send(method, self._path + path, json.dumps(body) if body else None)
         try:
-            text = json.dumps(body) if body else None
-            connection.request(method, self._path + path, text, self._server.headers())
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read() or b"{}")
-        except (http.client.HTTPException, ValueError) as error:
+            return status, json.loads(answer or b"{}")
+        except ValueError as error:
             raise OSError(f"executors: {error!r}") from error
-        finally:
-            connection.close()
 
 
 def open_session(spec: FragmentSpec) -> tuple[SparkSession, Executors | None]:

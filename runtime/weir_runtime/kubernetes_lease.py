@@ -1,72 +1,43 @@
-"""A fragment's lease as a coordination.k8s.io Lease, over plain HTTP with the pod's own token.
+"""A fragment's lease as a coordination.k8s.io Lease.
 
 `holderIdentity`, `leaseTransitions` (the epoch), `renewTime` and `leaseDurationSeconds` are the
 record; the hand-over and the release are annotations. Every write is a PUT that names the version
 that was read, so that the API server refuses one of two that cross. The operator makes the object:
 a driver may only get, watch and update its own.
 
-A holder looks at its lease ten times a second. That is answered from a watch, as long as the watch has
-said something within a third of the lease's duration (the holder's own renewals come back by it);
-otherwise the API server is asked. An API server that does not answer is no reason to stop at once: the
-lease holds for its duration after the last renewal that was confirmed, and is then taken for lost. The
-fence stays sound: nobody else takes it before it was released, or was seen unchanged for that long.
+Holders look at their lease ten times a second, and who waits for one 50 times. That is answered from what
+was last heard of it, by a watch, an answer or a renewal, as long as that is no older than a third of the
+lease's duration; otherwise the API server is asked, at most twice a second. An API server that does not
+answer is no reason to stop at once: the lease holds for its duration after the last renewal that was
+confirmed, and is then taken for lost. The fence stays sound: nobody else takes it before it was released,
+or was seen unchanged for that long.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import ssl
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from weir_placement.model.change import Change
 
+from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.lease import Expiry, LeaseRecord, may_take, owns
 
 HANDOVER = "weir.dev/handover-epoch"
 RELEASED = "weir.dev/released"
 CHANGE = "weir.dev/change"
 
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CONFLICT = 409
 _TRIES = 5  # of a write that crosses with another one
 _TIMEOUT = 2.0  # [s] of one request; well below the duration of a lease
-
-
-@dataclass(frozen=True)
-class Server:
-    """How the API server is reached. `token` is asked for each request: the kubelet renews the file."""
-
-    host: str
-    port: int
-    token: Callable[[], str]
-    context: ssl.SSLContext | None  # None: plain HTTP, for tests
-
-    @staticmethod
-    def of_pod(host: str, port: int, account: Path = _ACCOUNT) -> Server:
-        """The server of the pod that this runs in."""
-        context = ssl.create_default_context(cafile=str(account / "ca.crt"))
-        return Server(host, port, lambda: (account / "token").read_text().strip(), context)
-
-    def connect(self, timeout: float | None) -> http.client.HTTPConnection:
-        """A connection of its own; `timeout` in seconds."""
-        if self.context is None:
-            return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
-        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.context)
-
-    def headers(self) -> dict[str, str]:
-        """Headers of any request."""
-        return {
-            "Authorization": f"Bearer {self.token()}",
-            "Accept": "application/json",
-            "Content-Type": "application/json",
-        }
+_ASK = 0.5  # [s] between two questions because the watch is silent
+_FREE = 3.0  # [s] for which what was heard of a lease counts that nobody has
 
 
 class KubernetesLease:
@@ -74,36 +45,34 @@ class KubernetesLease:
 
     def __init__(self, server: Server, namespace: str, name: str) -> None:
         self._server = server
+        self._requests = KeptConnections(server, _TIMEOUT)
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
         self._expiry = Expiry()
         self._lock = threading.Lock()
         self._record: LeaseRecord | None = None
         self._version = 0
-        self._heard = float("-inf")  # when the watch last sent an event [s, monotonic]
+        self._heard = float("-inf")  # when anything was last heard of it [s, monotonic]
+        self._ask_at = float("-inf")  # [s, monotonic]
         self._watch: threading.Thread | None = None
         self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, monotonic]
 
     def read(self) -> LeaseRecord | None:
         """The record; None when nobody ever held it, or when nothing is known any more."""
-        self._start_watch()
-        with self._lock:
-            record, heard = self._record, self._heard
-        if record is not None and time.monotonic() - heard < record.duration / 3:
+        fresh, record = self._look()
+        if fresh or (record is not None and self._lasts(record.duration)):
             return record
-        try:
-            return _record_of(self._get())
-        except OSError:
-            return record if record is not None and self._lasts(record.duration) else None
+        return None
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
-        """True when this holder now has it."""
+        """True when this holder now has it. The API server is asked once it may be so."""
+        fresh, record = self._look()
+        if not fresh or not self._may_take(record, epoch, holder):
+            return False
         begun = time.monotonic()
         try:
-            manifest = self._get()
-            record = _record_of(manifest)
-            expired = record is not None and self._expiry.expired(record)
-            if not may_take(record, epoch, holder, expired):
+            manifest, record = self._get()
+            if not self._may_take(record, epoch, holder):
                 return False
             change = record.change if record else None
             acquired = self._put(manifest, LeaseRecord(epoch, holder, time.time(), duration, change=change))
@@ -112,6 +81,25 @@ class KubernetesLease:
         if acquired:
             self._confirmed = begun
         return acquired
+
+    def _look(self) -> tuple[bool, LeaseRecord | None]:
+        """Whether what was last heard of it still counts, and what that was. Asks where it does not."""
+        self._start_watch()
+        with self._lock:
+            record, heard, now = self._record, self._heard, time.monotonic()
+            if now - heard < (_FREE if record is None or record.released else record.duration / 3):
+                return True, record
+            if now < self._ask_at:
+                return False, record
+            self._ask_at = now + _ASK
+        try:
+            return True, self._get()[1]
+        except OSError:
+            return False, record
+
+    def _may_take(self, record: LeaseRecord | None, epoch: int, holder: str) -> bool:
+        expired = record is not None and self._expiry.expired(record)
+        return may_take(record, epoch, holder, expired)
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""
@@ -125,8 +113,8 @@ class KubernetesLease:
     def hand_over(self, epoch: int) -> None:
         """Asks the holder to make way for `epoch`. Raises OSError when the API server does not answer."""
         for _ in range(_TRIES):
-            manifest = self._get()
-            record = _record_of(manifest) or nobody(epoch)
+            manifest, record = self._get()
+            record = record or nobody(epoch)
             if self._put(manifest, replace(record, handover=epoch) if epoch != record.epoch else record):
                 return
         raise OSError(f"lease {self._name}: {_TRIES} writes crossed with others")
@@ -134,8 +122,7 @@ class KubernetesLease:
     def request_cut(self, lead: float) -> None:
         """Raises OSError when the API server does not answer, or nobody has taken it yet."""
         for _ in range(_TRIES):
-            manifest = self._get()
-            record = _record_of(manifest)
+            manifest, record = self._get()
             if record is None:
                 raise OSError(f"lease {self._name}: nobody has taken it yet")
             if record.change is not None or self._put(manifest, replace(record, change=Change(lead))):
@@ -151,8 +138,7 @@ class KubernetesLease:
         for _ in range(_TRIES):
             begun = time.monotonic()
             try:
-                manifest = self._get()
-                record = _record_of(manifest)
+                manifest, record = self._get()
                 if record is None or not owns(record, epoch, holder):
                     return False
                 if self._put(manifest, replace(record, renewed=time.time(), **fields)):
@@ -166,18 +152,19 @@ class KubernetesLease:
         """Whether the lease is certainly still ours although the API server does not answer."""
         return time.monotonic() - self._confirmed < duration
 
-    def _get(self) -> dict[str, Any]:
-        status, body = self._request("GET", f"{self._collection}/{self._name}")
+    def _get(self) -> tuple[dict[str, Any], LeaseRecord | None]:
+        """The object, and what it says. Raises OSError."""
+        status, body = self._requests.send("GET", f"{self._collection}/{self._name}")
         if status != 200:
             raise OSError(f"lease {self._name}: the API server answered {status}: {_message(body)}")
         manifest: dict[str, Any] = json.loads(body)
-        return manifest
+        self._saw(manifest)
+        return manifest, _record_of(manifest)
 
     def _put(self, manifest: dict[str, Any], record: LeaseRecord) -> bool:
         """False when another write came in between."""
-        status, body = self._request(
-            "PUT", f"{self._collection}/{self._name}", json.dumps(_manifest_of(manifest, record))
-        )
+        text = json.dumps(_manifest_of(manifest, record))
+        status, body = self._requests.send("PUT", f"{self._collection}/{self._name}", text)
         if status == _CONFLICT:
             return False
         if status != 200:
@@ -185,19 +172,8 @@ class KubernetesLease:
         self._saw(json.loads(body))
         return True
 
-    def _request(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        connection = self._server.connect(_TIMEOUT)
-        try:
-            connection.request(method, path, body, self._server.headers())
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        except http.client.HTTPException as error:
-            raise OSError(f"lease {self._name}: {error!r}") from error
-        finally:
-            connection.close()
-
     def _saw(self, manifest: dict[str, Any]) -> None:
-        """Takes in the answer of a watch or a write, unless a newer one has come."""
+        """Takes in an answer, or an event of the watch, unless a newer one has come."""
         version = int(manifest["metadata"]["resourceVersion"])
         with self._lock:
             self._heard = time.monotonic()
@@ -210,17 +186,17 @@ class KubernetesLease:
             self._watch.start()
 
     def _follow(self) -> None:
-        """Watches for ever; after a broken watch `read` asks the server until the next one speaks."""
+        """Watches for ever."""
         while True:
-            try:
+            with suppress(OSError, ValueError, KeyError, http.client.HTTPException):
                 self._watch_once()
-            except (OSError, ValueError, KeyError, http.client.HTTPException):
-                with self._lock:
-                    self._heard = float("-inf")
             time.sleep(1.0)
 
     def _watch_once(self) -> None:
+        """Every event is the whole object, and a new watch begins with one: none is missed for long. A
+        bookmark says that nothing has changed."""
         path = f"{self._collection}?watch=1&fieldSelector=metadata.name%3D{self._name}&timeoutSeconds=300"
+        path += "&allowWatchBookmarks=true"
         connection = self._server.connect(330.0)
         try:
             connection.request("GET", path, headers=self._server.headers())
@@ -231,6 +207,9 @@ class KubernetesLease:
                 event = json.loads(line)
                 if event["type"] in ("ADDED", "MODIFIED"):
                     self._saw(event["object"])
+                elif event["type"] == "BOOKMARK":
+                    with self._lock:
+                        self._heard = time.monotonic()
         finally:
             connection.close()
 

@@ -181,7 +181,7 @@ class FragmentProcess:
             nonlocal left_in_order
             before = self.lease.read()
             if self.lease.acquire(spec.epoch, self.holder, spec.lease_seconds):
-                left_in_order = before is None or before.released
+                left_in_order = before is not None and before.released
                 return True
             if before is not None and before.epoch > spec.epoch:
                 raise Fenced(f"epoch {spec.epoch} is over: the lease says {before.epoch}")

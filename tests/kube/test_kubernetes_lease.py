@@ -12,7 +12,11 @@ from typing import Any
 
 import pytest
 from weir_placement.model.change import Change
-from weir_runtime.kubernetes_lease import HANDOVER, KubernetesLease, Server
+from weir_runtime.api_server import Server
+from weir_runtime.kubernetes_lease import HANDOVER, KubernetesLease
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""A process keeps its connections to its end."""
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 
@@ -28,7 +32,10 @@ class Store:
         }
         self.watchers: list[queue.Queue[dict[str, Any]]] = []
         self.answers = True
+        self.watches = True
+        self.closes = False  # each connection after an answer
         self.gets = 0
+        self.connections = 0
 
     def put(self, lease: dict[str, Any]) -> bool:
         with self.lock:
@@ -39,6 +46,10 @@ class Store:
             for watcher in self.watchers:
                 watcher.put(self.lease)
             return True
+
+    def bookmark(self) -> None:
+        for watcher in self.watchers:
+            watcher.put({"metadata": {"resourceVersion": self.lease["metadata"]["resourceVersion"]}})
 
     def annotate(self, **notes: str) -> None:
         meta = self.lease["metadata"]
@@ -55,11 +66,20 @@ def lease(store: Store) -> Iterator[Callable[[], KubernetesLease]]:
     """Makes one client after another."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            store.connections += 1
+
         def do_GET(self) -> None:
             if not store.answers:
                 self.close_connection = True
             elif "watch=1" in self.path:
-                self.follow()
+                if store.watches:
+                    self.follow()
+                else:
+                    self.answer(503, {})
             else:
                 store.gets += 1
                 self.answer(200, store.lease)
@@ -77,13 +97,15 @@ def lease(store: Store) -> Iterator[Callable[[], KubernetesLease]]:
             store.watchers.append(events)
             events.put(store.lease)
             self.send_response(200)
+            self.send_header("Connection", "close")
             self.end_headers()
             while store.answers:
                 try:
                     lease = events.get(timeout=0.1)
                 except queue.Empty:
                     continue
-                self.wfile.write(json.dumps({"type": "MODIFIED", "object": lease}).encode() + b"\n")
+                kind = "MODIFIED" if "spec" in lease else "BOOKMARK"
+                self.wfile.write(json.dumps({"type": kind, "object": lease}).encode() + b"\n")
                 self.wfile.flush()
 
         def answer(self, status: int, body: dict[str, Any]) -> None:
@@ -92,6 +114,7 @@ def lease(store: Store) -> Iterator[Callable[[], KubernetesLease]]:
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
+            self.close_connection |= store.closes
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -174,6 +197,54 @@ def test_many_looks_are_answered_by_the_watch(lease: Make, store: Store) -> None
     for _ in range(200):
         assert holder.read() is not None
     assert store.gets == before
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_who_waits_asks_seldom_and_on_a_kept_connection(lease: Make, store: Store, watched: bool) -> None:
+    """50 times a second it looks; what it looks at is the watch's, or, where that is silent, an answer's."""
+    store.watches = watched
+    old, new = lease(), lease()
+    assert old.acquire(1, "one:1:1", 30.0)
+    assert not new.acquire(2, "two:1:1", 30.0)
+    until(lambda: len(store.watchers) == 2 * watched)
+    gets, connections = store.gets, store.connections
+    for _ in range(300):
+        assert not new.acquire(2, "two:1:1", 30.0)
+        assert new.read() is not None
+    assert store.gets - gets <= 1
+    assert store.connections - connections <= 1 + 2 * (not watched), "a watch is tried again once a second"
+
+
+def test_an_api_server_that_does_not_answer_is_not_beset(lease: Make, store: Store) -> None:
+    store.answers = False
+    new, began = lease(), time.monotonic()
+    for _ in range(300):
+        assert not new.acquire(2, "two:1:1", 30.0)
+        assert new.read() is None
+    most = 2 + 3 * (time.monotonic() - began)
+    assert store.connections <= most, "two questions a second, and a watch"
+
+
+def test_a_bookmark_says_that_nothing_has_changed(lease: Make, store: Store) -> None:
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 1.0)
+    until(lambda: len(store.watchers) == 1 and holder._heard > float("-inf"))
+    holder._heard = float("-inf")  # as after a while in silence
+    store.bookmark()
+    until(lambda: holder._heard > float("-inf"))
+    gets = store.gets
+    assert holder.read() is not None
+    assert store.gets == gets
+
+
+def test_a_connection_that_the_server_has_closed_is_made_anew(lease: Make, store: Store) -> None:
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 10.0)
+    store.closes = True
+    assert holder.renew(1, "one:1:1")
+    store.closes = False
+    for _ in range(3):
+        assert holder.renew(1, "one:1:1")
 
 
 def test_without_an_answer_the_lease_lasts_its_duration_and_no_longer(lease: Make, store: Store) -> None:

@@ -14,8 +14,8 @@ import pytest
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
 from weir_placement.model.location import Location
 from weir_runtime import cpu
+from weir_runtime.api_server import Server
 from weir_runtime.executors import Executors, ExecutorTemplate, spark_settings
-from weir_runtime.kubernetes_lease import Server
 from weir_runtime.session import SETTINGS
 
 LABELS = {"weir.dev/fragment": "q-f1", "weir.dev/role": "executor"}
