@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from weir_placement.search.kernel.blocks import factor, meet, narrowest
 from weir_placement.search.kernel.jit import State, jit
-
-
-@jit
-def weight(st: State, f: int, i: int, load: float, size: float) -> float:
-    """What item i with this load asks of family f; f = -1 counts loads over `size`."""
-    if f < 0:
-        return 1.0 if load > size else 0.0
-    outside = st.family_outside_[f * st.items + i]
-    return load if load > outside else 0.0
+from weir_placement.search.kernel.region_sets import note_sets, set_rate, weight
 
 
 @jit
@@ -60,10 +52,7 @@ def block_sets(st: State, at: int, start: int, base: int) -> int:
                 return -1
             st.set_list[end] = s
             end += 1
-    st.regions[tail] = end - start
-    st.regions[tail + 1] = start
-    st.regions[tail + 2] = base
-    return end
+    return note_sets(st, tail, start, end, base)
 
 
 @jit
@@ -83,11 +72,7 @@ def block_rates(st: State, at: int, fl: int) -> float:
         for f in range(filters):
             if s & st.regions[f0 + f] == st.regions[f0 + f]:
                 rate *= st.region_number_[fl + f]
-        st.set_rate_[base + s] = rate
-        for a in range(m):
-            leaf = st.regions[at + 1 + a]
-            if s >> a & 1 and st.region_rate_[leaf] > 0:
-                st.region_shrink_[leaf] = min(st.region_shrink_[leaf], rate / st.region_rate_[leaf])
+        set_rate(st, at, base, s, rate)
     return st.set_rate_[base + (1 << m) - 1]
 
 

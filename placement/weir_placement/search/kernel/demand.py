@@ -4,7 +4,7 @@ writes them down)."""
 
 from __future__ import annotations
 
-from weir_placement.search.kernel.block_demand import block_load, block_rates, block_sets, weight
+from weir_placement.search.kernel.block_demand import block_load, block_rates, block_sets
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import (
     AGGREGATE_NODE,
@@ -15,6 +15,7 @@ from weir_placement.search.kernel.layout import (
     SOURCE_NODE,
     SUM_NODE,
 )
+from weir_placement.search.kernel.region_sets import note_sets, set_rate, weight
 
 
 @jit
@@ -48,10 +49,7 @@ def connected_sets(st: State, at: int, start: int, base: int) -> int:
                 return -1
             st.set_list[end] = s
             end += 1
-    st.regions[tail] = end - start
-    st.regions[tail + 1] = start
-    st.regions[tail + 2] = base
-    return end
+    return note_sets(st, tail, start, end, base)
 
 
 @jit
@@ -81,11 +79,7 @@ def _set_rates(st: State, at: int, fl: int) -> float:
             mask = st.regions[f0 + f]
             if s & mask == mask and left & mask != mask and right & mask != mask:
                 rate *= st.region_number_[fl + f]
-        st.set_rate_[base + s] = rate
-        for a in range(m):
-            leaf = st.regions[at + 1 + a]
-            if s >> a & 1 and st.region_rate_[leaf] > 0:
-                st.region_shrink_[leaf] = min(st.region_shrink_[leaf], rate / st.region_rate_[leaf])
+        set_rate(st, at, base, s, rate)
     return st.set_rate_[base + (1 << m) - 1]
 
 

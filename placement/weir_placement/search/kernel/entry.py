@@ -23,10 +23,11 @@ from weir_placement.search.kernel.evaluator import rebuild
 from weir_placement.search.kernel.exact import exhaust, place_all
 from weir_placement.search.kernel.fixed import settle_fixed
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.local import anneal, climb, reactive_tabu, scatter, tabu
+from weir_placement.search.kernel.local import anneal, climb, scatter
 from weir_placement.search.kernel.moves import save
 from weir_placement.search.kernel.pack import pack
 from weir_placement.search.kernel.settle import settle
+from weir_placement.search.kernel.tabu import reactive_tabu, tabu
 from weir_placement.search.kernel.ties import polish
 
 

@@ -10,8 +10,8 @@ from weir_placement.search.kernel.entry_codes import EVALUATIONS, GAVE_UP, LOGIC
 from weir_placement.search.kernel.evaluator import INFINITE, node_root, place, power, value
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import JOIN, SINK, SOURCE
-from weir_placement.search.kernel.local import EQUAL
 from weir_placement.search.kernel.moves import logical, rotation_from, save, turn
+from weir_placement.search.kernel.neighbourhood import EQUAL
 
 
 @jit

@@ -13,8 +13,8 @@ from weir_placement.search.kernel.evaluator import INFINITE, rebuild
 from weir_placement.search.kernel.fixed import exactly, measure_all, turn_at
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
-from weir_placement.search.kernel.local import greater
 from weir_placement.search.kernel.moves import rotation_from, save
+from weir_placement.search.kernel.neighbourhood import greater
 
 PASSES = 40
 """Of the descent, each over all operators."""

@@ -13,7 +13,6 @@ from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS
 from weir_placement.search.kernel.evaluator import place, rebuild
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.local import greater
 from weir_placement.search.kernel.moves import (
     begin,
     draw,
@@ -29,6 +28,7 @@ from weir_placement.search.kernel.moves import (
     touch_around,
     uniform,
 )
+from weir_placement.search.kernel.neighbourhood import greater
 
 DOUBLINGS = 4
 """The power of the mean is 2^DOUBLINGS."""

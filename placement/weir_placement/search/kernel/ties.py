@@ -7,7 +7,6 @@ from weir_placement.search.kernel.entry_codes import EVALUATIONS, LATE, LISTED
 from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, place, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
-from weir_placement.search.kernel.local import EQUAL
 from weir_placement.search.kernel.moves import (
     move_to,
     rotate,
@@ -17,6 +16,7 @@ from weir_placement.search.kernel.moves import (
     take_back,
     turn,
 )
+from weir_placement.search.kernel.neighbourhood import EQUAL
 
 EFFORT = 8_000_000
 """Nodes and items looked at while ties are broken."""
