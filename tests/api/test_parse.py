@@ -40,8 +40,8 @@ def test_all_errors_of_an_object_at_once():
     [
         ({}, "spec: exactly one of sql, operators must be given"),
         ({"sql": "x", "operators": []}, "spec: exactly one of"),
-        ({"sql": ""}, 'spec.sql: "" is too short; at least 1 are allowed'),
-        ({"sql": "x" * 16385}, "is too long; at most 16384 are allowed"),
+        ({"sql": ""}, 'spec.sql: "" is too short; write at least 1 character'),
+        ({"sql": "x" * 16385}, "is too long; write at most 16384 characters"),
         ({"sql": 5}, "spec.sql: 5 is not text; write a string"),
         ({"sql": "x", "priority": 1.5}, "spec.priority: 1.5 is not a whole number"),
         ({"sql": "x", "order": "none"}, "spec.order: \"none\" is not allowed; write one of 'free', 'fixed'"),

@@ -142,7 +142,7 @@ STALLED = {
     ),
     "a store without keys": (
         changed(QUERY, "sink", {"files": {"uri": "s3://b/x"}}),
-        "spec.sink.files.s3.secretRef: pods have no keys of an object store",
+        "spec.sink.files.s3.secretRef: pods have no keys for an object store",
     ),
     "a zone that no node is in": (
         changed(QUERY, "deliverTo", {"zone": "atlantis"}),

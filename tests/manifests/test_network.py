@@ -79,9 +79,9 @@ def test_a_matrix_between_nodes_in_seconds():
     ("text", "message"),
     [
         (b"1 2 3", "has 3 numbers; 2 nodes need 2 x 2 = 4"),
-        (b"0 x 1 0", "is no matrix"),
-        (b"0 -1 1 0", "negative or no number"),
-        (b"0 nan 1 0", "negative or no number"),
+        (b"0 x 1 0", "is not a matrix"),
+        (b"0 -1 1 0", "negative or not a number"),
+        (b"0 nan 1 0", "negative or not a number"),
         (b"\x1f\x8bnonsense", "spec.matrix.file"),
     ],
 )

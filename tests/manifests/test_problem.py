@@ -35,7 +35,7 @@ def test_a_stream_without_an_origin_enters_anywhere():
 def test_capacity_is_less_by_the_reserve_and_by_what_others_ask():
     policy = obj("PlacementPolicy", "default", {"reserve": {"cpu": "500m", "memory": "1Gi"}})
     problem = only(
-        *NODES, *STREAMS, policy, graph("q", FILTER), used={"n1": NodeUsage(cpu=1.0, memory=2.0**30)}
+        *NODES, *STREAMS, policy, graph("q", FILTER), usage={"n1": NodeUsage(cpu=1.0, memory=2.0**30)}
     )
     first, second = problem.cluster.nodes
     assert (first.cpu, first.memory) == (2.5, 6 * 2.0**30)

@@ -81,8 +81,8 @@ def test_objects_of_others_are_passed_over():
         ("spec: {x: 1, x: 2}\n", 1, "field x is written twice"),
         ("? [a]\n: b\n", 1, "must be text"),
         ("a: &a [*a]\n", 1, "contains itself"),
-        ("just text\n", 1, "is no object"),
-        ("- kind: Node\n", 1, "is no object"),
+        ("just text\n", 1, "is not an object"),
+        ("- kind: Node\n", 1, "is not an object"),
     ],
 )
 def test_what_is_no_manifest(text, line, problem):

@@ -32,9 +32,9 @@ def test_a_good_world_has_no_findings():
         (graph("q", FILTER | {"predicate": "a.z = 0"}), "operators[0].predicate: "),
         (graph("q", FILTER | {"columns": ["a.z"]}), "columns[0]: no column a.z; did you mean a."),
         (graph("q", FILTER | {"nodes": ["n11"]}), "operators[0].nodes[0]: no node n11; did you mean n1?"),
-        (graph("q", FILTER, FILTER), "spec.operators[1].id: f is there twice"),
+        (graph("q", FILTER, FILTER), "spec.operators[1].id: f is used twice"),
         (graph("q", FILTER, FILTER | {"id": "g"}), "operators[0].id: nothing reads f; only the last"),
-        (graph("q", FILTER | {"inputs": ["g"]}, FILTER | {"id": "g"}), "inputs[0]: g comes later"),
+        (graph("q", FILTER | {"inputs": ["g"]}, FILTER | {"id": "g"}), "inputs[0]: g is defined later"),
     ],
 )  # fmt: skip
 def test_wording(query, message):
@@ -48,7 +48,7 @@ def test_wording(query, message):
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ({"serviceAccountName": "lake"}, "policy p names the account lake"),
+        ({"serviceAccountName": "lake"}, "policy p sets the service account lake"),
         ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "policy p has the volume v"),
     ],
 )
@@ -65,7 +65,7 @@ def test_executors_are_refused_where_their_policy_cannot_hold(template, message)
     [
         ({"schema": "x WIBBLE"}, "spec.schema: column x: 'WIBBLE' is not a plain type"),
         ({"eventTime": {"column": "tss"}}, "spec.eventTime.column: no column tss; did you mean ts?"),
-        ({"eventTime": {"column": "x"}}, "spec.eventTime.column: x is INT; name a TIMESTAMP column"),
+        ({"eventTime": {"column": "x"}}, "spec.eventTime.column: x has type INT; name a TIMESTAMP column"),
         ({"origin": {"zone": "mars"}}, "spec.origin.zone: no node in zone mars; zones: east, west"),
         (
             {"statistics": {"distinct": {"q": 5}}},
@@ -122,7 +122,7 @@ def test_a_namespace_gets_no_more_queries_than_its_limit():
     queries = [sql(GOOD, "first", policy="p", priority=1), sql(GOOD, "second", policy="p")]
     scene = built(*NODES, *STREAMS, policy, *queries)
     assert [query.name for query in scene.groups[0].problem.queries] == ["default/first"]
-    assert "allows 1 queries in namespace default" in scene.findings[0].message
+    assert "allows only 1 of the 2 queries in namespace default" in scene.findings[0].message
 
 
 def test_nothing_is_planned_before_the_last_object_that_it_depends_on():

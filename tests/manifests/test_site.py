@@ -61,7 +61,8 @@ def test_absolute_ones_below_the_root_stay_as_they_are() -> None:
     ],
 )
 def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: str) -> None:
-    right = "is not below /var/lib/weir/files/default, the namespace's root; write it relative to that, as "
+    right = "is not below /var/lib/weir/files/default, the namespace's root; "
+    right += "write it relative to that, for example "
     scene = desired_state("in", uri)
     assert not scene.groups[0].queries
     fault = scene.faults["default/q"]
@@ -69,7 +70,7 @@ def test_absolute_ones_that_leave_it_are_told_and_the_query_is_not_planned(uri: 
     assert fault.message.startswith(f'spec.sink.files.uri: "{uri}" {right}')
     scene = desired_state(uri, "out")
     assert scene.errors["Stream", "default", "a"].startswith(f'spec.source.files.uri: "{uri}" {right}')
-    assert "stream a has errors itself" in scene.faults["default/q"].message
+    assert "stream a has errors" in scene.faults["default/q"].message
     assert desired_state(uri, uri, ANYWHERE).groups[0].queries, "a file for `weir run` may name any path"
 
 
@@ -96,11 +97,11 @@ def test_keys_of_an_object_store_are_a_secret_in_a_cluster_and_variables_on_this
         return [f.message for f in built(*raw, site=site).findings if f.object and f.object.kind == "Stream"]
 
     assert found("", CLUSTER) == [
-        "spec.source.files.s3.secretRef: pods have no keys of an object store; "
-        "name a secret of their namespace"
+        "spec.source.files.s3.secretRef: pods have no keys for an object store; "
+        "name a Secret in their namespace"
     ]
     assert found("login", HERE) == [
-        "spec.source.files.s3.secretRef: `weir run` reads no secret; leave it out, and set "
+        "spec.source.files.s3.secretRef: `weir run` does not read Secrets; leave it out, and set "
         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     ]
     assert found("login", CLUSTER) == found("", HERE) == found("", ANYWHERE) == found("login", ANYWHERE) == []
@@ -117,7 +118,7 @@ def test_a_variable_from_a_secret_is_refused_on_this_machine_alone() -> None:
     raw = [*NODES, clicks("in"), manifest]
     (finding,) = built(*raw, site=HERE).findings
     assert finding.message == (
-        "spec.env[0].secretRef: `weir run` reads no secret; write value, for a run on this machine"
+        "spec.env[0].secretRef: `weir run` does not read Secrets; write `value` to run it on this machine"
     )
     assert built(*raw).findings == built(*raw, site=CLUSTER).findings == ()
 
@@ -126,7 +127,7 @@ def test_files_on_the_claim_of_another_namespace_cannot_be_read() -> None:
     raw = [*NODES, clicks("in", "shop", sharedWith=["default"]), query(sql="SELECT a.x FROM shop.a a")]
     (finding,) = built(*raw, site=CLUSTER).findings
     assert finding.message == (
-        "spec.sql: stream shop.a is files on the claim of namespace shop; "
+        "spec.sql: stream shop.a is in files on the volume of namespace shop; "
         "pods of default do not mount it: run the query there, or read a topic"
     )
     assert built(*raw).findings == ()

@@ -108,7 +108,7 @@ def test_defaults_of_a_limit_range_are_counted() -> None:
 def test_a_quota_on_limits_that_pods_do_not_have_keeps_every_one_out() -> None:
     (actual,) = messages(*NODES, *STREAMS, quota({"limits.cpu": "9"}), graph("q", FILTER))
     assert actual == (
-        "StreamQuery default/q: metadata.namespace: ResourceQuota default/small asks for a limit of cpu, "
+        "StreamQuery default/q: metadata.namespace: ResourceQuota default/small requires a limit for cpu, "
         "and pods of fragments have none; give the namespace a LimitRange with a default limit"
     )
 
@@ -117,12 +117,12 @@ def test_a_quota_on_limits_that_pods_do_not_have_keeps_every_one_out() -> None:
     ("item", "message"),
     [
         (container(min={"cpu": "50m"}, max={"cpu": "2", "memory": "4Gi"}), ""),
-        (container(min={"cpu": "200m"}), "a pod of it requests 100m of cpu, under the least of 200m"),
-        (container(max={"memory": "1Gi"}), "a pod of it asks for 1212Mi of memory, over the most of 1Gi"),
-        (container(default={"cpu": "50m"}), "requests 100m of cpu, over its default limit of 50m"),
-        ({"type": "Pod", "max": {"cpu": "1"}}, "has no limit of cpu, which must be 1 at most for a Pod"),
-        ({"type": "Pod", "min": {"memory": "2Gi"}}, "1212Mi of memory, under the least of 2Gi for a Pod"),
-        (container(default={"cpu": "1"}, maxLimitRequestRatio={"cpu": "5"}), "has 10 as limit by request of"),
+        (container(min={"cpu": "200m"}), "each pod requests 100m of cpu, below the minimum of 200m"),
+        (container(max={"memory": "1Gi"}), "each pod requests 1212Mi of memory, above the maximum of 1Gi"),
+        (container(default={"cpu": "50m"}), "requests 100m of cpu, above the default limit of 50m"),
+        ({"type": "Pod", "max": {"cpu": "1"}}, "has no limit for cpu, but the maximum is 1 for a Pod"),
+        ({"type": "Pod", "min": {"memory": "2Gi"}}, "1212Mi of memory, below the minimum of 2Gi for a Pod"),
+        (container(default={"cpu": "1"}, maxLimitRequestRatio={"cpu": "5"}), "is 10 times its request"),
         (container(maxLimitRequestRatio={"memory": "1"}), ""),
         ({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, ""),
     ],

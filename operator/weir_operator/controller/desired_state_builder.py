@@ -61,9 +61,13 @@ class DesiredStateBuilder:
         raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
         sources = {name_of(o): part(o, "spec").get("source") for o in manifests if o.get("kind") == "Stream"}
         objects, findings = self.read(manifests)
-        used = {name: NodeUsage(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
+        usage = {name: NodeUsage(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
         built = build(
-            objects, used=used, read=self.matrices(objects), quota_usage=snapshot.quota_usage, site=self.site
+            objects,
+            usage=usage,
+            read=self.matrices(objects),
+            quota_usage=snapshot.quota_usage,
+            site=self.site,
         )
         faults = _faults([*findings, *built.findings], raw)
         lost, cordoned = _nodes(snapshot, settings, objects)

@@ -1,4 +1,4 @@
-"""Nodes as planning sees them: what they allocate less what others ask, less the policy's reserve."""
+"""Nodes for planning: their allocatable resources, less what other pods request and the policy's reserve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 @dataclass(frozen=True)
 class NodeUsage:
-    """What is taken of a node before planning: other pods' requests, or an earlier policy's plan."""
+    """What is used on a node before planning: other pods' requests, or an earlier policy's plan."""
 
     cpu: float = 0.0  # [cores]
     memory: float = 0.0  # [bytes]
@@ -62,49 +62,49 @@ def open_to(node: Node, tolerations: Iterable[Toleration]) -> bool:
 
 
 def shut_out(node: Node, tolerations: Iterable[Toleration]) -> bool:
-    """Whether the node's taints tell pods with these tolerations to be elsewhere. Those of a node that does
-    not answer do not: it may be back before its processes count as lost."""
+    """Whether the node's taints keep away pods with these tolerations. The taints of a node that does not
+    answer do not count: it may be back before its processes are considered lost."""
     tolerated = list(tolerations)
     return any(keeps_away(taint, tolerated) for taint in node.spec.taints)
 
 
 def keeps_away(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether it tells pods with these tolerations to be elsewhere; not if its node only does not answer."""
-    firm = taint.effect != "PreferNoSchedule" and taint.key not in UNREACHABLE
-    return firm and not tolerates(tolerations, taint)
+    """Whether the taint keeps away pods with these tolerations; not if its node only does not answer."""
+    counts = taint.effect != "PreferNoSchedule" and taint.key not in UNREACHABLE
+    return counts and not tolerates(tolerations, taint)
 
 
 def model_node(
-    node: Node, policy: PlacementPolicySpec, used: NodeUsage, zone_label: str, schedulable: bool
+    node: Node, policy: PlacementPolicySpec, usage: NodeUsage, zone_label: str, schedulable: bool
 ) -> ModelNode:
-    """The node of the model; call `node_findings` first, which tells what cannot be read."""
+    """The node of the model; `node_findings` reports what cannot be read."""
     resources = node.status.allocatable or node.status.capacity
     cpu = resources.cpu if resources and resources.cpu is not None else 0.0
     memory = resources.memory if resources and resources.memory is not None else inf
     selected = all(node.metadata.labels.get(k) == v for k, v in policy.node_selector.items())
-    marks = node.metadata.annotations
+    annotations = node.metadata.annotations
     return ModelNode(
         name=node.metadata.name,
-        cpu=max(0.0, cpu - policy.reserve.cpu - used.cpu),
-        memory=max(0.0, memory - policy.reserve.memory - used.memory),
-        egress=max(0.0, _mark(marks, EGRESS, parse_bits, inf) - used.egress),
-        ingress=max(0.0, _mark(marks, INGRESS, parse_bits, inf) - used.ingress),
-        speed=_mark(marks, SPEED, parse_quantity, 1.0),
+        cpu=max(0.0, cpu - policy.reserve.cpu - usage.cpu),
+        memory=max(0.0, memory - policy.reserve.memory - usage.memory),
+        egress=max(0.0, _annotated(annotations, EGRESS, parse_bits, inf) - usage.egress),
+        ingress=max(0.0, _annotated(annotations, INGRESS, parse_bits, inf) - usage.ingress),
+        speed=_annotated(annotations, SPEED, parse_quantity, 1.0),
         zone=node.metadata.labels.get(zone_label, ""),
         labels=node.metadata.labels,
         schedulable=schedulable and selected,
     )
 
 
-def _mark(marks: Mapping[str, str], name: str, parse: Callable[[str], float], absent: float) -> float:
+def _annotated(texts: Mapping[str, str], name: str, parse: Callable[[str], float], absent: float) -> float:
     try:
-        return parse(marks[name]) if name in marks else absent
+        return parse(texts[name]) if name in texts else absent
     except PydanticCustomError:
         return absent
 
 
 def node_findings(node: Node) -> list[Finding]:
-    """What of a node cannot be used for planning."""
+    """What is wrong with a node for planning."""
     key = Key("Node", "", node.metadata.name)
     findings = []
     resources = node.status.allocatable or node.status.capacity
@@ -114,9 +114,8 @@ def node_findings(node: Node) -> list[Finding]:
         text = node.metadata.annotations.get(name)
         try:
             if text is not None and parse(text) <= 0:
-                findings.append(
-                    Finding(key, f"metadata.annotations.{name}", f"{shown(text)} is 0", "write more")
-                )
+                wrong, right = f"{shown(text)} is not above 0", "write a value above 0"
+                findings.append(Finding(key, f"metadata.annotations.{name}", wrong, right))
         except PydanticCustomError as error:
             context = error.context or {}
             wrong, right = f"{shown(text)} {context.get('wrong')}", str(context.get("right"))
@@ -127,7 +126,7 @@ def node_findings(node: Node) -> list[Finding]:
 def resolve(
     place: Place, nodes: Iterable[ModelNode], key: Key, path: str
 ) -> tuple[tuple[str, ...], list[Finding]]:
-    """Names of the nodes that a place means (all without one), or why there are none."""
+    """Names of the nodes in a place (all nodes for an empty one), or why there are none."""
     everything = list(nodes)
     if place.node is not None:
         if any(node.name == place.node for node in everything):

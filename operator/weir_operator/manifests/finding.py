@@ -13,7 +13,7 @@ T = TypeVar("T")
 log = logging.getLogger("weir.manifests")
 
 Reason = Literal["Invalid", "ReferenceNotFound", "NotAllowed"]
-"""Invalid: the object itself must change. ReferenceNotFound: may come right when another object is
+"""Invalid: the object itself must change. ReferenceNotFound: may be resolved when another object is
 applied. NotAllowed: somebody else must permit it."""
 
 
@@ -45,11 +45,11 @@ class Finding:
     reason: Reason = "Invalid"
     file: str = ""
     line: int = 0
-    missing: Key | None = None  # the object that it misses, of a reference
+    missing: Key | None = None  # the object that a reference does not find
 
     @property
     def message(self) -> str:
-        """As a condition says it: without file and object."""
+        """The text for a condition: without file and object."""
         return ": ".join(
             part for part in (self.path, "; ".join(filter(None, (self.wrong, self.right)))) if part
         )
@@ -61,11 +61,11 @@ class Finding:
 
     @classmethod
     def not_found(cls, key: Key, path: str, wrong: str, right: str, missing: Key) -> Finding:
-        """A reference to an object that is not there, or has errors of its own."""
+        """A reference to an object that does not exist, or has errors of its own."""
         return cls(key, path, wrong, right, "ReferenceNotFound", missing=missing)
 
     def at(self, file: str, line: int) -> Finding:
-        """The same with its place."""
+        """The same with its file and line."""
         return replace(self, file=file, line=line)
 
 
@@ -96,9 +96,9 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def suggestion(name: str, known: Iterable[str], what: str = "known") -> str:
-    """`did you mean X?`, or the list of what is known."""
-    names = sorted(set(known))
+def suggestion(name: str, choices: Iterable[str], what: str = "choices") -> str:
+    """`did you mean X?`, or the list of choices."""
+    names = sorted(set(choices))
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"did you mean {close[0]}?"

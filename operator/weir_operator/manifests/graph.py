@@ -1,4 +1,4 @@
-"""An explicit graph of operators to the model's Query."""
+"""From an explicit graph of operators to the model's operators."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from weir_placement.model.streams import Stream
 
 from weir_operator.api.query import OperatorSpec
 from weir_operator.manifests.finding import Finding, Key, suggestion
-from weir_operator.manifests.graph_operators import BUILD, OperatorOutput, WrittenOperator, of_stream
+from weir_operator.manifests.graph_operators import BUILD, OperatorContext, OperatorOutput, of_stream
 
 
 @dataclass
-class GraphSpec:
-    """Builds the operators of one query; `findings` has all that is wrong.
+class GraphBuilder:
+    """Builds the operators of one query; `findings` collects everything that is wrong.
 
     `streams` maps an alias to the stream behind it.
     """
@@ -30,20 +30,20 @@ class GraphSpec:
     _path: str = ""
 
     def build(self, specs: Sequence[OperatorSpec]) -> tuple[Operator, ...]:
-        """The operators in topological order; they are written in it."""
+        """The operators in topological order, which is the order of `specs`."""
         ids = [spec.id for spec in specs]
         for i, spec in enumerate(specs):
             self._path = f"spec.operators[{i}]"
             if spec.id in ids[:i]:
-                self._refuse("id", f"{spec.id} is there twice", "give each operator its own id")
+                self._refuse("id", f"{spec.id} is used twice", "give each operator its own id")
             elif spec.id in self.streams:
                 self._refuse("id", f"{spec.id} is also a stream", "give the operator another id")
             else:
                 self._add(spec, ids[i:])
         self._path = ""
-        used = {name for op in self.operators for name in op.inputs}
+        inputs = {name for op in self.operators for name in op.inputs}
         for i, spec in enumerate(specs[:-1]):
-            if spec.id not in used and not self.findings:
+            if spec.id not in inputs and not self.findings:
                 self._path = f"spec.operators[{i}]"
                 self._refuse("id", f"nothing reads {spec.id}", "only the last operator feeds the sink")
         return tuple(self.operators)
@@ -60,17 +60,19 @@ class GraphSpec:
                 names.append(alias)
                 inputs.append(output)
             elif name in later:
-                self._refuse(f"inputs[{i}]", f"{name} comes later", "write operators before their readers")
+                right = "define an operator before those that read it"
+                self._refuse(f"inputs[{i}]", f"{name} is defined later", right)
             elif not any(name == op for op in self._outputs) and name not in self.alias_of:
                 in_scope = [*self._outputs, *self.alias_of]
                 self._refuse(f"inputs[{i}]", f"no stream or operator {name}", suggestion(name, in_scope))
         if len(inputs) < len(spec.inputs):
             return
-        if len(set(names)) < len(names):
-            self._refuse("inputs", f"{names[0]} is there twice", "a self join is written as SQL")
+        repeated = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if repeated is not None:
+            self._refuse("inputs", f"{repeated} is an input twice", "write a self join as SQL")
             return
-        written = WrittenOperator(spec, tuple(names), tuple(inputs), self.streams, self._refuse, self.runs)
-        built = BUILD[spec.kind](written)
+        context = OperatorContext(spec, tuple(names), tuple(inputs), self.streams, self._refuse, self.runs)
+        built = BUILD[spec.kind](context)
         if built is not None:
             self.operators += built[0]
             self._outputs[spec.id] = built[1]

@@ -1,4 +1,4 @@
-"""One operator of an explicit graph, by kind: what is checked of it, and what it becomes in the model."""
+"""One operator of an explicit graph, by kind: its checks, and what it becomes in the model."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from weir_operator.manifests.finding import suggestion
 
 @dataclass(frozen=True)
 class OperatorOutput:
-    """What an operator gives.
+    """The output of an operator.
 
     Attributes:
         columns: with their types.
         aliases: of the streams behind it.
         times: columns that are event times.
-        joinable: whether its rows have the times of their streams, to which windows of joins belong. Those of
-            an aggregate or a union do not.
+        joinable: whether its rows have the event times of their streams, to which windows of joins apply.
+            Rows of an aggregate or a union do not.
     """
 
     columns: Mapping[str, str]
@@ -53,7 +53,7 @@ class OperatorOutput:
 
 
 def of_stream(alias: str, stream: Stream) -> OperatorOutput:
-    """What a stream gives. One without an event time can be planned, not run: any of its times may serve."""
+    """The output of a stream. Without an event time it can be planned, not run: any TIMESTAMP will do."""
     columns = {f"{alias}.{c.name}": c.type for c in stream.columns}
     times = {f"{alias}.{stream.event_time}"} if stream.event_time else columns
     return OperatorOutput(columns, (alias,), frozenset(n for n in times if columns.get(n) == "TIMESTAMP"))
@@ -62,11 +62,11 @@ def of_stream(alias: str, stream: Stream) -> OperatorOutput:
 WINDOW = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
 
 Built = tuple[tuple[Operator, ...], OperatorOutput]
-"""The operator, after those that it needs before it, and what it gives."""
+"""The operator, preceded by those that it needs before it, and its output."""
 
 
 class Common(TypedDict):
-    """Fields of every kind that a manifest gives."""
+    """Fields that a manifest gives for every kind."""
 
     cost: float
     memory: float
@@ -74,10 +74,10 @@ class Common(TypedDict):
 
 
 @dataclass(frozen=True)
-class WrittenOperator:
-    """An operator as it is written: `names` of its inputs in the model, what these give, the streams of the
-    query by alias. `refuse` reports a finding: field, what is wrong, what would be right. `runs`: all streams
-    have a source, so that rows are kept as Spark keeps them; what is only planned has the papers' zeros."""
+class OperatorContext:
+    """An operator of a manifest: `names` of its inputs in the model, their outputs, the streams of the query
+    by alias. `refuse` reports a finding: field, what is wrong, what would be right. `runs`: all streams have
+    a source, so that state costs as much as in Spark; a query that is only planned has the papers' zeros."""
 
     spec: OperatorSpec
     names: tuple[str, ...]
@@ -92,7 +92,7 @@ class WrittenOperator:
         return max((self.streams[alias].delay for alias in aliases if self.runs), default=0.0)
 
     def common(self) -> Common:
-        """Costs as written or by kind, and where it may run."""
+        """Costs as declared or by kind, and where it may run."""
         spec = self.spec
         cost = getattr(estimates.CostDefaults(), spec.kind) if spec.cost is None else spec.cost
         memory = spec.memory
@@ -125,71 +125,72 @@ class WrittenOperator:
         times = [f"{a}.{self.streams[a].event_time}" for a in source.aliases if self.streams[a].event_time]
         if len(times) == 1 and len(source.aliases) == 1:
             return times[0]
-        choice = ", ".join(times) or "no stream has one"
-        self.refuse("time", "is missing", f"name the time column: {choice}")
+        choices = f"name the time column: {', '.join(times)}"
+        self.refuse("time", "is missing", choices if times else "give the stream an eventTime, and name it")
         return None
 
 
-def _filter(written: WrittenOperator) -> Built | None:
-    spec, (source,) = written.spec, written.inputs
-    written.has(spec.columns or (), source.columns, "columns")
-    predicate = written.condition(spec.predicate or "", source.columns, "predicate")
+def _filter(context: OperatorContext) -> Built | None:
+    spec, (source,) = context.spec, context.inputs
+    context.has(spec.columns or (), source.columns, "columns")
+    predicate = context.condition(spec.predicate or "", source.columns, "predicate")
     if predicate is None:
         return None
     selectivity = spec.selectivity
     if selectivity is None:
-        selectivity = estimates.filter_selectivity(predicate, written.distinct())
+        selectivity = estimates.filter_selectivity(predicate, context.distinct())
     columns = tuple(spec.columns or columns_of(predicate))
-    operator = Filter(spec.id, written.names, columns, predicate, selectivity=selectivity, **written.common())
+    operator = Filter(spec.id, context.names, columns, predicate, selectivity=selectivity, **context.common())
     return (operator,), source
 
 
-def _project(written: WrittenOperator) -> Built | None:
-    spec, (source,) = written.spec, written.inputs
+def _project(context: OperatorContext) -> Built | None:
+    spec, (source,) = context.spec, context.inputs
     columns = tuple(spec.columns or ())
-    if not written.has(columns, source.columns, "columns"):
+    if not context.has(columns, source.columns, "columns"):
         return None
     items = tuple(Item(name, name) for name in columns)
-    operator = Project(spec.id, written.names, columns, items, **written.common())
+    operator = Project(spec.id, context.names, columns, items, **context.common())
     types = {name: source.columns[name] for name in columns}
     return (operator,), replace(source, columns=types, times=source.times & types.keys())
 
 
-def _join(written: WrittenOperator) -> Built | None:
-    spec, (left, right) = written.spec, written.inputs
-    twice = sorted(set(left.aliases) & set(right.aliases))
-    if twice:
-        written.refuse("inputs", f"stream {twice[0]} is on both sides", "a self join is written as SQL")
+def _join(context: OperatorContext) -> Built | None:
+    spec, (left, right) = context.spec, context.inputs
+    both_sides = sorted(set(left.aliases) & set(right.aliases))
+    if both_sides:
+        context.refuse("inputs", f"stream {both_sides[0]} is on both sides", "write a self join as SQL")
         return None
-    for i, output in enumerate(written.inputs):
+    for i, output in enumerate(context.inputs):
         if not output.joinable:
-            wrong = f"{written.spec.inputs[i]} comes from an aggregate or a union: it has no stream's time"
-            written.refuse(
-                f"inputs[{i}]", wrong, "join the streams first, and aggregate or unite what leaves"
+            wrong = (
+                f"{context.spec.inputs[i]} comes from an aggregate or a union, whose rows have no event time"
             )
+            advice = "join the streams first, then aggregate the result or form its union"
+            context.refuse(f"inputs[{i}]", wrong, advice)
             return None
     both = {**left.columns, **right.columns}
-    on = written.condition(spec.on, both, "on") if spec.on else ""
+    on = context.condition(spec.on, both, "on") if spec.on else ""
     if on is None or spec.window is None:
         return None
     selectivity = spec.selectivity
     if selectivity is None:
         selectivity = prod(
-            estimates.condition_selectivity(part.text, written.distinct()) for part in conjuncts(on)
+            estimates.condition_selectivity(part.text, context.distinct()) for part in conjuncts(on)
         )
     width = round(spec.window * 1e6)
     operator = Join(
         spec.id,
-        written.names,
+        context.names,
         columns_of(on),
         on,
         tuple(Window(a, b, -width, width) for a, b in _pairs(on, left.aliases, right.aliases)),
         selectivity=selectivity,
-        delay=written.delay(),
-        row_overhead=estimates.CostDefaults().row_overhead if written.runs else 0.0,
+        delay=context.delay(),
+        row_overhead=estimates.CostDefaults().row_overhead if context.runs else 0.0,
         cost_pair=spec.cost_pair,
         cost_out=spec.cost_out,
-        **written.common(),
+        **context.common(),
     )
     return (operator,), OperatorOutput(both, (*left.aliases, *right.aliases), left.times | right.times)
 
@@ -203,77 +204,77 @@ def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str
     return list(pairs) or [(a, b) for a in left for b in right]
 
 
-def _aggregate(written: WrittenOperator) -> Built | None:
-    spec, (source,) = written.spec, written.inputs
+def _aggregate(context: OperatorContext) -> Built | None:
+    spec, (source,) = context.spec, context.inputs
     keys = tuple(spec.group_by or ())
-    time = spec.time or written.only_time()
-    if not written.has(keys, source.columns, "groupBy") or time is None:
+    time = spec.time or context.only_time()
+    if not context.has(keys, source.columns, "groupBy") or time is None:
         return None
     if time not in source.columns:
-        written.refuse("time", f"no column {time}", suggestion(time, source.columns, "columns"))
+        context.refuse("time", f"no column {time}", suggestion(time, source.columns, "columns"))
         return None
     if time not in source.times:
-        choice = ", ".join(sorted(source.times)) or "project a stream's event time"
-        written.refuse("time", f"{time} is no event time here", f"name one: {choice}")
+        times = ", ".join(sorted(source.times))
+        right = f"name an event time: {times}" if times else "keep the stream's event time in the projection"
+        context.refuse("time", f"{time} is not an event time here", right)
         return None
-    aggregations = _aggregations(written)
-    if aggregations is None or not _distinct_names(written, keys):
+    aggregations = _aggregations(context)
+    if aggregations is None or not _distinct_names(context, keys):
         return None
     columns = {name: source.columns[name] for name in keys} | WINDOW | {a.name: k for a, k in aggregations}
-    read = {time, *keys, *(c for a, _ in aggregations for c in columns_of(a.expression or ""))}
+    inputs = {time, *keys, *(c for a, _ in aggregations for c in columns_of(a.expression or ""))}
     groups = spec.groups
     if groups is None:
-        groups = prod((estimates.distinct_values(name, written.distinct()) for name in keys), start=1.0)
+        groups = prod((estimates.distinct_values(name, context.distinct()) for name in keys), start=1.0)
     operator = Aggregate(
         spec.id,
-        written.names,
-        tuple(sorted(read)),
+        context.names,
+        tuple(sorted(inputs)),
         items=tuple(Item(name, name) for name in keys),
         time=time,
         window=spec.window or 0.0,
         slide=spec.slide or spec.window or 0.0,
         aggregations=tuple(a for a, _ in aggregations),
         groups=groups,
-        delay=written.delay(),
-        **written.common(),
+        delay=context.delay(),
+        **context.common(),
     )
     return (operator,), OperatorOutput(columns, source.aliases, frozenset(WINDOW), joinable=False)
 
 
-def _distinct_names(written: WrittenOperator, keys: Sequence[str]) -> bool:
-    """Whether each column that an aggregate gives has a name of its own, in any case; refuses the others."""
+def _distinct_names(context: OperatorContext, keys: Sequence[str]) -> bool:
+    """Whether the columns of an aggregate have different names, ignoring case; refuses the first that does
+    not."""
     names = {name.lower() for name in WINDOW}
     fields = [(f"groupBy[{i}]", key) for i, key in enumerate(keys)]
-    fields += [(f"aggregates[{i}].name", a.name) for i, a in enumerate(written.spec.aggregates or ())]
+    fields += [(f"aggregates[{i}].name", a.name) for i, a in enumerate(context.spec.aggregates or ())]
     for field, name in fields:
         if name.lower() in names or is_hidden(name):
             wrong = f"{name} is already the name of another column of the result"
-            wrong = f"{name} is a name of the runtime's own" if is_hidden(name) else wrong
-            written.refuse(
-                field, wrong, "give each column its own name" if "name" in field else "leave it out"
-            )
+            wrong = f"{name} is a name that the runtime reserves" if is_hidden(name) else wrong
+            context.refuse(field, wrong, "choose another name" if "name" in field else "leave it out")
             return False
         names.add(name.lower())
     return True
 
 
-def _aggregations(written: WrittenOperator) -> list[tuple[Aggregation, str]] | None:
-    """With the types of what they give; None when one is refused."""
-    (source,) = written.inputs
+def _aggregations(context: OperatorContext) -> list[tuple[Aggregation, str]] | None:
+    """Each with the type of its result; None when one is refused."""
+    (source,) = context.inputs
     aggregations = []
-    for i, aggregate in enumerate(written.spec.aggregates or ()):
+    for i, aggregate in enumerate(context.spec.aggregates or ()):
         field = f"aggregates[{i}].expression"
         try:
             text = (
                 parse_expression(aggregate.expression, source.columns).text if aggregate.expression else None
             )
             if text is None and aggregate.function != "count":
-                written.refuse(field, "is missing", "only count goes without it")
+                context.refuse(field, "is missing", "give one; only count needs none")
                 return None
             aggregation = Aggregation(aggregate.name, aggregate.function, text)
             aggregations.append((aggregation, aggregation_type(aggregation, source.columns)))
         except ExpressionError as error:
-            written.refuse(field, str(error), "")
+            context.refuse(field, str(error), "")
             return None
     return aggregations
 
@@ -282,32 +283,34 @@ def _short(column: str) -> str:
     return column.rsplit(".", 1)[-1]
 
 
-def _union(written: WrittenOperator) -> Built | None:
-    """Branches get the same names first: columns lose their streams' names."""
-    spec, inputs = written.spec, written.inputs
+def _union(context: OperatorContext) -> Built | None:
+    """Branches are first projected to the same names: columns lose their streams' names."""
+    spec, inputs = context.spec, context.inputs
     plain = [{_short(name): kind for name, kind in output.columns.items()} for output in inputs]
     branches = []
-    for i, (name, output) in enumerate(zip(written.names, inputs, strict=True)):
+    for i, (name, output) in enumerate(zip(context.names, inputs, strict=True)):
         if len(plain[i]) < len(output.columns) or list(plain[i].items()) != list(plain[0].items()):
             wrong = f"{name} has columns {', '.join(f'{n} {k}' for n, k in plain[i].items())}"
             right = "every branch needs " + ", ".join(f"{n} {k}" for n, k in plain[0].items())
-            written.refuse(f"inputs[{i}]", wrong, right)
+            context.refuse(f"inputs[{i}]", wrong, right)
             return None
         items = tuple(Item(_short(column), column) for column in output.columns)
         columns = tuple(output.columns)
         branches.append(Project(f"{spec.id}-{i + 1}", (name,), columns, items, nodes=tuple(spec.nodes)))
     hidden = [name for name in plain[0] if is_hidden(name)]
     if hidden:
-        written.refuse("inputs", f"{hidden[0]} is a name of the runtime's own", "project the other columns")
+        context.refuse(
+            "inputs", f"{hidden[0]} is a name that the runtime reserves", "project the other columns"
+        )
         return None
     aliases = tuple(dict.fromkeys(alias for output in inputs for alias in output.aliases))
     times = frozenset.intersection(*(frozenset(map(_short, output.times)) for output in inputs))
     names = tuple(branch.id for branch in branches)
-    operator = Union(spec.id, names, tuple(plain[0]), **written.common())
+    operator = Union(spec.id, names, tuple(plain[0]), **context.common())
     return (*branches, operator), OperatorOutput(plain[0], aliases, times, joinable=False)
 
 
-BUILD: Mapping[str, Callable[[WrittenOperator], Built | None]] = {
+BUILD: Mapping[str, Callable[[OperatorContext], Built | None]] = {
     "filter": _filter,
     "project": _project,
     "join": _join,

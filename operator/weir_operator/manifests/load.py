@@ -1,4 +1,4 @@
-"""Paths to planning problems: what every command of the command line begins with."""
+"""From paths to planning problems: the first step of every command."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from weir_operator.manifests.site import ANYWHERE, Site
 
 @dataclass(frozen=True)
 class Loaded:
-    """Everything below some paths."""
+    """All objects below some paths, and their problems."""
 
     objects: Objects
     built: Built
 
 
 def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE) -> Loaded:
-    """Objects and problems of files, folders and `-`; `site` is where they are to run, when that is known.
+    """Objects and problems of files, folders and `-`; `site` is where they are to run, if that is known.
 
     Raises:
         ManifestError: with every error of every file, in the order of files and lines.
@@ -35,12 +35,16 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
     findings += [
         objects.place(finding)
         for finding in built.findings
-        if finding.missing not in broken  # it is there, and its own errors are told already
+        if finding.missing not in broken  # it exists, and its own errors are already among them
     ]
     if not documents and not findings:
         findings.append(
             Finding(
-                None, "", "no objects found", "give files of Weir's kinds and Nodes", file=", ".join(paths)
+                None,
+                "",
+                "no objects found",
+                "give files with Weir's objects and Nodes",
+                file=", ".join(paths),
             )
         )
     if findings:

@@ -1,4 +1,4 @@
-"""A NetworkTopology and the nodes' zones to the model's Network."""
+"""From a NetworkTopology and the nodes' zones to the model's Network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weir_operator.api.topology import LinkValues, Matrix, NetworkTopology, Netw
 from weir_operator.manifests.finding import Finding, Key, suggestion
 
 Read = Callable[[Matrix], bytes]
-"""The bytes of a matrix, from its file or ConfigMap; OSError or KeyError when it is not there."""
+"""The bytes of a matrix, from its file or ConfigMap; OSError or KeyError when there are none."""
 
 _UNIT = {"s": 1.0, "ms": 1e3, "us": 1e6}
 _MAX_BYTES = 512 * 2**20
@@ -27,17 +27,17 @@ _MAX_BYTES = 512 * 2**20
 def network(topology: NetworkTopology, nodes: Sequence[Node], read: Read) -> tuple[Network, list[Finding]]:
     """Latency and bandwidth between groups: zones, and single nodes that the topology names.
 
-    What is more exact wins: a link of two nodes, then of a node and a zone, then of two zones, then
-    the matrix, then `within` and `default`.
+    The most specific value wins: that of a link between two nodes, then between a node and a zone, then
+    between two zones, then of the matrix, then `within` and `default`.
     """
     key = Key("NetworkTopology", "", topology.metadata.name)
     spec = topology.spec
     matrix, findings = _matrix(spec, key, read)
-    named = {end for link in spec.links for end in (link.source, link.target)}
-    named |= set(spec.matrix.nodes) if spec.matrix else set()
+    single = {end for link in spec.links for end in (link.source, link.target)}
+    single |= set(spec.matrix.nodes) if spec.matrix else set()
     groups: dict[str, int] = {}
     of_node = [
-        groups.setdefault(f"n:{n.name}" if n.name in named else f"z:{n.zone}", len(groups)) for n in nodes
+        groups.setdefault(f"n:{n.name}" if n.name in single else f"z:{n.zone}", len(groups)) for n in nodes
     ]
     zones = _zones(nodes, of_node, len(groups))
     latency, bandwidth = _base(spec, zones)
@@ -45,11 +45,10 @@ def network(topology: NetworkTopology, nodes: Sequence[Node], read: Read) -> tup
     if matrix is not None and spec.matrix:
         _apply_matrix(latency, spec.matrix.nodes, matrix, members)
     node_names = {node.name for node in nodes}
-    ends_known = set(members)
     for i, link in enumerate(spec.links):
         for field, end in (("from", link.source), ("to", link.target)):
-            if end not in ends_known:
-                right = suggestion(end, ends_known, "zones and nodes")
+            if end not in members:
+                right = suggestion(end, members, "zones and nodes")
                 path = f"spec.links[{i}].{field}"
                 findings.append(
                     Finding.not_found(key, path, f"no zone or node {end}", right, Key("Node", "", end))
@@ -113,13 +112,13 @@ def _apply_matrix(
     members: dict[str, list[int]],
 ) -> None:
     rows = [i for i, name in enumerate(names) if name in members]
-    # Each group takes the row of the last name that covers it; a node's own name comes after its zone's.
+    # Each group gets the row of the last name that covers it; a node's own name comes after its zone's.
     order = sorted(rows, key=lambda i: -len(members[names[i]]))
     of_group = {group: i for i in order for group in members[names[i]]}
     groups = np.array(sorted(of_group), dtype=np.intp)
     index = np.array([of_group[g] for g in groups], dtype=np.intp)
     values = matrix[np.ix_(index, index)]
-    apart = index[:, None] != index[None, :]  # two groups of one row are within it
+    apart = index[:, None] != index[None, :]  # within one row the matrix has no latency
     target = latency[np.ix_(groups, groups)]
     latency[np.ix_(groups, groups)] = np.where(apart, values, target)
 
@@ -143,13 +142,14 @@ def _matrix(
         right = "give a file beside the manifest, or apply the ConfigMap"
         return None, [Finding(key, path, wrong, right, "ReferenceNotFound")]
     except ValueError as error:
-        return None, [Finding(key, path, f"is no matrix: {error}", "write numbers only")]
+        return None, [Finding(key, path, f"is not a matrix: {error}", "write only numbers")]
     if values.size != count * count:
         wrong = f"has {values.size} numbers"
         right = f"{count} nodes need {count} x {count} = {count * count}"
         return None, [Finding(key, path, wrong, right)]
     if not np.all(np.isfinite(values)) or np.any(values < 0):
-        return None, [Finding(key, path, "has a latency that is negative or no number", "write 0 or more")]
+        wrong = "has a latency that is negative or not a number"
+        return None, [Finding(key, path, wrong, "write numbers of at least 0")]
     return values.reshape(count, count) / (
         _UNIT[spec.matrix.unit] * (2.0 if spec.matrix.round_trip else 1.0)
     ), []

@@ -22,7 +22,7 @@ from weir_operator.manifests.parse import key_of, parse
 from weir_operator.manifests.read import Document
 
 Parsed = tuple[Object | None, list[Finding]]
-"""What `parse` answers."""
+"""What `parse` returns."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Objects:
     nodes: dict[str, Node] = field(default_factory=dict)
     quotas: dict[str, ResourceQuota] = field(default_factory=dict)
     limit_ranges: dict[str, LimitRange] = field(default_factory=dict)
-    config_maps: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # as they are: for matrices
-    documents: dict[Key, Document] = field(default_factory=dict)  # where each came from, when from files
+    config_maps: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # raw: for matrices
+    documents: dict[Key, Document] = field(default_factory=dict)  # of objects that came from files
 
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The mapping that holds objects of a kind."""
@@ -57,13 +57,13 @@ class Objects:
         return kinds[kind]
 
     def add(self, item: Object) -> None:
-        """Put an object in, in place of one of the same name."""
+        """Add an object, in place of one with the same name."""
         namespace = item.metadata.namespace
         name = f"{namespace}/{item.metadata.name}" if namespace else item.metadata.name
         self.of_kind(item.kind)[name] = item
 
     def get(self, key: Key) -> Object | None:
-        """The object of an identity."""
+        """The object with this identity."""
         item: Object | None = self.of_kind(key.kind).get(key.full_name)
         return item
 
@@ -83,20 +83,20 @@ class Objects:
 
 @cache
 def default_policy() -> PlacementPolicy:
-    """The built-in policy; made when it is needed, because its validators take a while to build."""
+    """The built-in policy; created on first use, because its validators take a while to build."""
     return PlacementPolicy(metadata=Metadata(name="default"))
 
 
 @cache
 def default_topology() -> NetworkTopology:
-    """The built-in topology: nothing is far, no link is narrow."""
+    """The built-in topology: no latency, unlimited bandwidth."""
     return NetworkTopology(metadata=Metadata(name="default"))
 
 
 def from_documents(
     documents: Iterable[Document], namespace: str = "default"
 ) -> tuple[Objects, list[Finding]]:
-    """Objects of files; every error in every object, and objects written twice."""
+    """Objects of files, and every error in every object; an object that is defined twice is an error."""
     objects, findings = Objects(), []
     for document in documents:
         if document.raw.get("kind") == "ConfigMap":
@@ -107,7 +107,7 @@ def from_documents(
         key = key_of(document.raw, namespace)
         if key in objects.documents:
             other = objects.documents[key]
-            wrong = f"is written twice, first at {other.file}:{other.line()}"
+            wrong = f"is defined twice, first at {other.file}:{other.line()}"
             findings.append(Finding(key, "", wrong, "keep one", file=document.file, line=document.line()))
         elif key.name:
             objects.documents[key] = document
@@ -117,32 +117,32 @@ def from_documents(
 
 
 class Reader:
-    """Reads the same objects again and again; one that has not changed since the last time is not parsed."""
+    """Reads the same objects again and again; an object is parsed again only when it has changed."""
 
     def __init__(self) -> None:
-        self._parsed: dict[tuple[str, str], Parsed] = {}  # by uid and resourceVersion
+        self._cache: dict[tuple[str, str], Parsed] = {}  # by uid and resourceVersion
 
     def __call__(self, manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
-        """As `from_raw`. The objects are handed out again: nobody may write into them."""
+        """As `from_raw`. The objects are shared between calls and must not be changed."""
         by_version: dict[tuple[str, str], Parsed] = {}
 
-        def parsed(raw: Mapping[str, Any]) -> Parsed:
+        def parse_or_reuse(raw: Mapping[str, Any]) -> Parsed:
             metadata = raw["metadata"]
             version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
             if not all(version):
                 return parse(raw)
-            by_version[version] = self._parsed.get(version) or parse(raw)
+            by_version[version] = self._cache.get(version) or parse(raw)
             return by_version[version]
 
-        result = from_raw(manifests, parsed)
-        self._parsed = by_version
+        result = from_raw(manifests, parse_or_reuse)
+        self._cache = by_version
         return result
 
 
 def from_raw(
     manifests: Iterable[Mapping[str, Any]], parse: Callable[[Mapping[str, Any]], Parsed] = parse
 ) -> tuple[Objects, list[Finding]]:
-    """Objects as the API server gives them; those with errors are left out and told."""
+    """Objects as the API server has them; those with errors are left out, and the errors returned."""
     objects, findings = Objects(), []
     for raw in manifests:
         if raw.get("kind") == "ConfigMap":

@@ -1,4 +1,4 @@
-"""Options of a strategy as objects and the command line have them: what is wrong with them."""
+"""What is wrong with the objective and the options that a policy or the command line gives a strategy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def objective_findings(key: Key | None, path: str, strategy: str, objective: str
     if select(strategy, objective).plans_for(objective):
         return []
     able = sorted(name for name, other in STRATEGIES.items() if other.plans_for(objective))
-    right = f"strategies for it: {', '.join(able)}" if able else "no strategy has it"
-    return [Finding(key, path, f"strategy {strategy} has no objective {objective}", right)]
+    right = f"strategies that do: {', '.join(able)}" if able else "no strategy does"
+    return [Finding(key, path, f"strategy {strategy} does not plan for objective {objective}", right)]
 
 
 def option_findings(

@@ -1,4 +1,4 @@
-"""One raw object (from a file or from the API server) to its model, with every error in it."""
+"""From one raw object (of a file or the API server) to its model, with every error in it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PATTERN_HELP = {
 }
 _TYPE_HELP = {
     "string_type": ("is not text", "write a string"),
-    "int_type": ("is not a whole number", "write a number without a point"),
-    "int_parsing": ("is not a whole number", "write a number without a point"),
-    "int_from_float": ("is not a whole number", "write a number without a point"),
+    "int_type": ("is not a whole number", "write a number without a decimal point"),
+    "int_parsing": ("is not a whole number", "write a number without a decimal point"),
+    "int_from_float": ("is not a whole number", "write a number without a decimal point"),
     "float_type": ("is not a number", "write a number"),
     "float_parsing": ("is not a number", "write a number"),
     "bool_type": ("is neither true nor false", "write true or false"),
@@ -47,7 +47,7 @@ def key_of(raw: Mapping[str, Any], namespace: str = "default") -> Key:
 
 
 def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | None, list[Finding]]:
-    """The object, or None, and all that is wrong with it by itself (other objects are not looked at)."""
+    """The object, or None, and everything that is wrong with it on its own, apart from other objects."""
     key = key_of(raw, namespace)
     model = MODELS.get((str(raw.get("apiVersion")), key.kind))
     if model is None:
@@ -82,7 +82,7 @@ def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
 
 
 def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
-    """(field path, message) of every rule that `raw` breaks, in all models within `kind`, a bare one."""
+    """(field path, message) of every rule that `raw` breaks, in all models within `kind`, a bare type."""
     if get_origin(kind) is list and isinstance(raw, list):
         item_kind = bare(get_args(kind)[0])
         for i, item in enumerate(raw):
@@ -98,7 +98,7 @@ def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _ruled_fields(model: type[Model]) -> tuple[tuple[str, Any], ...]:
-    """(name in a manifest, bare type) of the fields in which some rule may be broken."""
+    """(name in a manifest, bare type) of the fields whose models have rules."""
     fields = ((field.alias or name, bare(field.annotation)) for name, field in model.model_fields.items())
     return tuple((alias, kind) for alias, kind in fields if _has_rules(kind))
 
@@ -110,7 +110,7 @@ def _has_rules(kind: Any) -> bool:
 
 
 def _holds(rule: CelRule, raw: Mapping[str, Any]) -> bool:
-    """Whether it holds, or cannot be told: a field is of another type, which is told by itself."""
+    """Whether it holds, or cannot be checked: a field of a wrong type is an error of its own."""
     try:
         return rule.holds(raw)
     except (TypeError, ValueError, AttributeError, LookupError):
@@ -133,11 +133,9 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
     """(what is wrong, what would be right) of one of pydantic's errors."""
     kind, context, value = detail["type"], detail.get("ctx", {}), shown(detail["input"])
     if kind == "missing":
-        return "is missing", "it must be given"
+        return "is missing", "it is required"
     if kind == "extra_forbidden":
-        return "no such field", suggestion(
-            str(detail["loc"][-1]), _siblings(model, detail["loc"]), "fields are"
-        )
+        return "no such field", suggestion(str(detail["loc"][-1]), _siblings(model, detail["loc"]), "fields")
     if kind == "weir":
         return f"{value} {context['wrong']}", context["right"]
     if kind in _TYPE_HELP:
@@ -150,18 +148,20 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         return f"{value} is not allowed here", right
     limits = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
     if kind in limits:
-        words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+        words = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
         limit = limits[kind]
         return f"{value} is out of range", f"write a number {words[limit]} {context[limit]}"
     if kind.endswith(("too_long", "too_short")):
         limit = context.get("max_length", context.get("min_length"))
         side = "at most" if kind.endswith("long") else "at least"
-        return f"{value} is too {kind.rsplit('_', 1)[1]}", f"{side} {limit} are allowed"
+        unit = ("character" if kind.startswith("string") else "entry") if limit == 1 else ""
+        unit = unit or ("characters" if kind.startswith("string") else "entries")
+        return f"{value} is too {kind.rsplit('_', 1)[1]}", f"write {side} {limit} {unit}"
     return f"{value}: {detail['msg']}", ""
 
 
 def _siblings(kind: Any, path: tuple[Any, ...]) -> list[str]:
-    """Names of the fields of the model in which the last element of `path` stands."""
+    """Names of the fields of the model that the last element of `path` belongs to."""
     for part in path[:-1]:
         kind = _inner(kind, part)
     kind = _inner(kind, None)
@@ -171,7 +171,7 @@ def _siblings(kind: Any, path: tuple[Any, ...]) -> list[str]:
 
 
 def _inner(kind: Any, part: Any) -> Any:
-    """The type of field, item or value `part` of `kind`; with None only wrappers are taken off."""
+    """The type of field, item or value `part` of `kind`; with None, `kind` without wrappers."""
     kind = bare(kind)
     if part is None:
         return kind

@@ -1,6 +1,6 @@
-"""All objects to planning problems, one for each policy; what is wrong is told by object.
+"""From all objects to planning problems, one for each policy, and findings about each object.
 
-The command line prints the findings, the operator writes them into conditions: one wording.
+The command line prints the findings, the operator writes them into conditions, in the same words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weir_placement.strategies import STRATEGIES, select
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
-from weir_operator.manifests.finding import Finding, Key, isolated, shown, suggestion
+from weir_operator.manifests.finding import Finding, Key, isolated, suggestion
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.options import objective_findings, option_findings
@@ -50,14 +50,14 @@ class Built:
     findings: tuple[Finding, ...]
 
     def of(self, key: Key) -> tuple[Finding, ...]:
-        """What is wrong with one object."""
+        """The findings about one object."""
         return tuple(finding for finding in self.findings if finding.object == key)
 
 
 def build(
     objects: Objects,
     *,
-    used: Mapping[str, NodeUsage] | None = None,
+    usage: Mapping[str, NodeUsage] | None = None,
     read: Mapping[str, Read] | None = None,
     quota_usage: QuotaUsage | None = None,
     site: Site = ANYWHERE,
@@ -65,15 +65,15 @@ def build(
     """Problems from objects.
 
     Args:
-        used: by node, what pods that are not Weir's ask for.
+        usage: by node, what pods that are not Weir's request.
         read: by name of a NetworkTopology, how the bytes of its matrix are read.
         quota_usage: by query, what its own pods use of the quotas that count them.
-        site: where they are to run, when that is known.
+        site: where they are to run, if that is known.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
         findings.append(
-            Finding(None, "", "there is no Node", "add nodes, as `kubectl get nodes -o yaml` prints")
+            Finding(None, "", "there is no Node", "add Nodes, as `kubectl get nodes -o yaml` prints them")
         )
     by_policy: dict[str, list[StreamQuery]] = {}
     tenancy = Tenancy(objects)
@@ -86,10 +86,10 @@ def build(
         key = Key("PlacementPolicy", "", policy.metadata.name)
         findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
     findings += _profile_findings(objects)
-    wrong = {finding.object for finding in findings}
+    faulty = {finding.object for finding in findings}
     groups = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
-        about = (objects, name, by_policy[name], used or {}, read or {}, wrong, site)
+        about = (objects, name, by_policy[name], usage or {}, read or {}, faulty, site)
         group, errors = isolated(Key("PlacementPolicy", "", name), partial(_policy_problem, *about), None)
         findings += errors
         groups += [group] if group else []
@@ -99,8 +99,8 @@ def build(
             replace(r, problem=tenancy.with_budgets(r.problem, r.policy, planned, quota_usage or {}))
             for r in groups
         ]
-    if not groups:  # nothing is planned, but streams and the network are checked all the same
-        findings += _policy_problem(objects, "default", [], used or {}, read or {}, wrong, site)[1]
+    if not groups:  # nothing is planned, but streams and the network are still checked
+        findings += _policy_problem(objects, "default", [], usage or {}, read or {}, faulty, site)[1]
     return Built(tuple(groups), tuple(dict.fromkeys(findings)))
 
 
@@ -151,9 +151,9 @@ def _policy_problem(
     objects: Objects,
     name: str,
     items: Sequence[StreamQuery],
-    used: Mapping[str, NodeUsage],
+    usage: Mapping[str, NodeUsage],
     read: Mapping[str, Read],
-    wrong: set[Key | None],
+    faulty: set[Key | None],
     site: Site,
 ) -> tuple[PolicyProblem, list[Finding]]:
     policy = objects.policy(name)
@@ -162,7 +162,7 @@ def _policy_problem(
     assert topology is not None
     nodes = [
         model_node(
-            node, policy.spec, used.get(key, NodeUsage()), topology.spec.zone_label, any_open(node, items)
+            node, policy.spec, usage.get(key, NodeUsage()), topology.spec.zone_label, any_open(node, items)
         )
         for key, node in objects.nodes.items()
     ]
@@ -175,14 +175,14 @@ def _policy_problem(
         if stream is not None and not errors:
             streams[full_name] = stream
     scope, queries = QueryScope(objects, streams, nodes, site), []
-    sound = Key("PlacementPolicy", "", name) not in wrong  # a network that it names may still come
+    sound = Key("PlacementPolicy", "", name) not in faulty  # its topology may be applied later
     for item in items:
         query, errors = isolated(key_of(item), partial(model_query, item, scope), None)
         findings += errors
         if (
             query is not None
             and sound
-            and Key("StreamQuery", *query.name.split("/")) not in wrong
+            and Key("StreamQuery", *query.name.split("/")) not in faulty
             and not item.spec.suspend
         ):
             queries.append(query)
@@ -209,22 +209,22 @@ def _policy_problem(
 
 
 def _no_matrix(_: object) -> bytes:
-    raise KeyError("nothing to read it from")
+    raise KeyError("there is nowhere to read it from")
 
 
 def _over_limit(policy: PlacementPolicy, items: Sequence[StreamQuery]) -> Iterator[Finding]:
-    """Queries beyond a namespace's number of queries; the least important ones are refused."""
+    """Queries in excess of the limit for their namespace; those of the lowest priority are refused."""
     for limit in policy.spec.limits:
         if limit.queries is None:
             continue
-        mine = [i for i in items if i.metadata.namespace == limit.namespace and not i.spec.suspend]
-        mine.sort(key=lambda i: (-i.spec.priority, i.metadata.creation_timestamp, i.metadata.name))
-        for item in mine[limit.queries :]:
+        running = [i for i in items if i.metadata.namespace == limit.namespace and not i.spec.suspend]
+        running.sort(key=lambda i: (-i.spec.priority, i.metadata.creation_timestamp, i.metadata.name))
+        for item in running[limit.queries :]:
             key = Key("StreamQuery", item.metadata.namespace, item.metadata.name)
-            wrong = (
-                f"policy {policy.metadata.name} allows {limit.queries} queries in namespace {limit.namespace}"
-            )
-            yield Finding(key, "spec.policy", wrong, f"{shown(len(mine))} want it", "NotAllowed")
+            count = f"{limit.queries} of the {len(running)} queries"
+            wrong = f"policy {policy.metadata.name} allows only {count} in namespace {limit.namespace}"
+            right = "suspend others, raise its priority, or raise the policy's limit"
+            yield Finding(key, "spec.policy", wrong, right, "NotAllowed")
 
 
 def _profile(

@@ -1,4 +1,4 @@
-"""One StreamQuery to the model's Query: its references, its SQL or its graph."""
+"""From one StreamQuery to the model's Query: its references, its SQL or its graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
 from weir_operator.manifests.finding import Finding, Key, suggestion
-from weir_operator.manifests.graph import GraphSpec
+from weir_operator.manifests.graph import GraphBuilder
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.site import Site
 from weir_operator.manifests.streams import readable_by
@@ -30,7 +30,7 @@ EXECUTOR_VOLUMES = ("emptyDir", "persistentVolumeClaim", "secret")
 
 @dataclass(frozen=True)
 class QueryScope:
-    """What a policy's queries are planned on."""
+    """What the queries of a policy refer to: streams, nodes, other objects."""
 
     objects: Objects
     streams: Mapping[str, Stream]  # by full name; those with a broken schema are missing
@@ -60,7 +60,7 @@ def _stream_key(full_name: str) -> Key:
 def check_references(
     item: StreamQuery, objects: Objects, policy: PlacementPolicy | None, site: Site
 ) -> list[Finding]:
-    """Policy, profile and the right to use them; where the rows go."""
+    """What is wrong with the policy, the profile and the sink that the query names."""
     key, namespace = key_of(item), item.metadata.namespace
     findings = [*site.outside(item.spec.sink.files, key, "spec.sink.files"), *site.hidden(item, key)]
     if policy is None:
@@ -73,7 +73,7 @@ def check_references(
         wrong = f"policy {policy.metadata.name} does not admit namespace {namespace}"
         right = "add the namespace to its allowedNamespaces, or use another policy"
         findings.append(Finding(key, "spec.policy", wrong, right, "NotAllowed"))
-    findings += _executors_fit(item, policy)
+    findings += _executor_findings(item, policy)
     profile = item.spec.profile
     if profile and f"{namespace}/{profile}" not in objects.profiles:
         profiles = [name.split("/")[1] for name in objects.profiles if name.startswith(f"{namespace}/")]
@@ -87,19 +87,20 @@ def check_references(
     return findings
 
 
-def _executors_fit(item: StreamQuery, policy: PlacementPolicy | None) -> Iterator[Finding]:
-    """Executors are pods that a fragment's own account asks for: nobody else's, and no volume of any kind."""
+def _executor_findings(item: StreamQuery, policy: PlacementPolicy | None) -> Iterator[Finding]:
+    """Executors are pods that a fragment's own account creates: under no other account, and not with every
+    kind of volume."""
     if policy is None or not item.spec.resources.executors:
         return
     template, path = policy.spec.pod_template, "spec.resources.executors"
     if template.service_account_name:
-        wrong = f"policy {policy.metadata.name} names the account {template.service_account_name}"
-        right = "executors need an account of the fragment's own: write 0, or use another policy"
+        wrong = f"policy {policy.metadata.name} sets the service account {template.service_account_name}"
+        right = "executors need an account for each fragment: write 0, or use another policy"
         yield Finding(key_of(item), path, wrong, right, "NotAllowed")
     for volume in template.volumes:
         if not any(kind in volume for kind in EXECUTOR_VOLUMES):
             wrong = f"policy {policy.metadata.name} has the volume {volume.get('name', '')}"
-            right = f"executors may have {', '.join(EXECUTOR_VOLUMES)}: write 0, or use another policy"
+            right = f"executors may only have {', '.join(EXECUTOR_VOLUMES)}: write 0, or use another policy"
             yield Finding(key_of(item), path, wrong, right, "NotAllowed")
 
 
@@ -129,7 +130,7 @@ def model_query(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
 def _readable(
     item: StreamQuery, names: Sequence[str], scope: QueryScope, paths: Sequence[str]
 ) -> list[Finding]:
-    """Streams that are not there, are broken, or belong to a namespace that does not share them."""
+    """Streams that do not exist, have errors, or belong to a namespace that does not share them."""
     key, namespace, findings = key_of(item), item.metadata.namespace, []
     for name, path in zip(names, paths, strict=True):
         stream = scope.objects.streams.get(name)
@@ -138,7 +139,7 @@ def _readable(
             wrong = f"stream {short} is not shared with namespace {namespace}"
             findings.append(Finding(key, path, wrong, "add the namespace to its sharedWith", "NotAllowed"))
         elif stream is not None and stream.metadata.namespace != namespace and _on_its_claim(stream, scope):
-            wrong = f"stream {short} is files on the claim of namespace {stream.metadata.namespace}"
+            wrong = f"stream {short} is in files on the volume of namespace {stream.metadata.namespace}"
             right = f"pods of {namespace} do not mount it: run the query there, or read a topic"
             findings.append(Finding(key, path, wrong, right, "NotAllowed"))
         elif stream is None:
@@ -152,7 +153,7 @@ def _readable(
         elif name not in scope.streams:
             findings.append(
                 Finding.not_found(
-                    key, path, f"stream {short} has errors itself", "mend it first", _stream_key(name)
+                    key, path, f"stream {short} has errors", "fix the stream first", _stream_key(name)
                 )
             )
     return findings
@@ -183,7 +184,7 @@ def _from_sql(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[
 
 @lru_cache(maxsize=4096)
 def _query(name: str, sql: str, streams: tuple[tuple[str, Stream], ...]) -> Query:
-    """The statement's query. Kept: an operator reads all of them in every round, and few have changed."""
+    """The statement's query. Cached: the operator reads all of them in every round, and few have changed."""
     from weir_placement.rewrite.sql import query_from_sql
 
     return query_from_sql(name, sql, dict(streams))
@@ -192,27 +193,28 @@ def _query(name: str, sql: str, streams: tuple[tuple[str, Stream], ...]) -> Quer
 def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[Finding]]:
     key, namespace, specs = key_of(item), item.metadata.namespace, item.spec.operators or []
     ids = {spec.id for spec in specs}
-    written: dict[str, str] = {}  # name in `inputs` -> path of its first use
+    first_use: dict[str, str] = {}  # name in `inputs` -> path of its first use
     for i, spec in enumerate(specs):
         for j, name in enumerate(spec.inputs):
             if name not in ids:
-                written.setdefault(name, f"spec.operators[{i}].inputs[{j}]")
+                first_use.setdefault(name, f"spec.operators[{i}].inputs[{j}]")
     findings: list[Finding] = []
-    full = {name: full_stream_name(name, namespace) for name in written}
-    findings += _readable(item, list(full.values()), scope, list(written.values()))
-    aliases = {name: re.sub("-", "_", name.rsplit(".", 1)[-1]) for name in written}
+    full = {name: full_stream_name(name, namespace) for name in first_use}
+    findings += _readable(item, list(full.values()), scope, list(first_use.values()))
+    aliases = {name: re.sub("-", "_", name.rsplit(".", 1)[-1]) for name in first_use}
     for name, alias in aliases.items():
         other = next((n for n in aliases if n != name and aliases[n] == alias), None)
         if other is not None and other < name:
-            wrong = f"{name} and {other} are both called {alias}"
-            findings.append(Finding(key, written[name], wrong, "read one of them by SQL, under an alias"))
-    streams = {aliases[n]: scope.streams[full[n]] for n in written if full[n] in scope.streams}
-    runs = all(scope.objects.streams[full[n]].spec.source for n in written if full[n] in scope.streams)
-    graph = GraphSpec(key, streams, aliases, runs)
+            wrong = f"{name} and {other} would both get the alias {alias}"
+            right = "write the query as SQL, with an alias for one of them"
+            findings.append(Finding(key, first_use[name], wrong, right))
+    streams = {aliases[n]: scope.streams[full[n]] for n in first_use if full[n] in scope.streams}
+    runs = all(scope.objects.streams[full[n]].spec.source for n in first_use if full[n] in scope.streams)
+    graph = GraphBuilder(key, streams, aliases, runs)
     operators = graph.build(specs)
     for i, spec in enumerate(specs):
         for j, node in enumerate(spec.nodes):
-            if all(node != known.name for known in scope.nodes):
+            if all(node != other.name for other in scope.nodes):
                 right = suggestion(node, (n.name for n in scope.nodes), "nodes")
                 path = f"spec.operators[{i}].nodes[{j}]"
                 findings.append(Finding.not_found(key, path, f"no node {node}", right, Key("Node", "", node)))
@@ -221,11 +223,11 @@ def _from_graph(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
         return None, findings
     from weir_placement.rewrite.joined_rate import within_all_windows
 
-    return within_all_windows(Query(key.full_name, {aliases[n]: full[n] for n in written}, operators)), []
+    return within_all_windows(Query(key.full_name, {aliases[n]: full[n] for n in first_use}, operators)), []
 
 
 def _only_open_nodes(query: Query, item: StreamQuery, scope: QueryScope) -> Query:
-    """Operators kept off the nodes whose taints this query does not tolerate, when another one does."""
+    """The query kept off the nodes whose taints it does not tolerate, when another query does."""
     nodes, tolerated = scope.objects.nodes, item.spec.tolerations
     closed = {name for name in scope.tainted if not open_to(nodes[name], tolerated)}
     if not closed:
@@ -238,16 +240,16 @@ def _only_open_nodes(query: Query, item: StreamQuery, scope: QueryScope) -> Quer
 
 
 def _open_of(listed: tuple[str, ...], open_nodes: tuple[str, ...], closed: set[str]) -> tuple[str, ...]:
-    """An operator's list of nodes without the closed ones; never empty, which would mean anywhere: a name
-    that no node has says what is missing."""
+    """An operator's list of nodes without the closed ones. It is never empty, which would mean anywhere:
+    instead it has a name that no node has, and that says in messages what is missing."""
     if not listed:
         return open_nodes or ("whose taints the query tolerates",)
-    left = tuple(name for name in listed if name not in closed)
-    return left or (f"{', '.join(listed)} whose taints the query tolerates",)
+    remaining = tuple(name for name in listed if name not in closed)
+    return remaining or (f"{', '.join(listed)} whose taints the query tolerates",)
 
 
 def any_open(node: NodeObject, items: Sequence[StreamQuery]) -> bool:
-    """Whether some query may put work on the node."""
+    """Whether some query may run on the node."""
     if not node.spec.taints or not items:
         return open_to(node, ())
     return any(open_to(node, item.spec.tolerations) for item in items)

@@ -1,4 +1,4 @@
-"""Files, folders and standard input to raw objects that know their lines."""
+"""From files, folders and standard input to raw objects that know their lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Document:
     node: Any  # the YAML node, from which a field's line is found
 
     def line(self, path: str = "") -> int:
-        """Line of a field (`spec.operators[2].on`), or of its nearest parent that is there."""
+        """Line of a field (`spec.operators[2].on`), or of its nearest parent that exists."""
         node = self.node
         line: int = node.start_mark.line + 1
         for part in _PATH_PART.findall(path):
@@ -53,7 +53,7 @@ def read(paths: Iterable[str], stdin: TextIO | None = None) -> tuple[list[Docume
     """Every object below `paths` (files, folders, `-`) and what could not be read.
 
     A `kind: List` counts as its items. As with kubectl, only the files of a folder are read, not its
-    sub-folders. Objects of other API groups (a Namespace, a Job) are passed over.
+    subfolders. Objects of other API groups (a Namespace, a Job) are skipped.
     """
     documents: list[Document] = []
     findings: list[Finding] = []
@@ -83,7 +83,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 
 def _documents(text: str, file: str, findings: list[Finding]) -> Iterator[Document]:
-    """Documents of one text; a syntax error ends them."""
+    """Documents of one text, up to the first syntax error."""
     loader = _Loader(text)
     try:
         while loader.check_node():
@@ -100,12 +100,12 @@ def _documents(text: str, file: str, findings: list[Finding]) -> Iterator[Docume
 
 @dataclass
 class _ValueBuilder:
-    """Plain values of a YAML node. Keys stay as they are written (`on` is a name here, not true) and so
-    do dates; keys written twice and aliases that blow a small file up are refused."""
+    """Plain values of a YAML node. Keys stay as they are written (`on` is a name here, not true), and so
+    do dates; duplicate keys, and aliases that make a small file huge, are refused."""
 
     loader: Any
     open: set[int] = field(default_factory=set)
-    done: set[int] = field(default_factory=set)
+    closed: set[int] = field(default_factory=set)
     aliased: int = 0
 
     def build(self, node: Any) -> Any:
@@ -113,7 +113,7 @@ class _ValueBuilder:
             return node.value if node.tag == _DATE else self.loader.construct_object(node)
         if id(node) in self.open:
             raise _refused("an alias contains itself", node)
-        self.aliased += id(node) in self.done
+        self.aliased += id(node) in self.closed
         if self.aliased > _MAX_ALIASED:
             raise _refused("too many aliases", node)
         self.open.add(id(node))
@@ -121,7 +121,7 @@ class _ValueBuilder:
             self._mapping(node) if isinstance(node, yaml.MappingNode) else list(map(self.build, node.value))
         )
         self.open.discard(id(node))
-        self.done.add(id(node))
+        self.closed.add(id(node))
         return value
 
     def _mapping(self, node: Any) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _objects(node: Any, raw: Any, file: str, findings: list[Finding]) -> Iterato
         right = "write objects with apiVersion, kind, metadata and spec"
         findings.append(
             Finding(
-                None, "", f"{json.dumps(raw, default=str)[:40]} is no object", right, file=file, line=line
+                None, "", f"{json.dumps(raw, default=str)[:40]} is not an object", right, file=file, line=line
             )
         )
     elif isinstance(raw.get("items"), list) and str(raw.get("kind", "")).endswith("List"):
@@ -159,7 +159,7 @@ def _objects(node: Any, raw: Any, file: str, findings: list[Finding]) -> Iterato
 
 
 def _foreign(raw: Mapping[str, Any]) -> bool:
-    """Whether it is an object of another API group whose kind is none of ours either."""
+    """Whether it is an object of another API group, and not of a kind that Weir reads."""
     group = str(raw.get("apiVersion", "")).partition("/")[0]
     return (
         bool(group) and group != GROUP and raw.get("kind") not in {"ConfigMap", *(kind for _, kind in MODELS)}

@@ -1,4 +1,4 @@
-"""What the pods of a fragment ask for, which they are made from, and what a ResourceQuota counts of it."""
+"""What the pods of a fragment request, and what a ResourceQuota counts of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weir_placement.fragments import Knobs
 
-JVM_OVERHEAD = 700 * 2**20  # [bytes] beside the heap: metaspace, threads, RocksDB, Python workers
+JVM_OVERHEAD = 700 * 2**20  # [bytes] in addition to the heap: metaspace, threads, RocksDB, Python workers
 LEAST_CPU = 0.1  # [cores]
 COUNTED = ("cpu", "memory", "ephemeral-storage")
 """Resources that a quota may also name without `requests.`"""
@@ -17,7 +17,7 @@ Amounts = Mapping[str, float]
 
 def share(cpu: float | None, memory: float | None, executors: int, heap_mb: int) -> tuple[float, int]:
     """[cores] and [bytes] of each pod of a fragment, the driver and its executors, as they are requested:
-    thousandths of a core, whole bytes. What the query says is the fragment's in all."""
+    thousandths of a core, whole bytes. The query's amounts are for the whole fragment."""
     pods = 1 + executors
     cores = LEAST_CPU if cpu is None else cpu / pods
     least = heap_mb * 2**20 + JVM_OVERHEAD
@@ -25,13 +25,13 @@ def share(cpu: float | None, memory: float | None, executors: int, heap_mb: int)
 
 
 def cores_of(cpu: float, least: int) -> int:
-    """Tasks that a pod with so many cores works on at the same time: one for each whole core."""
+    """The number of tasks that a pod works on at the same time: one for each whole core."""
     return max(least, int(cpu))
 
 
 def heap_of(memory: int, least_mb: int) -> int:
-    """[MiB] of a pod's memory [bytes] that its JVM may take as heap: half of what there is beyond the least.
-    The other half is for Arrow and Python, which hold the same rows."""
+    """[MiB] of a pod's memory [bytes] that its JVM may use as heap: `least_mb` and half of what is left. The
+    other half is for Arrow and Python, which hold the same rows."""
     return least_mb + max(0, memory - least_mb * 2**20 - JVM_OVERHEAD) // 2**21
 
 
@@ -53,6 +53,6 @@ class PodAmounts:
 
 
 def pod_amounts(cpu: float | None, memory: float | None, executors: int) -> PodAmounts:
-    """Of a pod of a fragment, before any LimitRange: memory is limited, CPU is not."""
+    """The amounts of a fragment's pod, before any LimitRange: memory is limited, CPU is not."""
     cores, bytes_ = share(cpu, memory, executors, Knobs().heap_mb)
     return PodAmounts({"cpu": cores, "memory": float(bytes_)}, {"memory": float(bytes_)})

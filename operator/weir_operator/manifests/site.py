@@ -1,4 +1,4 @@
-"""Where objects are to run, as far as it bears on what they may say: of files, and of secrets."""
+"""Where objects are to run, which decides which files and Secrets they may name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from weir_operator.manifests.finding import Finding, Key, shown
 
 @dataclass(frozen=True)
 class Site:
-    """`files` is the folder with one of each namespace, below which URIs lie; None: a URI is as it says.
-    `secrets`: whether variables can come from them."""
+    """`files` is the folder that has a root folder for each namespace, in which relative URIs lie; None: URIs
+    stay as they are. `secrets`: whether Secrets can be read."""
 
     files: str | None = None
     secrets: bool = True
 
     def root(self, namespace: str) -> str:
-        """The namespace's own folder, without a '/' at its end."""
+        """The namespace's own folder, without a '/' at the end."""
         return f"{self.files}/{namespace}"
 
     def anchored(self, connector: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
-        """A source or sink whose relative URI is below the root of its object's namespace."""
+        """The source or sink with a relative URI placed below the root of its object's namespace."""
         files = connector.get("files") or {}
         uri = files.get("uri")
         if self.files is None or uri is None or uri.startswith("/") or files_location(files).kind == STORE:
@@ -34,32 +34,32 @@ class Site:
         return {**connector, "files": {**files, "uri": f"{self.root(namespace)}/{uri}"}}
 
     def outside(self, files: Files | None, key: Key, path: str) -> Iterator[Finding]:
-        """What is wrong with an absolute URI that leaves its namespace's root, or with keys to a store."""
+        """Findings about an absolute URI outside its namespace's root, or about keys for a store."""
         if files is not None and files.location.kind == STORE:
             yield from self._keys(files, key, path)
         if self.files is None or files is None or not files.uri.startswith("/"):
             return
         if not files.uri.startswith(f"{self.root(key.namespace)}/"):
             wrong = f"{shown(files.uri)} is not below {self.root(key.namespace)}, the namespace's root"
-            right = f"write it relative to that, as {files.uri.rsplit('/', 1)[-1] or 'in/clicks'}"
+            right = f"write it relative to that, for example {files.uri.rsplit('/', 1)[-1] or 'in/clicks'}"
             yield Finding(key, f"{path}.uri", wrong, right)
 
     def _keys(self, files: Files, key: Key, path: str) -> Iterator[Finding]:
-        """A pod has none of its own but those of its node, which are not its namespace's."""
+        """Without a Secret a pod would only have the keys of its node, which are not its namespace's."""
         secret = files.s3.secret_ref if files.s3 else None
         if secret is None and self.files is not None:
-            wrong, right = "pods have no keys of an object store", "name a secret of their namespace"
+            wrong, right = "pods have no keys for an object store", "name a Secret in their namespace"
             yield Finding(key, f"{path}.s3.secretRef", wrong, right)
         if secret is not None and not self.secrets:
-            wrong = "`weir run` reads no secret"
+            wrong = "`weir run` does not read Secrets"
             right = "leave it out, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             yield Finding(key, f"{path}.s3.secretRef", wrong, right)
 
     def hidden(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
-        """Variables whose value cannot be had."""
+        """Findings about environment variables whose values cannot be read."""
         for i, entry in enumerate(item.spec.env):
             if entry.secret_ref is not None and not self.secrets:
-                wrong, right = "`weir run` reads no secret", "write value, for a run on this machine"
+                wrong, right = "`weir run` does not read Secrets", "write `value` to run it on this machine"
                 yield Finding(key, f"spec.env[{i}].secretRef", wrong, right)
 
 

@@ -1,4 +1,4 @@
-"""Stream objects to the model's streams."""
+"""From Stream objects to the model's streams."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from weir_operator.manifests.finding import Finding, Key, shown, suggestion
 from weir_operator.manifests.site import Site
 
 ROW_ID_BYTES = 16.0
-"""What the deterministic row id adds to a row."""
+"""The size of a row's deterministic id."""
 
 
 def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[ModelStream | None, list[Finding]]:
-    """The stream, or None when its schema cannot be read; and what is wrong."""
+    """The stream, or None when its schema cannot be read, and everything that is wrong with it."""
     namespace, name = item.metadata.namespace, item.metadata.name
     key, spec = Key("Stream", namespace, name), item.spec
     try:
@@ -35,7 +35,7 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
             right = suggestion(time, types, "columns")
             findings.append(Finding(key, "spec.eventTime.column", f"no column {time}", right))
         elif types[time] != "TIMESTAMP":
-            wrong = f"{time} is {types[time]}"
+            wrong = f"{time} has type {types[time]}"
             findings.append(Finding(key, "spec.eventTime.column", wrong, "name a TIMESTAMP column"))
     for column, count in spec.statistics.distinct.items():
         path = f"spec.statistics.distinct.{column}"

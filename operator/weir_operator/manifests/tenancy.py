@@ -1,7 +1,7 @@
-"""What a namespace lets its queries have: ResourceQuotas and a policy's limits become budgets of the planner,
+"""What a namespace allows its queries: ResourceQuotas and a policy's limits become budgets of the planner,
 LimitRanges are checked against each query's pods.
 
-What a fragment asks for does not depend on its node, so a quota bounds how many fragments the namespace has.
+What a fragment requests does not depend on its node, so a quota bounds how many fragments the namespace has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weir_operator.manifests.requests import Amounts, PodAmounts, pod_amounts
 
 T = TypeVar("T", ResourceQuota, LimitRange)
 QuotaUsage = Mapping[str, Amounts]
-"""By query: what a ResourceQuota counts of its pods that are there."""
+"""By query: what a ResourceQuota counts of its present pods."""
 
 
 class Tenancy:
@@ -35,7 +35,7 @@ class Tenancy:
         self._ranges = _by_namespace(objects.limit_ranges)
 
     def findings(self, item: StreamQuery, policy: PlacementPolicy | None) -> Iterator[Finding]:
-        """What keeps every pod of a query out of its namespace, whatever the plan."""
+        """Findings about what refuses every pod of a query in its namespace, whatever the plan."""
         namespace = item.metadata.namespace
         key, ranges = Key("StreamQuery", namespace, item.metadata.name), self._ranges[namespace]
         yield from limit_findings(key, _pod(item), ranges)
@@ -45,7 +45,7 @@ class Tenancy:
             for resource in ("cpu", "memory"):
                 limited = resource in with_defaults(_pod(item), ranges).limits
                 if f"limits.{resource}" in quota.spec.hard and not limited:
-                    wrong = f"{_name(quota)} asks for a limit of {resource}, and pods of fragments have none"
+                    wrong = f"{_name(quota)} requires a limit for {resource}, and pods of fragments have none"
                     right = "give the namespace a LimitRange with a default limit"
                     yield Finding(key, "metadata.namespace", wrong, right, "NotAllowed")
 
@@ -55,7 +55,7 @@ class Tenancy:
         """The problem of a policy's queries with the budgets that they are in.
 
         Args:
-            planned: queries of all policies; what their pods hold of a quota is theirs to have.
+            planned: queries of all policies; what their pods use of a quota counts as free.
         """
         requested: dict[str, dict[str, Amounts]] = defaultdict(dict)  # namespace -> query -> of one fragment
         own: dict[str, list[Amounts]] = defaultdict(list)
@@ -76,12 +76,12 @@ class Tenancy:
                 each = {
                     name: amounts[resource] for name, amounts in requested.items() if amounts.get(resource)
                 }
-                back = sum(amounts.get(resource, 0.0) for amounts in own)
-                left = hard - quota.status.used.get(resource, 0.0) + back
-                yield Budget(f"{resource} of {_name(quota)}", min(left, hard), hard, each, _unit(resource))
+                own_usage = sum(amounts.get(resource, 0.0) for amounts in own)
+                free = hard - quota.status.used.get(resource, 0.0) + own_usage
+                yield Budget(f"{resource} of {_name(quota)}", min(free, hard), hard, each, _unit(resource))
 
     def _counted(self, item: StreamQuery) -> Amounts:
-        """What one fragment of a query asks for, by the names of a quota's resources."""
+        """What one fragment of a query requests, by a quota's resource names."""
         pod = with_defaults(_pod(item), self._ranges[item.metadata.namespace])
         pods = 1 + item.spec.resources.executors
         return {resource: pods * amount for resource, amount in pod.counted().items()}
@@ -122,7 +122,7 @@ def _name(quota: ResourceQuota) -> str:
 
 
 def _about(quota: ResourceQuota, policy: PlacementPolicy) -> bool:
-    """Whether a quota counts the pods of a policy's fragments: all of its scopes must be about them."""
+    """Whether a quota counts the pods of a policy's fragments: all of its scopes must include them."""
     selector = quota.spec.scope_selector
     terms = [ScopeRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
     terms += selector.match_expressions if selector else []
@@ -130,7 +130,8 @@ def _about(quota: ResourceQuota, policy: PlacementPolicy) -> bool:
 
 
 def _holds(term: ScopeRequirement, priority_class: str) -> bool:
-    """The pods have requests, no deadline, no affinity to pods; a scope not known here is about them."""
+    """Whether a scope includes the pods: they have requests, no deadline and no affinity to pods. A scope
+    that is unknown here is taken to include them."""
     if term.scope_name == "PriorityClass":
         return {
             "In": priority_class in term.values,

@@ -146,7 +146,9 @@ class BranchBuilder:
             if name.lower() in names:
                 self.scope.refuse(node, f"two output columns are called {name}; write ... AS another_name")
             if is_hidden(name):
-                self.scope.refuse(node, f"{name} is a name of the runtime's own; write ... AS another_name")
+                self.scope.refuse(
+                    node, f"{name} is a name that the runtime reserves; write ... AS another_name"
+                )
             names.add(name.lower())
             items.append(Item(name, written.text))
             item_type(items[-1], types)
