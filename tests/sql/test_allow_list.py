@@ -5,7 +5,8 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from weir_placement.model.expressions import ExpressionError, parse_expression, spark_text
+from weir_placement.model.expression_parser import ExpressionError
+from weir_placement.model.expressions import parse_expression, spark_text
 from weir_placement.model.functions import FUNCTIONS, NAMED
 from weir_placement.model.types import parse_schema
 

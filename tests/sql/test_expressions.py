@@ -1,13 +1,8 @@
 """Expressions are parsed, checked, and written again with qualified columns."""
 
 import pytest
-from weir_placement.model.expressions import (
-    ExpressionError,
-    conjunction,
-    conjuncts,
-    parse_expression,
-    parse_predicate,
-)
+from weir_placement.model.expression_parser import ExpressionError
+from weir_placement.model.expressions import conjunction, conjuncts, parse_expression, parse_predicate
 
 TYPES = {
     "a.x": "INT",

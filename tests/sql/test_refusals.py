@@ -1,7 +1,7 @@
 """What is not supported is refused with the clause and its place, never ignored."""
 
 import pytest
-from weir_placement.model.expressions import ExpressionError
+from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.sql import query_from_sql
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypedDict
 
+from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.expressions import (
-    ExpressionError,
     aggregation_type,
     columns_of,
     conjuncts,

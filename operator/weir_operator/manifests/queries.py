@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from math import inf
 
 from weir_placement.model.cluster import Node
-from weir_placement.model.expressions import ExpressionError
+from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.location import STORE
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream

@@ -1,11 +1,9 @@
-"""Expressions over columns: parsed by sqlglot, checked, and written again from the tree.
+"""Expressions over columns: parsed (`expression_parser`), checked, and written again from the tree.
 
 No text of a user reaches Spark: what comes out here is generated, node by node, from an allow-list
 (`functions.py`); anything else is refused with its place. The written form (`text`) has qualified
 columns (`d.carrier > 'A'`); the Spark form has each column as one quoted identifier
 (`` `d.carrier` > 'A' ``), because the runtime's frames have columns literally so named.
-
-sqlglot is imported when the first expression is parsed, not before.
 """
 
 from __future__ import annotations
@@ -13,32 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn
 
 from weir_placement.model import types
+from weir_placement.model.expression_parser import ExpressionError, parse_tree, place_of
 from weir_placement.model.expression_writer import Writer
 from weir_placement.model.operators import Aggregation, Item
 from weir_placement.model.streams import Stream
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
-
-MAX_CHARACTERS = 16 * 1024
-MAX_DEPTH = 100
-
-
-class ExpressionError(ValueError):
-    """What is wrong with an expression or a statement, and where (1-based line and column)."""
-
-    def __init__(self, message: str, text: str = "", offset: int | None = None) -> None:
-        self.reason = message
-        self.line = self.column = 0
-        if offset is not None:
-            before = text[:offset]
-            self.line = before.count("\n") + 1
-            self.column = offset - (before.rfind("\n") + 1) + 1
-        place = f"line {self.line}, column {self.column}: " if self.line else ""
-        super().__init__(f"{place}{message}")
 
 
 @dataclass(frozen=True)
@@ -186,76 +168,6 @@ def aggregation_type(aggregation: Aggregation, column_types: Mapping[str, str]) 
     return "BIGINT" if aggregation.function == "sum" and kind in types.INTEGERS else "DOUBLE"
 
 
-@lru_cache(maxsize=4096)
-def parse_tree(text: str) -> Node:
-    """sqlglot's tree of one expression, unchecked.
-
-    Raises:
-        ExpressionError: it cannot be parsed.
-    """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
-    check_text(text)
-    try:
-        tree = cast("Node", parse_one(text, read="spark", into=exp.Condition))
-    except (SqlglotError, RecursionError) as error:
-        raise parse_error(error, text, "an expression") from None
-    return tree
-
-
-def parse_error(error: Exception, text: str, expected: str) -> ExpressionError:
-    """What sqlglot says about a text that is not what was `expected`, with the place if it knows one."""
-    details = (getattr(error, "errors", None) or [{}])[-1]
-    reason = str(details.get("description") or "nested too deeply").rstrip(".")
-    line, column = details.get("line"), details.get("col")
-    offset = len(text)
-    if line and column is not None:
-        lines = text.splitlines(keepends=True)
-        end = sum(len(part) for part in lines[: line - 1]) + column
-        offset = max(0, end - len(details.get("highlight") or ""))
-    return ExpressionError(f"this is not {expected}: {reason}", text, offset)
-
-
-def check_text(text: str) -> None:
-    """What is refused before parsing: too long or too deep, control characters, backslashes, doubled quotes.
-
-    Raises:
-        ExpressionError: with the place.
-    """
-    from sqlglot import Dialect, TokenType
-    from sqlglot.errors import SqlglotError
-
-    if not text.strip():
-        raise ExpressionError("empty", text, 0)
-    if len(text) > MAX_CHARACTERS:
-        raise ExpressionError(f"{len(text)} characters; at most {MAX_CHARACTERS} are possible")
-    for offset, character in enumerate(text):
-        if character == "\\":
-            raise ExpressionError(
-                'a backslash is not supported; write "it\'s" to have a quote in a string', text, offset
-            )
-        if (ord(character) < 32 and character not in "\n\r\t") or 0xD800 <= ord(character) < 0xE000:
-            raise ExpressionError(
-                f"a control character (code {ord(character)}) is not possible", text, offset
-            )
-    try:
-        tokens = Dialect.get_or_raise("spark").tokenize(text)
-    except SqlglotError as error:
-        raise ExpressionError(f"a string or a quoted name does not end: {error}", text) from None
-    depth = 0
-    for previous, token in zip([None, *tokens], tokens, strict=False):
-        depth += {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}.get(
-            token.token_type, 0
-        )
-        if depth > MAX_DEPTH:
-            raise ExpressionError(f"more than {MAX_DEPTH} parentheses inside each other", text, token.start)
-        if previous and previous.token_type == token.token_type == TokenType.STRING:
-            raise ExpressionError(
-                'two strings side by side; write "it\'s" to have a quote in a string', text, token.start
-            )
-
-
 def write(node: Node, text: str, column_types: Mapping[str, str] | None) -> Expression:
     """The checked expression of a tree; `text` is where its places point to."""
     read: set[str] = set()
@@ -294,12 +206,6 @@ def split_and(node: Node) -> list[Node]:
         else:
             parts.append(item)
     return parts
-
-
-def place_of(node: Node) -> int | None:
-    """Where a node begins in the text, as far as sqlglot says."""
-    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
-    return min(starts, default=None)
 
 
 def _refuse_in(text: str) -> Callable[[Node, str], NoReturn]:

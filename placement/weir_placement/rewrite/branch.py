@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weir_placement.model.expressions import Expression, item_type, place_of
+from weir_placement.model.expression_parser import place_of
+from weir_placement.model.expressions import Expression, item_type
 from weir_placement.model.operators import Filter, Item, Operator, Project
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity

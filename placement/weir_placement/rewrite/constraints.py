@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from operator import or_
 
-from weir_placement.model.expressions import canonical_name, columns_of, conjuncts, parse_tree
+from weir_placement.model.expression_parser import parse_tree
+from weir_placement.model.expressions import canonical_name, columns_of, conjuncts
 from weir_placement.model.operators import Join, Window
 from weir_placement.rewrite.estimates import equality
 from weir_placement.rewrite.joined_rate import JoinCondition

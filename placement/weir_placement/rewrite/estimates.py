@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weir_placement.model.expressions import parse_tree
+from weir_placement.model.expression_parser import parse_tree
 from weir_placement.model.streams import Stream
 
 if TYPE_CHECKING:

@@ -6,15 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weir_placement.model.expression_parser import ExpressionError, place_of
 from weir_placement.model.expression_writer import interval_micros
-from weir_placement.model.expressions import (
-    Expression,
-    ExpressionError,
-    aggregation_type,
-    canonical_name,
-    place_of,
-    write,
-)
+from weir_placement.model.expressions import Expression, aggregation_type, canonical_name, columns_of, write
 from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.operators import Aggregate, Aggregation, Item, Operator
 from weir_placement.model.types import is_hidden
@@ -110,8 +104,6 @@ class _Grouper:
 
     @staticmethod
     def _columns(text: str) -> tuple[str, ...]:
-        from weir_placement.model.expressions import columns_of
-
         return columns_of(text)
 
     def _window(self, node: Node) -> tuple[str, int, int]:

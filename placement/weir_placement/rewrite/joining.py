@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
-from weir_placement.model.expressions import (
-    Expression,
-    ExpressionError,
-    conjunction,
-    equality_sides,
-)
+from weir_placement.model.expression_parser import ExpressionError
+from weir_placement.model.expressions import Expression, conjunction, equality_sides
 from weir_placement.model.operators import Join, Operator, Window
 from weir_placement.model.windows import contradicts, tighten
 from weir_placement.rewrite.constraints import Constraints

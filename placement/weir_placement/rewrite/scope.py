@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
-from weir_placement.model.expressions import Expression, ExpressionError, place_of, source_types, write
+from weir_placement.model.expression_parser import ExpressionError, place_of
+from weir_placement.model.expressions import Expression, source_types, write
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.estimates import CostDefaults, source_distinct
 from weir_placement.rewrite.statement import Select, Statement

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
 
-from weir_placement.model.expressions import ExpressionError, item_type
+from weir_placement.model.expression_parser import ExpressionError
+from weir_placement.model.expressions import item_type
 from weir_placement.model.operators import Item, Operator, Union
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream

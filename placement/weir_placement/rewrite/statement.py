@@ -6,13 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from weir_placement.model.expressions import (
-    ExpressionError,
-    check_text,
-    parse_error,
-    place_of,
-    split_and,
-)
+from weir_placement.model.expression_parser import ExpressionError, check_text, parse_error, place_of
+from weir_placement.model.expressions import split_and
 from weir_placement.model.types import NAME
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import TYPE_CHECKING
 
+from weir_placement.model.expression_parser import parse_tree
 from weir_placement.model.expression_writer import interval_micros
-from weir_placement.model.expressions import parse_tree
 from weir_placement.model.operators import Window
 from weir_placement.model.windows import implied, tighten
 
