@@ -24,14 +24,13 @@ from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
-from weir_runtime.lease import FragmentLease, holder_name, owns
+from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.metrics import Metrics, stateful
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.plan import SparkPlan, build_plan, checkpoint_name
 from weir_runtime.progress import Progress
 from weir_runtime.publish import BatchSink, Fenced
-from weir_runtime.renewal import Renewal
 from weir_runtime.reports import Reports
 from weir_runtime.results import Results
 from weir_runtime.scratch import RESULTS, between, clear_earlier, scratch
@@ -39,6 +38,7 @@ from weir_runtime.sinks import make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
 from weir_runtime.status import ProcessStatus, serve
+from weir_runtime.tenure import Tenure
 
 LOOK = 0.02
 """[s] between two looks at the query while something is awaited."""
@@ -66,19 +66,16 @@ class FragmentProcess:
 
     def __init__(self, spec: FragmentSpec, lease: FragmentLease) -> None:
         self.spec = spec
-        self.lease = lease
-        self.holder = holder_name()
+        self.tenure = Tenure(lease, spec.epoch, spec.lease_seconds)
         self.metrics = Metrics(spec)
         self.status = ProcessStatus(spec.state, spec.name, spec.epoch)
         self.terminate = threading.Event()
         self.control = Control(tempfile.mkdtemp(prefix="control-", dir=scratch()))
         self._final_batch: int | None = None
         self._port = 0
-        self._fenced = threading.Event()
         self._dropped = DroppedRows(stateful(spec))
         self._share: Share | None = None  # of a fragment that delivers
         self._executors: Executors | None = None
-        self._renewal = Renewal(lease, spec.epoch, self.holder, spec.lease_seconds)
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
@@ -109,7 +106,7 @@ class FragmentProcess:
         try:
             return self._execute(spark)
         finally:
-            self._renewal.stop()
+            self.tenure.stop()
 
     def _execute(self, spark: SparkSession | None) -> int:
         spec = self.spec
@@ -141,7 +138,7 @@ class FragmentProcess:
             query = self._start(plan, sink, checkpoint)
         if not exchange:
             share = self._share = Share(spec.output.after, checkpoint.folder)
-            self._await(lambda: share.look(self.lease, spec.epoch, self.holder))
+            self._await(lambda: self.tenure.answer(share))
         self.control.set("go")
         self.status.say(phase="running")
         if exchange and self._port:
@@ -175,22 +172,9 @@ class FragmentProcess:
 
     def _acquire(self) -> None:
         reach("before-acquire")
-        spec, left_in_order = self.spec, False
-
-        def acquired() -> bool:
-            nonlocal left_in_order
-            before = self.lease.read()
-            if self.lease.acquire(spec.epoch, self.holder, spec.lease_seconds):
-                left_in_order = before is not None and before.released
-                return True
-            if before is not None and before.epoch > spec.epoch:
-                raise Fenced(f"epoch {spec.epoch} is over: the lease says {before.epoch}")
-            return False
-
-        self._await(acquired)
-        self._renewal.start()
+        self._await(self.tenure.acquire)
         if self._executors:
-            self._executors.end_others(wait=not left_in_order)
+            self._executors.end_others(wait=not self.tenure.left_in_order)
         reach("after-acquire")
 
     def _begin(self, checkpoint: Checkpoint, sink: BatchSink) -> None:
@@ -200,12 +184,6 @@ class FragmentProcess:
         clear_earlier(self.spec)
         fresh, numbering = checkpoint.planned() < 0, checkpoint.numbering()
         sink.claim(numbering, fresh)
-
-    def _fence(self) -> None:
-        record = self.lease.read()
-        if not owns(record, self.spec.epoch, self.holder):
-            self._fenced.set()
-            raise Fenced(f"the lease says {record}, this is epoch {self.spec.epoch} of {self.holder}")
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         results = Results(between(self.spec, RESULTS))
@@ -221,7 +199,7 @@ class FragmentProcess:
             if self._share:
                 table = self._share.restrict(table)
             checkpoint.sync(batch)
-            size = sink.write(table, batch, clock, self._fence)
+            size = sink.write(table, batch, clock, self.tenure.fence)
             if self._share:
                 self._share.published(clock)
             self.metrics.bytes.labels(**self.metrics.plain).inc(size)
@@ -254,12 +232,12 @@ class FragmentProcess:
                 if self._must_go():
                     return self._leave(query, reports.inputs)
                 if self._share:
-                    self._share.look(self.lease, self.spec.epoch, self.holder)
+                    self.tenure.answer(self._share)
             if pressure:
                 pressure.look()
-            if self._renewal.lost.is_set():
+            if self.tenure.lost:
                 query.stop()
-                raise Fenced(f"the lease says {self.lease.read()}")
+                self.tenure.check()
             if self._final_batch is not None and reports.committed() >= self._final_batch:
                 query.stop()
                 self._report(reports, exchange)
@@ -270,10 +248,7 @@ class FragmentProcess:
             time.sleep(LOOK)
 
     def _must_go(self) -> bool:
-        if self.terminate.is_set():
-            return True
-        record = self.lease.read()
-        return record is not None and record.handover is not None and record.handover != self.spec.epoch
+        return self.terminate.is_set() or self.tenure.handed_over()
 
     def _leave(self, query: StreamingQuery, inputs: list[OpenInput]) -> int:
         """Admits nothing more; when every reader is drained, every admitted batch is committed.
@@ -293,8 +268,7 @@ class FragmentProcess:
         if not query.isActive:
             return self._failed(query)
         reach("before-release")
-        self._renewal.stop()
-        self.lease.release(self.spec.epoch, self.holder)
+        self.tenure.release()
         reach("after-release")
         if self.terminate.is_set():
             self.status.say(phase="stopped")
@@ -305,17 +279,15 @@ class FragmentProcess:
     def _finish(self, exchange: ExchangeWriter | None, batch: int) -> int:
         reach("before-end")
         if exchange:
-            exchange.end(batch + 1, self._fence)
+            exchange.end(batch + 1, self.tenure.fence)
         reach("after-end")
-        self._renewal.stop()
-        self.lease.release(self.spec.epoch, self.holder)
+        self.tenure.release()
         self.status.say(phase="finished", batch=batch)
         return 0
 
     def _failed(self, query: StreamingQuery) -> int:
         error = query.exception()
-        if self._fenced.is_set():
-            raise Fenced(f"the lease says {self.lease.read()}")
+        self.tenure.check()
         raise self._dropped.error or RuntimeError(f"the query ended: {error}")
 
     def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:

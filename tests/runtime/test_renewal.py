@@ -55,7 +55,7 @@ def test_slow_storage_does_not_take_the_lease(tmp_path: Path) -> None:
     try:
         process._begin(Checkpoint(tmp_path / "c"), SlowSink(lease))
     finally:
-        process._renewal.stop()
+        process.tenure.stop()
 
 
 def test_a_lease_that_another_one_has_is_lost(tmp_path: Path) -> None:

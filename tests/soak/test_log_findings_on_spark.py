@@ -60,18 +60,23 @@ def test_readers_publish_their_position_and_empty_batches_are_published_too(run:
     assert 0 < position["next"] <= batches
 
 
-def test_an_epoch_that_is_over_publishes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_epoch_that_is_over_publishes_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The lease is checked after the batch was computed, immediately before it is published."""
     log = write_log(tmp_path / "a", [steps(3)])
     spec = fragment(tmp_path, "f", [source("a", log)], [], files_output(tmp_path / "o", "a.v"))
 
-    class Overtaken(FragmentProcess):
-        def _fence(self) -> None:
-            FileLease(spec.lease)._write(LeaseRecord(2, "another:1:1", 0.0, 10.0))
-            super()._fence()
+    life = FragmentProcess(spec, FileLease(spec.lease))
+    fence = life.tenure.fence
 
+    def overtaken() -> None:
+        FileLease(spec.lease)._write(LeaseRecord(2, "another:1:1", 0.0, 10.0))
+        fence()
+
+    monkeypatch.setattr(life.tenure, "fence", overtaken)
     with pytest.raises(Fenced, match="the lease says"):
-        Overtaken(spec, FileLease(spec.lease)).execute(spark)
+        life.execute(spark)
     assert sink_rows(tmp_path / "o") == []
     assert not list((tmp_path / "o").glob(".*")), "the temporary file is gone too"
 

@@ -77,12 +77,12 @@ class _Grouper:
         grouped = [self._item(item) for item in items]
         self.in_having = True
         having = [self._write(node) for node in scope.select.having]
-        columns = {time, *(c for text in self.keys for c in self._columns(text))}
+        columns = {time, *(c for text in self.keys for c in columns_of(text))}
         for aggregation in self.aggregations:
-            columns |= set(self._columns(aggregation.expression or ""))
+            columns |= set(columns_of(aggregation.expression or ""))
         groups = 1.0
         for text in self.keys:
-            groups *= max((distinct_values(c, scope.distinct) for c in self._columns(text)), default=1.0)
+            groups *= max((distinct_values(c, scope.distinct) for c in columns_of(text)), default=1.0)
         if len(scope.streams) == 1:  # no more groups than rows
             (stream,) = scope.streams.values()
             groups = min(groups, max(1.0, stream.rate * length / 1e6))
@@ -101,10 +101,6 @@ class _Grouper:
             delay=max(s.delay for s in scope.streams.values()),
         )
         return Grouping(aggregate, self.types, grouped, having)
-
-    @staticmethod
-    def _columns(text: str) -> tuple[str, ...]:
-        return columns_of(text)
 
     def _window(self, node: Node) -> tuple[str, int, int]:
         scope, arguments = self.scope, list(node.expressions)

@@ -1,0 +1,76 @@
+"""A process as the holder of its fragment's lease: it takes it, checks it before each publish, gives it back."""
+
+from __future__ import annotations
+
+import threading
+
+from weir_runtime.change import Share
+from weir_runtime.lease import FragmentLease, holder_name, owns
+from weir_runtime.publish import Fenced
+from weir_runtime.renewal import Renewal
+
+
+class Tenure:
+    """One epoch's hold of a lease by this process; renewed from when it is acquired until it ends.
+
+    Args:
+        duration: [s] after which a lease that was not renewed may be taken.
+
+    Attributes:
+        left_in_order: whether whoever had the lease before released it; known once it is acquired.
+    """
+
+    def __init__(self, lease: FragmentLease, epoch: int, duration: float) -> None:
+        self.left_in_order = False
+        self._lease = lease
+        self._epoch = epoch
+        self._duration = duration
+        self._holder = holder_name()
+        self._renewal = Renewal(lease, epoch, self._holder, duration)
+        self._closed = threading.Event()
+
+    def acquire(self) -> bool:
+        """True when this process has the lease from now on. Raises Fenced when the epoch is over."""
+        before = self._lease.read()
+        if self._lease.acquire(self._epoch, self._holder, self._duration):
+            self.left_in_order = before is not None and before.released
+            self._renewal.start()
+            return True
+        if before is not None and before.epoch > self._epoch:
+            raise Fenced(f"epoch {self._epoch} is over: the lease says {before.epoch}")
+        return False
+
+    def fence(self) -> None:
+        """Raises Fenced unless this process may publish."""
+        record = self._lease.read()
+        if not owns(record, self._epoch, self._holder):
+            self._closed.set()
+            raise Fenced(f"the lease says {record}, this is epoch {self._epoch} of {self._holder}")
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease belongs to another holder, or may: it was not renewed, or the fence says so."""
+        return self._renewal.lost.is_set() or self._closed.is_set()
+
+    def check(self) -> None:
+        """Raises Fenced when it is lost."""
+        if self.lost:
+            raise Fenced(f"the lease says {self._lease.read()}")
+
+    def handed_over(self) -> bool:
+        """Whether another epoch is to follow this one."""
+        record = self._lease.read()
+        return record is not None and record.handover is not None and record.handover != self._epoch
+
+    def answer(self, share: Share) -> bool:
+        """As `Share.look`, for this holder."""
+        return share.look(self._lease, self._epoch, self._holder)
+
+    def release(self) -> None:
+        """Whoever follows may take the lease at once."""
+        self.stop()
+        self._lease.release(self._epoch, self._holder)
+
+    def stop(self) -> None:
+        """Renews no more: what is not released expires."""
+        self._renewal.stop()
