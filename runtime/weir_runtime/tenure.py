@@ -1,4 +1,4 @@
-"""A process as the holder of its fragment's lease: it takes it, checks it before each publish, gives it back."""
+"""A process as the holder of its fragment's lease: taking it, the fence of each publish, giving it back."""
 
 from __future__ import annotations
 

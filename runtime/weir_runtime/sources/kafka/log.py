@@ -11,21 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaException
-from numpy.typing import NDArray
 from weir_placement.model.fragment import FragmentError
 
-from weir_runtime.logs import json_rows
-from weir_runtime.logs.ahead import Ahead
-from weir_runtime.logs.bad_rows import BadRow, Parsed
+from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.logs.batches import batch_rows, write_batch
 from weir_runtime.logs.dead_letters import BadRows
 from weir_runtime.logs.lateness import clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
 from weir_runtime.sources.kafka.idle import Silence
 from weir_runtime.sources.kafka.intake import Messages, OffsetsGone, Range
+from weir_runtime.sources.kafka.losses import Losses
 from weir_runtime.sources.kafka.place import (
     START,
-    DataLoss,
     made_again,
     missing,
     opened,
@@ -35,6 +32,7 @@ from weir_runtime.sources.kafka.place import (
 )
 from weir_runtime.sources.kafka.places_noted import PlacesNoted
 from weir_runtime.sources.kafka.reader import PATIENCE, KafkaReader, NoTopic
+from weir_runtime.sources.kafka.rows import TopicRows
 
 OFFSET_BITS = 48
 """A row id is the partition and the offset."""
@@ -49,11 +47,6 @@ times over, and a backlog of wide rows would end it, at every start again."""
 BATCH_SECONDS = 10.0
 """[s] for which one batch's messages are fetched, over all partitions: what a thin link has not brought by
 then is for the next one. Rows before it need not wait for the whole backlog, nor does a move or a stop."""
-
-OFFSET = "_offset"
-"""Column of what `advance` leaves for `read`."""
-
-ON_LOSS = ("Fail", "Continue")
 
 _readers: dict[str, KafkaReader] = {}
 """Of this process, by brokers, log-in and topic: a batch's reader is a log unpickled anew. Its logs are used
@@ -94,16 +87,12 @@ class KafkaLog(Log):
             raise FragmentError("source.kafka.topic: missing; give the topic to read")
         if options.get("format", "json") != "json":
             raise FragmentError(f"source.kafka.format: {options['format']!r}; only json is read")
-        if (on_loss := options.get("onDataLoss", "Fail")) not in ON_LOSS:
-            raise FragmentError(f"source.kafka.onDataLoss: {on_loss!r} is none of {', '.join(ON_LOSS)}")
         self._options = options
         self._topic: str = options["topic"]
-        self._fails = on_loss == "Fail"
-        self._rows = schema
-        self._event_time = event_time
+        self._losses = Losses(self._topic, options.get("onDataLoss", "Fail"))
+        self._rows = TopicRows(schema, event_time, ahead)
         self._delay = delay
         self._sidelog = sidelog
-        self._ahead = Ahead(ahead)
         self._silence = Silence(idle)
         self._bad_rows = bad_rows
         self._after = after
@@ -161,13 +150,13 @@ class KafkaLog(Log):
         """Rows on time; the others go to the side log, under their partition and the range's first offset,
         as row ids have it; and messages that cannot be read to the dead letters."""
         spans = self._between(start, end)
-        rows = {key: here for key, span in spans.items() if (here := self._from_ahead(key, *span))}
+        rows = {key: here for key, span in spans.items() if (here := self._rows.kept(key, *span))}
         rows |= self._read_again(end, {key: span for key, span in spans.items() if key not in rows})
         for key, (first, _) in spans.items():
             parsed, base = rows.pop(key), end.get("base", {}).get(key, 0)
             name = f"{int(key):05d}-{base + first:015d}"
             self._bad_rows.put(name, self._shown(key), parsed.bad)
-            keep = on_time(self._times(parsed), start["max"].get(key), self._delay)
+            keep = on_time(self._rows.times(parsed), start["max"].get(key), self._delay)
             ids = row_ids(int(key), parsed.positions + np.uint64(base), OFFSET_BITS)
             table = parsed.rows.append_column("_id", ids)
             if not keep.all() and self._sidelog:
@@ -195,19 +184,17 @@ class KafkaLog(Log):
         """The place behind a jump, if one is needed, else behind what has come."""
         reader = self._reader()
         layout = reader.layout()
-        if self._fails and made_again(place, layout):
-            raise DataLoss(self._loss("it was made again, and what was not read of the one before is gone"))
+        if made_again(place, layout):
+            self._losses.check("it was made again, and what was not read of the one before is gone")
         if self._after and not place["next"] and (begin := self._noted.before(self._after, layout)):
             return begin
         if (behind := opened(place, layout, self._first_offsets(place))) is not None:
             return behind
         here = {**settled(place), "topic": layout.id}
         ends = reader.ends(here["next"])
-        if self._fails and (
-            cut := {key: at - ends[key] for key, at in place["next"].items() if ends[key] < at}
-        ):
-            raise DataLoss(self._loss(f"it ends {_counted(cut)} before what was read"))
-        self._ahead.begin()
+        cut = {key: at - ends[key] for key, at in place["next"].items() if ends[key] < at}
+        self._losses.check_rows(cut, "it ends {} before what was read")
+        self._rows.begin()
         try:
             step = self._step(here, ends, most, room)
         except OffsetsGone:
@@ -229,22 +216,19 @@ class KafkaLog(Log):
         limit, bad = self._bad_rows.limit(), 0
         for key, messages in self._reader().fetch(ranges, room, BATCH_SECONDS).items():
             first, reached[key] = reached[key], messages.reached
-            parsed = self._parsed(key, messages, limit)
+            parsed = self._rows.parse(messages, limit)
             self._bad_rows.check(parsed.bad, self._shown(key))
             bad += len(parsed.bad)
-            if not parsed.bad:  # else whoever reads them needs the messages
-                rows = parsed.rows.append_column(OFFSET, pa.array(parsed.positions))
-                self._ahead.put(_range_name(key, first, messages.reached), rows)
+            self._rows.keep(key, first, messages.reached, parsed)
             if len(parsed.positions):
-                newest = int(self._times(parsed).max())
+                newest = int(self._rows.times(parsed).max())
                 maxima[key] = max(newest, maxima[key] or newest)
         return self._bad_rows.behind({**place, "next": reached, "max": maxima}, bad, limit)
 
     def _overtaken(self, place: Place) -> Place:
         """Behind what retention has deleted. Raises DataLoss."""
         beginnings = self._reader().beginnings(place["next"])
-        if self._fails and (deleted := missing(place, beginnings)):
-            raise DataLoss(self._loss(f"{_counted(deleted)} were deleted before they were read"))
+        self._losses.check_rows(missing(place, beginnings), "{} were deleted before they were read")
         return overtaken(place, beginnings)
 
     def _first_offsets(self, place: Place) -> Callable[[Collection[str]], Mapping[str, int]]:
@@ -274,10 +258,9 @@ class KafkaLog(Log):
             except OffsetsGone:
                 spans = self._left(spans)
         if "topic" in end and end["topic"] != reader.layout().id:
-            if self._fails:
-                raise DataLoss(self._loss("it was made again, and a batch of the one before was not done"))
+            self._losses.check("it was made again, and a batch of the one before was not done")
             fetched = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
-        return {key: self._parsed(key, messages, end.get("limit")) for key, messages in fetched.items()}
+        return {key: self._rows.parse(messages, end.get("limit")) for key, messages in fetched.items()}
 
     def _left(self, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
         """The spans without what was deleted from their beginnings. Raises DataLoss."""
@@ -287,8 +270,7 @@ class KafkaLog(Log):
             for key, (first, beyond) in spans.items()
             if beginnings[key] > first
         }
-        if self._fails and deleted:
-            raise DataLoss(self._loss(f"{_counted(deleted)} of a batch that was not done are gone"))
+        self._losses.check_rows(deleted, "{} of a batch that was not done are gone")
         return {key: (first + deleted.get(key, 0), beyond) for key, (first, beyond) in spans.items()}
 
     def _await_topic(self, error: NoTopic) -> None:
@@ -298,43 +280,10 @@ class KafkaLog(Log):
         if now > self._away_since + PATIENCE:
             raise TimeoutError(f"no topic {self._topic} on {self._options['bootstrapServers']}") from error
 
-    def _loss(self, what: str) -> str:
-        return (
-            f"topic {self._topic}: {what}; "
-            "with source.kafka.onDataLoss: Continue the query goes on with what is left"
-        )
-
     def _shown(self, key: str) -> str:
         return f"topic {self._topic}, partition {key}"
-
-    def _parsed(self, key: str, messages: Messages, limit: int | None) -> Parsed:
-        """Of one partition; positions are offsets."""
-        parsed = json_rows.parse(messages.values, self._rows, self._event_time, limit)
-        offsets = np.array(messages.offsets, np.uint64)
-        bad = (BadRow(messages.offsets[row.position or 0], row.reason, row.raw) for row in parsed.bad)
-        return Parsed(parsed.rows, offsets[parsed.positions], tuple(bad))
-
-    def _times(self, parsed: Parsed) -> NDArray[np.int64]:
-        times: NDArray[np.int64] = parsed.rows.column(self._event_time).cast(pa.int64()).to_numpy()
-        return times
-
-    def _from_ahead(self, key: str, first: int, beyond: int) -> Parsed | None:
-        """What `advance` has left of exactly this range."""
-        table = self._ahead.get(_range_name(key, first, beyond))
-        if table is None:
-            return None
-        return Parsed(table.drop_columns([OFFSET]), table.column(OFFSET).to_numpy())
 
 
 def _position(place: Place, key: str) -> int:
     """Of the next message, as row ids have it."""
     return int(place["next"].get(key, 0) + place.get("base", {}).get(key, 0))
-
-
-def _counted(offsets: Mapping[str, int]) -> str:
-    """So many of each partition, in words."""
-    return ", ".join(f"{count} rows of partition {key}" for key, count in sorted(offsets.items()))
-
-
-def _range_name(key: str, first: int, beyond: int) -> str:
-    return f"{int(key):05d}-{first:015d}-{beyond:015d}.arrow"

@@ -28,10 +28,6 @@ START: Place = {"next": {}, "max": {}}
 step, once, and not whenever a query without a committed batch asks where it begins."""
 
 
-class DataLoss(ValueError):
-    """Messages that were not read are gone."""
-
-
 @dataclass(frozen=True)
 class TopicLayout:
     """A topic as the brokers describe it: its id, and its partitions."""

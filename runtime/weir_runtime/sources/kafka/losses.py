@@ -1,0 +1,41 @@
+"""What becomes of a query whose topic has lost messages that it has not read (`onDataLoss`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir_placement.model.fragment import FragmentError
+
+ON_LOSS = ("Fail", "Continue")
+
+
+class DataLoss(ValueError):
+    """Messages are gone before they were read, and the query shall not go on without them."""
+
+
+class Losses:
+    """Of one topic.
+
+    Raises:
+        FragmentError: a policy that there is not.
+    """
+
+    def __init__(self, topic: str, policy: str) -> None:
+        if policy not in ON_LOSS:
+            raise FragmentError(f"source.kafka.onDataLoss: {policy!r} is none of {', '.join(ON_LOSS)}")
+        self._topic = topic
+        self._fail = policy == "Fail"
+
+    def check(self, message: str) -> None:
+        """Raises DataLoss for what is gone, unless the policy is Continue."""
+        if self._fail:
+            raise DataLoss(
+                f"topic {self._topic}: {message}; "
+                "with source.kafka.onDataLoss: Continue the query goes on with what is left"
+            )
+
+    def check_rows(self, counts: Mapping[str, int], message: str) -> None:
+        """The same of rows by partition, which stand in `message` at {}; nothing when there are none."""
+        if counts:
+            rows = (f"{count} rows of partition {key}" for key, count in sorted(counts.items()))
+            self.check(message.format(", ".join(rows)))
