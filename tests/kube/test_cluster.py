@@ -85,6 +85,15 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
 
 
+def test_without_its_policy_nothing_is_started_as_the_built_in_one_says() -> None:
+    """Its pod template may have been what keeps tenants apart."""
+    memory = Memory()
+    adapter = placed(memory)
+    with pytest.raises(Refused, match="PlacementPolicy strict"):
+        adapter.apply(replace(start(), spec=replace(spec(), epoch=2), policy="strict"))
+    assert memory.names("Pod") == {"f1-e1"}
+
+
 def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> None:
     memory = Memory()
     adapter = placed(memory)

@@ -11,6 +11,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_operator.controller.change import cut_requests, leaving_specs, specs_in_force
 from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.desired_state import DesiredQuery, Group
+from weir_operator.controller.in_force import may_read
 from weir_operator.controller.moves import DesiredFragment, FragmentStep, next_step, removal
 from weir_operator.controller.quota_ledger import QuotaLedger, beside_running, counted_by_quota
 from weir_operator.controller.round_state import RoundState, specs_of
@@ -21,14 +22,13 @@ def cut_fragments(state: RoundState) -> None:
     for group in state.desired.groups:
         for name, desired in group.queries.items():
             record = state.records[name]
-            idle = desired.suspended or name in state.blocked
-            try:
-                specs = () if idle else specs_in_force(state, group, desired, record)
-            except Exception as error:  # of any kind: its processes stay as they are, other queries go on
-                state.fail(name, error)
-                continue
-            if specs:
-                state.specs[name] = specs
+            with state.guard(name):  # after an error its processes stay as they are
+                if not may_read(state.desired, record.plan):
+                    state.revoked.add(name)
+                if desired.suspended or name in state.blocked or name in state.revoked:
+                    continue
+                if specs := specs_in_force(state, group, desired, record):
+                    state.specs[name] = specs
 
 
 def _surroundings(group: Group, image: str) -> str:
@@ -104,7 +104,7 @@ def _fragments_of(
     for spec in (*specs_of(state, name), *leaving):
         spec = replace(spec, zone=_zone(group, spec.node))
         build = _build(spec, surroundings, desired.pods)
-        if spec.name in going:
+        if spec.name in going or desired.kept:
             build = _present_build(state, spec.name) or build
         result[spec.name] = DesiredFragment(spec, build, name, group.name)
     return result
@@ -142,19 +142,15 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
         if fragment in desired_fragments:
             continue
         query = owners.get(fragment, "")
-        if query in state.desired.faults:
-            continue
         with state.guard(query):
             desired = _desired_query(state, query)
-            steps = [state.steps[s.name] for s in specs_of(state, query)]
-            if (
-                desired
-                and not desired.suspended
-                and (query in state.refusals or any(_young(s) for s in steps))
-            ):
+            stopped = query in state.revoked or (desired is not None and desired.suspended)
+            if query in state.desired.faults and not stopped:
                 continue
-            suspended = desired is not None and desired.suspended
-            state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not suspended)
+            steps = [state.steps[s.name] for s in specs_of(state, query)]
+            if desired and not stopped and (query in state.refusals or any(_young(s) for s in steps)):
+                continue
+            state.steps[fragment] = removal(fragment, query, state.processes.get(fragment, []), not stopped)
 
 
 def _young(step: FragmentStep) -> bool:

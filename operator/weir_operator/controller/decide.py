@@ -10,6 +10,7 @@ from weir_operator.controller.change import advance
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
 from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.plan_groups import plan_groups
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
@@ -21,7 +22,7 @@ from weir_operator.controller.snapshot import Snapshot
 def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Decision:
     """One round: plans first, then each fragment's next step, then statuses and events."""
     records, unreadable = _records(snapshot)
-    desired = desired.without(unreadable)
+    desired = with_plans_in_force(desired.without(unreadable), records, unreadable)
     state = RoundState(snapshot, desired, settings, records, defaultdict(list))
     for process in snapshot.processes:
         state.processes[process.fragment].append(process)
@@ -69,7 +70,7 @@ def _placement(
         return None if alive & set(record.owned) else DeletePlacement(name)
     if name in state.failed and not specs_of(state, name):
         return None  # a plan that cannot be cut into fragments does not come into force
-    if name in state.desired.faults or (record.plan is None and not record.status):
+    if not state.desired.has(name) or (record.plan is None and not record.status):
         return None
     record = with_running(state, record)
     present = before[name]

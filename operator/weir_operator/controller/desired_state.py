@@ -22,6 +22,7 @@ class DesiredQuery:
     source: str  # hash of all that its rows depend on
     generation: int
     suspended: bool = False
+    kept: bool = False  # it cannot be planned now: what is in force stays, where nodes allow it
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of operators with a list of nodes
     pods: str = ""  # what its pods take from the query itself, apart from the plan
 
@@ -50,6 +51,7 @@ class Group:
     problem: Problem
     queries: Mapping[str, DesiredQuery]
     measured_links: bool = False  # latencies measured between fragments override the topology's
+    planned: bool = True  # false: its policy cannot be read
 
     def only(self, names: Collection[str]) -> Group:
         """The group with these of its queries alone."""
@@ -61,7 +63,8 @@ class Group:
 @dataclass(frozen=True)
 class DesiredState:
     """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `cordoned` ones take no new
-    work, `closed` ones have a taint that a query does not tolerate."""
+    work, `closed` ones have a taint that a query does not tolerate. `policies` (by query) and `suspended` are
+    what queries say, also those that have errors."""
 
     groups: tuple[Group, ...]
     faults: Mapping[str, Fault] = field(default_factory=dict)
@@ -72,9 +75,18 @@ class DesiredState:
     errors: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, namespace, name) -> why
     statuses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # query -> its present status
 
+    policies: Mapping[str, str] = field(default_factory=dict)
+    suspended: frozenset[str] = frozenset()
+    readers: Mapping[str, frozenset[str]] = field(default_factory=dict)  # stream -> `sharedWith`
+    unreadable_nodes: frozenset[str] = frozenset()  # what they have is unknown
+
     def nodes_to_leave(self, query: str) -> frozenset[str]:
         """The nodes that a query has to leave: they would no longer admit a pod of it."""
         return self.cordoned | self.closed.get(query, frozenset())
+
+    def has(self, query: str) -> bool:
+        """Whether something of a query is to be planned or kept, or stopped because it is suspended."""
+        return any(query in group.queries for group in self.groups)
 
     def without(self, faulty: Mapping[str, str]) -> DesiredState:
         """The state in which these queries (name -> why) are not planned: they stay as they are."""

@@ -62,12 +62,15 @@ class DesiredStateBuilder:
         sources = {name_of(o): part(o, "spec").get("source") for o in manifests if o.get("kind") == "Stream"}
         objects, findings = self.read(manifests)
         usage = {name: NodeUsage(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
+        specs = {name: part(manifest, "spec") for name, manifest in raw.items()}
+        policies = {name: str(spec.get("policy") or "default") for name, spec in specs.items()}
         built = build(
             objects,
             usage=usage,
             read=self.matrices(objects),
             quota_usage=snapshot.quota_usage,
             site=self.site,
+            policies=set(policies.values()),
         )
         faults = _faults([*findings, *built.findings], raw)
         lost, cordoned = _nodes(snapshot, settings, objects)
@@ -86,6 +89,10 @@ class DesiredStateBuilder:
             errors=_errors([*findings, *built.findings]),
             created={name: seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
             statuses={name: part(o, "status") for name, o in raw.items()},
+            policies=policies,
+            suspended=frozenset(name for name, spec in specs.items() if spec.get("suspend") is True),
+            readers={name: frozenset(item.spec.shared_with) for name, item in objects.streams.items()},
+            unreadable_nodes=_node_names(snapshot) - objects.nodes.keys(),
         )
 
     def _group(
@@ -276,8 +283,14 @@ def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[fr
                 if silence > settings.node_grace:
                     lost.add(node["metadata"]["name"])
     cordoned = {name for name, node in objects.nodes.items() if node.spec.unschedulable}
-    deleted = {p.planned_node for p in snapshot.processes} - {"", *objects.nodes}
+    deleted = {p.planned_node for p in snapshot.processes} - {""} - _node_names(snapshot)
     return frozenset(lost | deleted), frozenset(cordoned - lost)
+
+
+def _node_names(snapshot: Snapshot) -> frozenset[str]:
+    """Of all Nodes, also those that cannot be read."""
+    nodes = (part(o, "metadata") for o in snapshot.objects if o.get("kind") == "Node")
+    return frozenset(str(meta.get("name")) for meta in nodes)
 
 
 def _closed(objects: Objects) -> dict[str, frozenset[str]]:

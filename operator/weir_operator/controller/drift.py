@@ -244,7 +244,7 @@ def _adopt(planning: GroupReplan, replacement: Replacement, why: str, drift: boo
         changed = replace(record.plan, nodes=nodes)
         gain = replacement.evaluation.rank
         text = f"move {moved}: {why}"
-        if planning.adopt_or_propose(query, changed, record.boundaries, text, gain) and drift:
+        if planning.adopt_or_propose(query, changed, record.boundaries, text, gain, record.source) and drift:
             record = planning.records[query]
             times = [
                 *record.drift.get("moves", []),

@@ -41,12 +41,18 @@ class GroupReplan:
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
     def adopt_or_propose(
-        self, name: str, plan: QueryPlan, boundaries: frozenset[str], why: str, gain: float | None
+        self,
+        name: str,
+        plan: QueryPlan,
+        boundaries: frozenset[str],
+        why: str,
+        gain: float | None,
+        source: str,
     ) -> bool:
-        """The gate. Auto: in force at once. Shadow: only shown. Manual: waits for `weir approve`."""
+        """The gate, for a plan of version `source` of the query. Auto: in force at once. Shadow: only shown.
+        Manual: waits for `weir approve`."""
         record, mode = self.records[name], self.group.policy.mode
         revision = record.next_revision()
-        source = self.group.queries[name].source
         if mode == "Auto" or (mode == "Manual" and record.approved == revision):
             changed = record.adopt(plan, boundaries, source, self.now, why).with_decision(self.now, why)
             self.records[name] = leave(record, changed)
@@ -77,7 +83,7 @@ class GroupReplan:
         plans = [plan for name in self.running() if (plan := self.records[name].plan)]
         problem = replace(
             problem,
-            cluster=with_missing_nodes(problem.cluster, plans),
+            cluster=with_missing_nodes(problem.cluster, plans, self.desired.unreadable_nodes),
             in_force=placed(plans),
             budgets=(),  # fragments of a plan in force move, and become neither more nor less
         )

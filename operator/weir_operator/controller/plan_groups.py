@@ -37,7 +37,7 @@ def plan_groups(state: RoundState) -> None:
     look = state.settings.first_round_of(state.settings.look_period, state.snapshot.now)
     several = len(groups) > 1
     usage = {group.name: _usage_or_none(state, group) for group in groups} if several else {}
-    for group in groups:
+    for group in (group for group in groups if group.planned):
         others = total(amounts for name, amounts in usage.items() if name != group.name)
         planning = _plan_isolated(state, group, others, ledger, look)
         if planning is None:
@@ -206,5 +206,7 @@ def _usage(state: RoundState, group: Group) -> Mapping[str, NodeUsage]:
     plans = [plan for plan in specified if plan is not None]
     if not plans:
         return {}
-    problem = replace(problem, cluster=with_missing_nodes(problem.cluster, plans))
+    problem = replace(
+        problem, cluster=with_missing_nodes(problem.cluster, plans, state.desired.unreadable_nodes)
+    )
     return usage_of(problem, Plan(tuple(with_current_origins(problem, plan) for plan in plans)))

@@ -61,6 +61,7 @@ def _without_plan(planning: GroupReplan) -> list[str]:
         name
         for name, query in planning.group.queries.items()
         if not query.suspended
+        and not query.kept
         and planning.records[name].source != query.source
         and not planning.records[name].leaving
         and not (ledger and name in ledger.blocked)
@@ -139,7 +140,8 @@ def _adopt_new(planning: GroupReplan, name: str, plan: QueryPlan | None, refusal
         return
     boundaries = frozenset(fragment_ends(plan))
     why = "edited" if planning.records[name].plan else "first plan"
-    if planning.adopt_or_propose(name, plan, boundaries, why, None) and planning.ledger:
+    source = planning.group.queries[name].source
+    if planning.adopt_or_propose(name, plan, boundaries, why, None, source) and planning.ledger:
         planning.ledger.reserve(name, len(boundaries))
 
 

@@ -171,6 +171,8 @@ def statuses(state: RoundState) -> list[WriteStatus]:
     result: list[WriteStatus] = []
     for group in state.desired.groups:
         for name, desired in group.queries.items():
+            if name in state.desired.faults:
+                continue
             with state.guard(name):
                 health = _health(state, name, desired, group.policy.mode)
                 result += _status(state, name, health, desired.generation, _figures(state, name))

@@ -48,6 +48,7 @@ TENANCY = ("ResourceQuota", "LimitRange")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
 REFUSALS = (400, 403, 422)  # a quota, a limit range, the namespace's pod standard, a policy
 FOREIGN_SECONDS = 30.0
+DEFAULT_POLICY = "default"  # built in
 API_VERSION = "weir.dev/v1alpha1"
 Address = tuple[str, int]  # fragment, epoch
 
@@ -204,6 +205,8 @@ class KubernetesCluster:
             raise ApiError(409, f"files of deleted queries are being removed in namespace {namespace}")
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
+        if policy is None and action.policy != DEFAULT_POLICY:  # its pods must not be less restricted
+            raise Refused(f"PlacementPolicy {action.policy} is gone, which says what its pods are like")
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         try:
             start_fragment(self._api, action, owner, query or {}, template)

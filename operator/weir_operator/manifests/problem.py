@@ -5,7 +5,7 @@ The command line prints the findings, the operator writes them into conditions, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -61,6 +61,7 @@ def build(
     read: Mapping[str, Read] | None = None,
     quota_usage: QuotaUsage | None = None,
     site: Site = ANYWHERE,
+    policies: Collection[str] = (),
 ) -> Built:
     """Problems from objects.
 
@@ -69,6 +70,7 @@ def build(
         read: by name of a NetworkTopology, how the bytes of its matrix are read.
         quota_usage: by query, what its own pods use of the quotas that count them.
         site: where they are to run, if that is known.
+        policies: those that get a group also without a query that can be read.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
@@ -82,6 +84,9 @@ def build(
         findings += isolated(key_of(item), partial(_checked, item, objects, policy, tenancy, site), None)[1]
         if policy is not None:
             by_policy.setdefault(item.spec.policy, []).append(item)
+    for name in policies:
+        if objects.policy(name) is not None:
+            by_policy.setdefault(name, [])
     for policy in objects.policies.values():
         key = Key("PlacementPolicy", "", policy.metadata.name)
         findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
