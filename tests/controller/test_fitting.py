@@ -74,6 +74,8 @@ def of_schema(schema: Any) -> st.SearchStrategy[Any]:
         return st.just({"any": ["thing"]})
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
+    if "additionalProperties" in schema:
+        return st.dictionaries(st.sampled_from("ab"), of_schema(schema["additionalProperties"]))
     if schema["type"] == "object":
         required = schema.get("required", [])
         fields = {name: of_schema(child) for name, child in schema["properties"].items()}

@@ -51,7 +51,8 @@ class Memory:
         self.refuse("list", kind, namespace, "")
         for (found, ns, _), manifest in list(self.objects.items()):
             labels = manifest["metadata"].get("labels") or {}
-            if found == kind and (not namespace or ns == namespace) and _selected(selector, labels):
+            here = found == kind and (not namespace or ns == namespace)
+            if here and _selected(selector, labels) and _has_fields(fields, manifest):
                 yield manifest
 
     def apply(self, manifest: Manifest, manager: str = "", subresource: str = "") -> Manifest:
@@ -99,6 +100,19 @@ def _selected(selector: str, labels: Mapping[str, str]) -> bool:
         return labels.get(name) == value if equal else name in labels
 
     return all(holds(term) for term in re.split(r",(?![^(]*\))", selector) if term)
+
+
+def _has_fields(selector: str, manifest: Mapping[str, Any]) -> bool:
+    """Terms `a.b=c`."""
+
+    def value(path: str) -> Any:
+        part: Any = manifest
+        for name in path.split("."):
+            part = (part or {}).get(name)
+        return part
+
+    terms = (term.split("=", 1) for term in selector.split(",") if term)
+    return all(value(path) == wanted for path, wanted in terms)
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Manifest:

@@ -101,6 +101,19 @@ class Summary(Lenient):
     plan: AnyObject | None = Field(None, description="The plan itself, so that it can be rolled back to.")
 
 
+Clocks = Annotated[dict[Annotated[str, Field(max_length=63)], int], Field(max_length=1000)]
+
+
+class ProgressClocks(Lenient):
+    """Fragments that are or were on their way: what `progressDeadline` of the policy counts from."""
+
+    generation: int = Field(-1, description="Generation of the query that this is about.")
+    since: Clocks = Field(
+        default_factory=dict, description="By fragment: when it was last seen not to be ready [s since 1970]."
+    )
+    until: Clocks = Field(default_factory=dict, description="By fragment: since when it is ready again.")
+
+
 class PlacementStatus(ObjectStatus):
     """What runs, what is proposed, what was."""
 
@@ -134,6 +147,7 @@ class PlacementStatus(ObjectStatus):
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     pinned_revision: int | None = Field(None, description="Revision that a rollback holds.")
+    progress: ProgressClocks | None = Field(None, description="How long fragments have been on their way.")
     drift: AnyObject | None = Field(None, description="Since when the headroom is low; the last moves.")
     links: AnyObject | None = Field(
         None, description="Latencies [s] that its fragments measured, by `from to` nodes; the last of each."

@@ -275,6 +275,11 @@ class PlacementPolicySpec(Model):
         "Move", description="What a cordon or an untolerated taint starts."
     )
     drain_timeout: Duration = Field(600.0, description="A drain is held up no longer than this.")
+    progress_deadline: Duration = Field(
+        600.0,
+        description="A query of which a fragment is not ready, or moves, for longer than this is Stalled, "
+        "with what the pod says; it is tried on.",
+    )
     pod_template: PodTemplate = Field(
         default_factory=PodTemplate, description="The administrator's part of the pods."
     )

@@ -13,7 +13,14 @@ from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.plan_groups import plan_groups
 from weir_operator.controller.record import Record, name_of, read_record
-from weir_operator.controller.report import assess, fragments, numbers, statuses, with_running
+from weir_operator.controller.report import (
+    assess,
+    fragments,
+    numbers,
+    statuses,
+    track_progress,
+    with_running,
+)
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
@@ -40,6 +47,7 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
     choose_steps(state)
     current = {name for group in desired.groups for name in group.queries} | set(desired.faults)
     assess(state)
+    track_progress(state)
     placements: list[WritePlacement | DeletePlacement] = []
     for name in sorted(state.records):
         try:
@@ -47,10 +55,11 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
         except Exception as error:  # whatever it is: without its intent nothing of it is done
             state.fail(name, error)
             leave_alone(state, name)
+    written = statuses(state)
     return Decision(
         placements=tuple(placements),
         actions=tuple(actions(state)),
-        statuses=tuple(statuses(state)),
+        statuses=tuple(written),
         events=tuple(state.events),
         keep=_fragments_to_keep(state)
         if settings.first_round_of(settings.sweep_period, snapshot.now)

@@ -84,6 +84,7 @@ class Loop:
             protected=observed.protected,
             budget_since=observed.budget_since,
             quota_usage=observed.quota_usage,
+            refusals=dict(self.refusals),
         )
         published = frozenset(self.last.events)
         desired = self.desired_state(self.snapshot, self.settings)
@@ -144,16 +145,19 @@ class Loop:
     def _apply_one(self, action: Action) -> None:
         try:
             self.cluster.apply(action)
-        except Refused as error:
+        except (Unreachable, Gone):
+            raise
+        except OSError as error:
             if isinstance(action, Start):
-                self._emit_refusal(action, str(error))
+                self._remember_refusal(action, error)
             raise
 
-    def _emit_refusal(self, start: Start, error: str) -> None:
-        """One event for each reason why a fragment cannot be started."""
-        fragment = start.spec.name
-        if self.refusals.get(fragment) != error:
-            self.refusals[fragment] = error
+    def _remember_refusal(self, start: Start, error: OSError) -> None:
+        """Why a fragment could not be started, for its query's condition; if a person must act, also one
+        event for each reason."""
+        fragment, before = start.spec.name, self.refusals.get(start.spec.name)
+        self.refusals[fragment] = str(error)
+        if isinstance(error, Refused) and before != str(error):
             text = f"{fragment} cannot be started: {error}"
             self._attempt(self.cluster.emit, Event(start.query, "StartRefused", text, warning=True))
 

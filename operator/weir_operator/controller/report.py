@@ -9,11 +9,11 @@ from weir_operator.api.fit import fit
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
-from weir_operator.controller.desired_state import DesiredQuery, Fault
-from weir_operator.controller.moves import FragmentStep
+from weir_operator.controller.health import count, fault_health, query_health
+from weir_operator.controller.progress import elsewhere, with_progress
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.snapshot import FragmentMetrics
 
 
 def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
@@ -59,6 +59,18 @@ def with_running(state: RoundState, record: Record) -> Record:
     )
 
 
+def track_progress(state: RoundState) -> None:
+    """The clocks of all fragments that shall run, into the records."""
+    for group in state.desired.groups:
+        for name, desired in group.queries.items():
+            if name in state.failed:
+                continue
+            with state.guard(name):
+                steps = {spec.name: state.steps[spec.name] for spec in specs_of(state, name)}
+                record = state.records[name]
+                state.records[name] = with_progress(record, steps, desired.generation, state.snapshot.now)
+
+
 def numbers(state: RoundState) -> bool:
     """Whether it is time to write numbers that changed."""
     return state.settings.first_round_of(state.settings.status_period, state.snapshot.now)
@@ -75,7 +87,7 @@ def assess(state: RoundState) -> None:
 
 def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Event]:
     owner = state.steps[fragment].owner
-    if owner and (text := _elsewhere(owner)):
+    if text := elsewhere(state.steps[fragment]):
         yield Event(query, "OffItsPin", f"{fragment} {text}", warning=True)
     if owner and owner.state == "failed":
         text = f"{fragment} failed; restarting it (start {owner.restarts + 2}): {owner.message}"
@@ -87,98 +99,28 @@ def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Ev
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
     """About rows that a fragment has skipped, and partitions for which it does not wait."""
     if reading.lost_rows:
-        rows = _count(reading.lost_rows, "row")
+        rows = count(reading.lost_rows, "row")
         text = f"{reading.fragment} skipped {rows} that the source deleted before they were read"
         yield Event(query, "RowsLost", text, warning=True)
     if reading.idle_partitions:
-        partitions = _count(reading.idle_partitions, "idle partition")
+        partitions = count(reading.idle_partitions, "idle partition")
         text = f"{reading.fragment}: the event-time clock does not wait for {partitions}"
         yield Event(query, "PartitionIdle", text)
 
 
-def _count(number: float, noun: str) -> str:
-    return f"{number:.0f} {noun}" + ("" if number == 1 else "s")
-
-
-def _health(state: RoundState, name: str, desired: DesiredQuery, mode: str) -> Health:
-    record = state.records[name]
-    if desired.suspended:
-        return Health.current("Suspended", "suspended: nothing runs, and checkpoints are kept")
-    if name in state.refusals:
-        reason = "PlanningFailed" if name in state.failed else "Rejected"
-        return Health.failed(reason, state.refusals[name], ready=bool(specs_of(state, name)))
-    specs = specs_of(state, name)
-    if record.leaving and record.since is None:
-        text = f"{record.leaving[-1].name} runs until the cut, whose time it has not set yet"
-        return Health.in_progress("Changing", text, moving=True)
-    if not specs:
-        reason = "Proposed" if record.status.get("proposed") else "Planning"
-        return Health.in_progress(reason, f"no plan in force yet (mode {mode})")
-    steps = {s.name: state.steps[s.name] for s in specs}
-    moving = sorted(f for f, s in steps.items() if s.phase == "moving")
-    serving = [
-        s.name
-        for s in specs
-        if (o := steps[s.name].owner) and o.state in ("running", "finished") and not _elsewhere(o)
-    ]
-    if len(serving) == len(specs):
-        if record.leaving:
-            text = f"{record.leaving[-1].name} is still publishing rows up to the cut"
-            return Health.current("Changing", text, moving=True)
-        nodes = len({s.node for s in specs})
-        text = f"{_count(len(specs), 'fragment')} running on {_count(nodes, 'node')}"
-        if moving:
-            return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
-        return Health.current("Running", text)
-    late = sorted(set(steps) - set(serving))
-    text = "; ".join(f"{f} {_state(steps[f])}" for f in late)
-    was_ready = any(
-        c["type"] == "Ready" and c["status"] == "True"
-        for c in state.desired.statuses.get(name, {}).get("conditions", [])
-    )
-    if moving and was_ready and set(late) <= set(moving):
-        return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
-    return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
-
-
-def _state(step: FragmentStep) -> str:
-    """The state of a fragment that does not serve, and why if that is known."""
-    if step.owner is None:
-        return f"is {step.phase}"
-    if step.owner.state in ("running", "finished"):
-        return _elsewhere(step.owner)
-    lines = step.owner.message.strip().splitlines()
-    return f"is {step.owner.state}" + (f" ({lines[-1][:300]})" if lines else "")
-
-
-def _elsewhere(owner: Process) -> str:
-    """Where a process runs, if that is not its planned node; a pin may be ignored silently."""
-    if not owner.node or owner.node == (owner.planned_node or owner.node):
-        return ""
-    return f"runs on {owner.node}, not on {owner.planned_node}"
-
-
-def _fault(state: RoundState, name: str, fault: Fault) -> Health:
-    age = state.snapshot.now - state.desired.created.get(name, state.snapshot.now)
-    if not fault.missing:
-        return Health.failed("Invalid", fault.message)
-    waits = age < state.settings.reference_grace
-    return (Health.in_progress if waits else Health.failed)("ReferenceNotFound", fault.message)
-
-
 def statuses(state: RoundState) -> list[WriteStatus]:
-    """Every status that says something new."""
+    """Every status that has changed; a query that becomes Stalled is also an event."""
     result: list[WriteStatus] = []
     for group in state.desired.groups:
         for name, desired in group.queries.items():
             if name in state.desired.faults:
                 continue
             with state.guard(name):
-                health = _health(state, name, desired, group.policy.mode)
+                health = query_health(state, group, name, desired)
                 result += _status(state, name, health, desired.generation, _figures(state, name))
     for name, fault in state.desired.faults.items():
         with state.guard(name):
-            result += _status(state, name, _fault(state, name, fault), fault.generation, {})
+            result += _status(state, name, fault_health(state, name, fault), fault.generation, {})
     return result + definition_statuses(state, numbers(state))
 
 
@@ -213,6 +155,8 @@ def _status(
 ) -> list[WriteStatus]:
     present: Mapping[str, Any] = state.desired.statuses.get(name, {})
     described = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
+    if health.stalled and name not in state.failed and _is_news(health, generation, present):
+        state.events.append(Event(name, health.reason, health.message, warning=True))
     status = {
         "observedGeneration": generation,
         "conditions": described,
@@ -223,3 +167,12 @@ def _status(
         return []
     namespace, short = name.split("/", 1)
     return [WriteStatus("StreamQuery", namespace, short, status)]
+
+
+def _is_news(health: Health, generation: int, present: Mapping[str, Any]) -> bool:
+    """Whether a query was not Stalled for this reason before, or was edited since."""
+    for condition in present.get("conditions") or []:
+        if condition["type"] == "Stalled" and condition["status"] == "True":
+            before = condition.get("reason"), condition.get("observedGeneration")
+            return before != (health.reason, generation)
+    return True

@@ -113,3 +113,5 @@ class Snapshot:
     """By fragment: since when its node is being drained (a cordon, a taint that it does not tolerate)."""
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By query: what its pods use of their namespace's quotas, by the quotas' resource names."""
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """By fragment: why it could not be started in the previous round."""

@@ -36,6 +36,7 @@ from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
 from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.ownership import epoch_of, in_own_namespace, namespaces_of_fragments
+from weir_operator.kube.pod_warnings import PodWarnings
 from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import sum_by_node
 from weir_operator.kube.quota import usage_by_query
@@ -63,6 +64,7 @@ class KubernetesCluster:
         self._sweeper = Sweeper(api, settings, clock)
         self.matrices = Matrices(api, settings.namespace, clock)
         self._silence = SilentHolders()
+        self._warnings = PodWarnings(api, clock)
         self._foreign: dict[str, Requests] = {}
         self._foreign_at = float("-inf")
         self._drained_since: dict[str, float] = {}  # by uid of a driver's pod
@@ -99,6 +101,7 @@ class KubernetesCluster:
         self._sweep(pods, leases)
         leases_by_fragment = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         losses = {node["metadata"]["name"]: lost_since(node) for node in nodes}
+        warnings = self._warnings.of(drivers)
         silent = self._silence.since(leases_by_fragment, self._clock())
         processes = tuple(
             read_process(
@@ -107,6 +110,7 @@ class KubernetesCluster:
                 _lost(pod, losses),
                 workers.get(pod["metadata"]["uid"], ()),
                 silent.get(pod["metadata"]["labels"][names.FRAGMENT]),
+                warnings.get(pod["metadata"]["uid"], ""),
             )
             for pod in drivers
         )

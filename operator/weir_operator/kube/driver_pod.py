@@ -37,6 +37,10 @@ RESTRICTED_CONTAINER: Mapping[str, Any] = {
 """What the `restricted` pod security standard requires of a container, and a read-only root file system."""
 
 
+DRIVER = "driver"
+"""Name of the container."""
+
+
 @dataclass(frozen=True)
 class DriverTemplate:
     """A PlacementPolicy's pod template, with the operator's defaults filled in.
@@ -151,7 +155,7 @@ def pin_to(node: str) -> dict[str, Any]:
 
 def _container(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     return {
-        "name": "driver",
+        "name": DRIVER,
         "image": template.image,
         "imagePullPolicy": template.pull_policy,
         "args": ["python3", "-m", "weir_runtime", SPEC_PATH],

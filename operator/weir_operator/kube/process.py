@@ -8,9 +8,12 @@ from typing import Any
 from weir_operator.controller.snapshot import Lease, Process, ProcessState
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
+from weir_operator.kube.driver_pod import DRIVER
+from weir_operator.kube.pod_warnings import CREATING
 
 CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
 FENCED = 75  # another process holds the lease
+BACK_OFF = "CrashLoopBackOff"
 FULL = ("Insufficient ", "Too many pods", "untolerated taint", "were unschedulable")
 """The scheduler's words for a node that has no room for a pod, or does not admit it."""
 
@@ -21,6 +24,7 @@ def read_process(
     node_lost_since: float | None,
     executors: Iterable[Mapping[str, Any]] = (),
     silent_since: float | None = None,
+    warning: str = "",
 ) -> Process:
     """The process of a Pod.
 
@@ -30,17 +34,19 @@ def read_process(
         executors: Pods of its executors; if one finds no room on the node, nor does the fragment.
         silent_since: since when the lease is not renewed: a Pod that is ready, and yet does not renew it,
             cannot reach the API server.
+        warning: what Events say of a Pod whose containers are not created.
     """
     meta, spec = pod["metadata"], pod["spec"]
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
     terminating = "deletionTimestamp" in meta
-    container: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
+    container = _driver(status.get("containerStatuses") or ())
     own = lease is not None and lease.epoch == epoch
     writes = lease is not None and own and not lease.released
     state, since, message = _state(pod, container, writes)
     if state == "stopped" and lease is not None and own and lease.handover is None and not terminating:
         state = "finished"  # nothing made it stop
+    message = warning or message
     no_room = state == "pending" and _no_room(message)
     ready = 0
     for executor in executors:
@@ -67,6 +73,11 @@ def read_process(
         executors=ready,
         no_room=no_room and state != "lost",
     )
+
+
+def _driver(containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The driver's own status, among those of what others put beside it into its Pod."""
+    return next((c for c in containers if c.get("name", DRIVER) == DRIVER), {})
 
 
 def executors_by_driver(pods: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
@@ -113,17 +124,25 @@ def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessS
     current = container.get("state") or {}
     last = current.get("terminated") or (container.get("lastState") or {}).get("terminated")
     waiting = current.get("waiting") or {}
+    said = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
     if last is None:
-        return "starting", created, ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
+        return "starting", created, said
     since, code = seconds(last.get("finishedAt")), last.get("exitCode")
     if code in (0, FENCED):
         return "stopped", since, f"ended with exit code {code}"
-    return ("failed" if code == CANNOT_RUN else "starting"), since, _last_error(container)
+    if waiting.get("reason") in (None, BACK_OFF, *CREATING):
+        said = _last_error(container)  # which says more
+    return ("failed" if code == CANNOT_RUN else "starting"), since, said
 
 
 def _last_error(container: Mapping[str, Any]) -> str:
     """The last message of the container's previous run."""
     current = container.get("state") or {}
     last = current.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
-    text = (last.get("message") or "").strip() or last.get("reason", "")
-    return f"exit code {last['exitCode']}: {text[-1000:]}" if last.get("exitCode") else ""
+    code, reason = last.get("exitCode"), last.get("reason", "")
+    if not code:
+        return ""
+    # of an OOMKilled container the message is the end of its log, which does not know
+    head = f"exit code {code}" if reason in ("", "Error") else f"{reason}, exit code {code}"
+    text = (last.get("message") or "").strip()
+    return f"{head}: {text[-1000:]}" if text else head

@@ -144,8 +144,8 @@ RIGHTS: tuple[Right, ...] = (
         "namespace",
         "events.k8s.io",
         ("events",),
-        ("create",),
-        "publish decisions on the query",
+        ("create", "list"),
+        "publish decisions on the query; read why a driver's volumes are not mounted, which only events say",
     ),
 )
 

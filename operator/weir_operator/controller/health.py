@@ -1,0 +1,101 @@
+"""How a query stands, from the processes of its fragments: what its conditions say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weir_operator.controller.conditions import Health
+from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
+from weir_operator.controller.progress import WORKING, elsewhere, overdue, serves, taken_over
+from weir_operator.controller.round_state import RoundState, specs_of
+
+LONGEST_REASON = 1000  # letters of what a pod says of itself
+
+
+def query_health(state: RoundState, group: Group, name: str, desired: DesiredQuery) -> Health:
+    """Of a query that can be planned. What gets no further within `progressDeadline` is Stalled: the
+    controller goes on trying, but a person must change something."""
+    health = _present_health(state, group, name, desired)
+    policy = group.policy
+    late = overdue(state.records[name], policy.progress_deadline, state.snapshot.now)
+    if desired.suspended or health.stalled or not late or not (health.reconciling or health.moving):
+        return health
+    words = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in late)
+    limit = f"not ready within progressDeadline ({policy.progress_deadline:g} s) of policy {group.name}"
+    failed = Health.failed("ProgressDeadlineExceeded", f"{limit}: {words}", ready=health.ready)
+    return replace(failed, moving=health.moving)
+
+
+def _present_health(state: RoundState, group: Group, name: str, desired: DesiredQuery) -> Health:
+    record = state.records[name]
+    if desired.suspended:
+        return Health.current("Suspended", "suspended: nothing runs, and checkpoints are kept")
+    if name in state.failed:
+        return Health.failed("PlanningFailed", state.refusals[name], ready=_runs_as_before(state, name))
+    if name in state.refusals:
+        return Health.failed("Rejected", state.refusals[name], ready=_runs_as_before(state, name))
+    steps = {spec.name: state.steps[spec.name] for spec in specs_of(state, name)}
+    if record.leaving and record.since is None:
+        text = f"{record.leaving[-1].name} runs until the cut, whose time it has not set yet"
+        return Health.in_progress("Changing", text, moving=True)
+    if not steps:
+        reason = "Proposed" if record.status.get("proposed") else "Planning"
+        return Health.in_progress(reason, f"no plan in force yet (mode {group.policy.mode})")
+    moving = sorted(f for f, step in steps.items() if step.phase == "moving")
+    idle = sorted(f for f, step in steps.items() if not serves(step) and not taken_over(step))
+    if idle:
+        text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in idle)
+        return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
+    if record.leaving:
+        text = f"{record.leaving[-1].name} is still publishing rows up to the cut"
+        return Health.current("Changing", text, moving=True)
+    if moving:
+        return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
+    nodes = {spec.node for spec in specs_of(state, name)}
+    text = f"{count(len(steps), 'fragment')} running on {count(len(nodes), 'node')}"
+    return Health.current("Running", text)
+
+
+def count(number: float, noun: str) -> str:
+    """
+    >>> count(1, "node"), count(2.0, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number:.0f} {noun}" + ("" if number == 1 else "s")
+
+
+def _runs_as_before(state: RoundState, name: str) -> bool:
+    """Whether each fragment of the plan in force has a process that works, of a query that is left alone."""
+    specs = specs_of(state, name) or state.records[name].specs
+    working = {f for f, all_of in state.processes.items() if any(p.state in WORKING for p in all_of)}
+    return bool(specs) and all(spec.name in working for spec in specs)
+
+
+def _standing(state: RoundState, fragment: str) -> str:
+    """How a fragment that gets no further stands, in the words of its pod or of who refuses it."""
+    step, refusal = state.steps[fragment], state.snapshot.refusals.get(fragment, "")
+    owner, successor = step.owner, step.successor
+    if owner is not None and owner.state in WORKING and elsewhere(step):
+        return elsewhere(step)
+    stands = f"is {owner.state if owner else step.phase}"
+    why = owner.message if owner and owner.state not in WORKING else ""
+    if successor is not None:
+        stands += f", its successor on {successor.planned_node} is {successor.state}"
+        why = successor.message or why
+    elif refusal:
+        why = f"cannot be started: {refusal}"
+    return f"{stands} ({_last_line(why)})" if why.strip() else stands
+
+
+def _last_line(text: str) -> str:
+    return text.strip().splitlines()[-1][:LONGEST_REASON]
+
+
+def fault_health(state: RoundState, name: str, fault: Fault) -> Health:
+    """Of a query that cannot be planned."""
+    age = state.snapshot.now - state.desired.created.get(name, state.snapshot.now)
+    if not fault.missing:
+        return Health.failed("Invalid", fault.message)
+    if age < state.settings.reference_grace:
+        return Health.in_progress("ReferenceNotFound", fault.message)
+    return Health.failed("ReferenceNotFound", fault.message)
