@@ -12,7 +12,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ class Verdict:
     doubled: int  # rows of the batch query that the sink has too often
     wrong: int  # rows of the sink that the batch query does not have at all
     examples: Mapping[str, tuple[tuple[Any, ...], ...]]
+    repeated: int | None = None  # messages of a topic whose row id was there before; readers drop them
 
     @property
     def good(self) -> bool:
@@ -64,7 +65,8 @@ class Verdict:
         return not (self.missing or self.doubled or self.wrong)
 
     def __str__(self) -> str:
-        return f"missing {self.missing}, doubled {self.doubled}, wrong {self.wrong}"
+        again = f", written again {self.repeated}" if self.repeated is not None else ""
+        return f"missing {self.missing}, doubled {self.doubled}, wrong {self.wrong}{again}"
 
 
 def batch(operators: Iterable[Operator], sources: Mapping[str, SourceRows]) -> pa.Table:
@@ -239,14 +241,19 @@ def _floats(row: tuple[Any, ...], other: tuple[Any, ...]) -> list[tuple[float, f
 
 
 def audit(spec: FragmentSpec) -> Verdict:
-    """The rows of a files sink against the batch query; `spec` has the query's sources (finite file logs)
-    and all its operators. Raises FragmentError."""
-    if spec.output.kind != "files":
-        raise FragmentError(f"output.kind: {spec.output.kind!r}; an audit reads a files sink")
+    """The rows of files or of a topic against the batch query; `spec` has the query's sources (finite file
+    logs) and all its operators. Raises FragmentError."""
+    if spec.output.kind not in ("files", "kafka"):
+        raise FragmentError(f"output.kind: {spec.output.kind!r}; an audit reads files or a topic")
     expected = batch(spec.operators, {item.name: _read_source(item) for item in spec.inputs})
     if spec.output.columns:
         names = [(c.column, c.name) for c in spec.output.columns]
         expected = pa.table([expected.column(old) for old, _ in names], names=[new for _, new in names])
+    if spec.output.kind == "kafka":
+        from weir_runtime.audit_topics import topic_rows
+
+        rows, repeated = topic_rows(spec.output.options, expected.schema)
+        return replace(compare(expected, rows), repeated=repeated)
     tables = [pq.ParquetFile(file).read() for file in sink_files(spec.output)]
     return compare(expected, pa.concat_tables(tables) if tables else expected.slice(0, 0))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -63,15 +63,26 @@ def log_rows(
     """
     form = files.get("format", "parquet")
     limit = time.time_ns() // 1000 + (DAY if ahead is None else ahead) if ahead != 0 else PLAUSIBLE - 1
+    time_of = f"epoch_us({_quoted(event_time)})"
+    in_time = f"{time_of} > 0 AND {time_of} <= {min(limit, PLAUSIBLE - 1)}"
     tables = []
     with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
         for path in _paths(files, form, Path(scratch), start, finite):
             try:
-                tables.append(_rows(engine, path, form, columns, event_time, min(limit, PLAUSIBLE - 1)))
+                tables.append(_rows(engine, path, form, columns, in_time))
             except (duckdb.Error, pa.ArrowInvalid):
                 continue  # a file that cannot be read is one bad row
     return pa.concat_tables(tables) if tables else _nothing(columns)
+
+
+def json_lines(lines: Iterable[bytes], columns: Sequence[tuple[str, str]]) -> pa.Table:
+    """Rows of JSON objects, one a line; what does not fit the columns is left out."""
+    with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        path = Path(scratch) / "lines"
+        path.write_bytes(b"\n".join(lines))
+        return _rows(engine, path, "json", columns)
 
 
 def _paths(files: Mapping[str, Any], form: str, scratch: Path, start: int, finite: bool) -> Iterator[Path]:
@@ -105,8 +116,7 @@ def _rows(
     path: Path,
     form: str,
     columns: Sequence[tuple[str, str]],
-    event_time: str,
-    limit: int,
+    where: str = "true",
 ) -> pa.Table:
     if form == "arrow":
         with pa.memory_map(str(path)) as file:
@@ -124,10 +134,8 @@ def _rows(
     right = " AND ".join(
         f"({raw} IS NULL OR {value} IS NOT NULL)" for (_, raw), value in zip(there, values, strict=True)
     )
-    time_of = f"epoch_us({_quoted(event_time)})"
     return engine.sql(
-        f"SELECT * FROM (SELECT {selected} FROM {source} WHERE {right}) "
-        f"WHERE {time_of} > 0 AND {time_of} <= {limit}"
+        f"SELECT * FROM (SELECT {selected} FROM {source} WHERE {right}) WHERE {where}"
     ).to_arrow_table()
 
 

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite, isnan
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.location import STORE
 
-from weir_runtime.compiler import ID
 from weir_runtime.faults import reach
+from weir_runtime.json_values import json_values
 from weir_runtime.labels import Label, firsts
 from weir_runtime.names import batch_name
 from weir_runtime.publish import BatchSink, Fence, put_once, user_rows
-
-
-def json_values(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as JSON has them: bytes in base64, and numbers that it lacks as text (docs/manifests.md, "Types in
-    files"), so that a source reads what a sink has written."""
-    return [{name: _json_value(value) for name, value in row.items()} for row in table.to_pylist()]
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, float) and not isfinite(value):
-        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 class NoSink(BatchSink):
@@ -108,45 +91,6 @@ class FolderSink(BatchSink):
         return {key.decode(): value.decode() for key, value in metadata.items()}
 
 
-class KafkaSink(BatchSink):
-    """JSON to a topic, the row id as hexadecimal text in the header `weir-row`; at least once for readers,
-    who drop an id that they have seen. The message's key is that id too, so that what is written again comes
-    into the same partition, or with the option `key` the JSON of those columns."""
-
-    def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]]) -> None:
-        from kafka import KafkaProducer
-
-        from weir_runtime.kafka_clients import client_settings
-
-        if "topic" not in options:
-            raise FragmentError("fragment.output.options.topic: missing; give the topic to write to")
-        self._topic = options["topic"]
-        self._columns = list(columns)
-        self._key = list(options.get("key") or ())
-        names = [name for _, name in columns]
-        for i, name in enumerate(self._key):
-            if name not in names:
-                raise FragmentError(
-                    f"fragment.output.options.key[{i}]: no column {name!r}; there are {', '.join(names)}"
-                )
-        self._producer = KafkaProducer(**client_settings(options), acks="all", linger_ms=5)
-
-    def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
-        """Returns when the brokers have all of the batch. Raises when one message could not be written."""
-        fence()
-        rows = json_values(user_rows(table, self._columns))
-        futures, size = [], 0
-        for row, row_id in zip(rows, table.column(ID).to_pylist(), strict=True):
-            value, name = json.dumps(row).encode(), row_id.hex().encode()
-            key = json.dumps({column: row[column] for column in self._key}).encode() if self._key else name
-            size += len(value)
-            futures.append(self._producer.send(self._topic, value, key, headers=[("weir-row", name)]))
-        self._producer.flush()
-        for future in futures:
-            future.get(timeout=30)
-        return size
-
-
 def make_sink(spec: FragmentSpec, columns: Sequence[str], prefix: str) -> BatchSink:
     """The sink of a stream with these columns, whose files begin with `prefix`.
 
@@ -168,5 +112,7 @@ def make_sink(spec: FragmentSpec, columns: Sequence[str], prefix: str) -> BatchS
     if output.kind == "files":
         return FolderSink(output.uri, spec, prefix, chosen)
     if output.kind == "kafka":
-        return KafkaSink(dict(output.options), chosen)
+        from weir_runtime.kafka_sinks import kafka_sink
+
+        return kafka_sink(spec, prefix, chosen)
     return ConsoleSink(chosen) if output.kind == "console" else NoSink()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -39,13 +38,15 @@ WINDOWED = {"by-carrier"}
 
 @dataclass(frozen=True)
 class Audit:
-    """Rows that are missing, there twice, or wrong; `rows` is how many there should be."""
+    """Rows that are missing, there twice, or wrong; `rows` is how many there should be, `repeated` how many
+    messages have the row id of one before, which a reader drops."""
 
     rows: int
     missing: int
     doubled: int
     wrong: int
     examples: tuple[str, ...] = ()
+    repeated: int = 0
 
     @property
     def clean(self) -> bool:
@@ -128,13 +129,14 @@ def compare(want: Counter[tuple[Any, ...]], have: Counter[tuple[Any, ...]]) -> A
 
 def audit(namespace: str, want: dict[str, Counter[tuple[Any, ...]]]) -> dict[str, Audit]:
     """Every query's audit against the rows that it must give."""
-    have = results(namespace, want)
-    return {query: compare(rows, have[query]) for query, rows in want.items()}
+    found = topics(namespace, want)
+    return {query: audit_messages(query, rows, found[query]) for query, rows in want.items()}
 
 
-def results(namespace: str, queries: Iterable[str]) -> dict[str, Counter[tuple[Any, ...]]]:
-    """What each query has delivered."""
-    return {query: delivered(query, messages) for query, messages in topics(namespace, queries).items()}
+def audit_messages(query: str, want: Counter[tuple[Any, ...]], messages: list[Message]) -> Audit:
+    """One query's topic."""
+    have = delivered(query, messages)
+    return replace(compare(want, have), repeated=len(messages) - have.total())
 
 
 def wait_delivered(namespace: str, want: dict[str, Counter[tuple[Any, ...]]], seconds: float) -> None:
@@ -173,11 +175,13 @@ def judge_so_far(
 
     wait_until(seconds, "rows to be judged by", enough, every=5)
     wait_delivered(namespace, want, seconds)
-    have = results(namespace, want)
+    found = topics(namespace, want)
     later = expected(namespace)
-    return _assert_clean(
-        {query: compare(later[query] & (want[query] | have[query]), have[query]) for query in want}
-    )
+
+    def due(query: str) -> Counter[tuple[Any, ...]]:
+        return later[query] & (want[query] | delivered(query, found[query]))
+
+    return _assert_clean({query: audit_messages(query, due(query), found[query]) for query in want})
 
 
 def _closed(query: str, rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:

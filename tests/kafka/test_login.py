@@ -15,7 +15,7 @@ from weir_runtime.compiler import ID
 from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import Topic
 from weir_runtime.exchanges.topic.writer import TopicWriter
-from weir_runtime.sinks import KafkaSink
+from weir_runtime.kafka_sinks import KafkaSink
 from weir_runtime.sources.kafka.log import KafkaLog
 
 from tests.kafka import login

@@ -12,8 +12,8 @@ import kafka
 import pyarrow as pa
 import pytest
 from weir_placement.model.fragment import FragmentError
+from weir_runtime.kafka_sinks import KafkaSink
 from weir_runtime.logs import json_rows
-from weir_runtime.sinks import KafkaSink
 
 from tests.runtime.flows import free
 

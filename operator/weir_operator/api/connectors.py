@@ -89,6 +89,11 @@ class KafkaTarget(Kafka):
             json_schema_extra={"x-kubernetes-list-type": "atomic"},
         )
     )
+    transactional: bool = Field(
+        False,
+        description="true: each batch is a transaction, so that whoever reads with "
+        "`isolation.level=read_committed` sees each row once.",
+    )
 
 
 class KafkaSource(Kafka):
@@ -199,7 +204,7 @@ class Sink(Model):
 
     rules = (exactly_one("kafka", "files", "console", "noop"),)
     kafka: KafkaTarget | None = Field(
-        None, description="A Kafka topic: at least once for outside readers, the row id in a header."
+        None, description="A Kafka topic: at least once, the row id in a header; transactional: once."
     )
     files: FilesSink | None = Field(None, description="A folder of files: exactly once.")
     console: Nothing | None = Field(None, description="The log of the last fragment.")

@@ -182,7 +182,8 @@ def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:
     """The query's sink as its last fragment gets it."""
     sink = spec.sink.model_dump(by_alias=True, exclude_none=True, mode="json")
     kind, connector = next(iter(site.anchored(sink, query.name.split("/")[0]).items()))
-    options = {key: value for key, value in connector.items() if key != "uri"}
+    # what is false is left out, as before there was such a field: it is part of the fragment's name
+    options = {key: value for key, value in connector.items() if key != "uri" and value is not False}
     uri = connector.get("uri", "")
     return Output(kind, uri, options, output_columns(query.operators[-1]) if query.operators else ())  # type: ignore[arg-type]  # one of its kinds: checked by Sink
 

@@ -1,0 +1,132 @@
+"""A sink whose batches are transactions: what came again, was given up or was too late is not there."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from weir_placement.model.fragment import FragmentSpec, Output
+from weir_runtime.audit_topics import messages
+from weir_runtime.compiler import ID
+from weir_runtime.kafka_sinks import TransactionalKafkaSink
+from weir_runtime.publish import Fenced, OtherNumbering
+
+from tests.kafka.broker import Broker
+from tests.kafka.topics import Topic
+from tests.runtime.flows import Died, dies, fenced, free
+from tests.runtime.support import fragment
+
+_numbers = itertools.count()
+New = Callable[..., TransactionalKafkaSink]
+
+
+@pytest.fixture
+def spec(broker: Broker, tmp_path: Path) -> FragmentSpec:
+    """Of a sink with a topic of its own."""
+    topic = Topic(broker, f"once-{next(_numbers)}", partitions=3)
+    return fragment(tmp_path, "g", [], [], Output("kafka", options={**topic.options, "transactional": True}))
+
+
+@pytest.fixture
+def new(spec: FragmentSpec) -> New:
+    """A process's sink, claimed."""
+
+    def made(numbering: str = "n1", fresh: bool = False, prefix: str = "p") -> TransactionalKafkaSink:
+        sink = TransactionalKafkaSink(spec, prefix, [("v", "v")])
+        sink.claim(numbering, fresh)
+        return sink
+
+    return made
+
+
+def rows(*values: int) -> pa.Table:
+    ids = pa.array([b"%d" % value for value in values], pa.binary())
+    return pa.table({"v": pa.array(values, pa.int64()), ID: ids})
+
+
+def there(spec: FragmentSpec) -> Counter[bytes | None]:
+    """What a reader of committed messages sees."""
+    return Counter(message.value() for message in messages(spec.output.options))
+
+
+def of(*values: int) -> Counter[bytes | None]:
+    return Counter(b'{"v": %d}' % value for value in values)
+
+
+def test_a_batch_that_comes_again_is_written_once(spec: FragmentSpec, new: New) -> None:
+    sink = new(fresh=True)
+    assert sink.write(rows(1, 2), 0, 0, free) > 0
+    assert sink.write(rows(1, 2), 0, 0, free) == 0
+    again = new()
+    assert again.write(rows(1, 2), 0, 0, free) == 0
+    assert again.write(rows(), 1, 0, free) == 0
+    assert again.write(rows(3), 2, 0, free) > 0
+    assert there(spec) == of(1, 2, 3)
+
+
+def test_what_was_not_committed_is_not_there(spec: FragmentSpec, new: New) -> None:
+    """A process that dies, and one that is fenced, when the rows are with the brokers."""
+    for ends, error in ((dies, Died), (fenced, Fenced)):
+        with pytest.raises(error):
+            new(fresh=True).write(rows(1, 2), 0, 0, ends)
+    new(fresh=True).write(rows(1, 2), 0, 0, free)
+    assert there(spec) == of(1, 2)
+
+
+def test_a_process_that_was_frozen_adds_nothing_when_another_has_claimed_the_sink(
+    spec: FragmentSpec, new: New
+) -> None:
+    frozen = new(fresh=True)
+    frozen.write(rows(1), 0, 0, free)
+
+    def meanwhile() -> None:
+        """Between the look at the lease and the commit."""
+        new().write(rows(2, 3), 1, 0, free)
+
+    with pytest.raises(KafkaException):
+        frozen.write(rows(2, 3), 1, 0, meanwhile)
+    new().write(rows(2, 3), 1, 0, free)
+    assert there(spec) == of(1, 2, 3)
+
+
+def test_a_sink_with_batches_of_a_lost_checkpoint_is_refused(spec: FragmentSpec, new: New) -> None:
+    new(fresh=True).write(rows(1), 0, 0, free)
+    with pytest.raises(
+        OtherNumbering, match=rf"topic {spec.output.options['topic']}, consumer group weir-sink\."
+    ):
+        new("n2", fresh=True)
+    new("n2", fresh=True, prefix="changed").write(rows(2), 0, 0, free)
+    assert there(spec) == of(1, 2), "a changed plan goes on behind the one before"
+
+
+def test_a_sink_whose_group_is_gone_says_so(
+    spec: FragmentSpec, new: New, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers forget the offsets of a group that has been silent for days."""
+    new(fresh=True).write(rows(1), 0, 0, free)
+    assert "may come twice" not in capfd.readouterr().err
+    admin = AdminClient({"bootstrap.servers": spec.output.options["bootstrapServers"]})
+    group = f"weir-sink.{spec.namespace}.{spec.query}.p"
+    admin.delete_consumer_groups([group])[group].result(30)
+    new().write(rows(2), 1, 0, free)
+    assert "one that was under way may come twice" in capfd.readouterr().err
+    assert there(spec) == of(1, 2)
+
+
+def test_more_messages_than_the_client_holds_are_one_batch(spec: FragmentSpec, new: New) -> None:
+    new(fresh=True).write(rows(*range(100_100)), 0, 0, free)
+    assert there(spec).total() == 100_100
+
+
+def test_a_topic_that_refuses_a_message_is_an_error_and_has_nothing(spec: FragmentSpec, new: New) -> None:
+    wide = rows(1, 2).set_column(0, "v", pa.array(["short", "x" * 2_000_000]))
+    with pytest.raises(KafkaException, match="too large"):
+        new(fresh=True).write(wide, 0, 0, free)
+    new(fresh=True).write(rows(1), 0, 0, free)
+    assert there(spec) == of(1)
