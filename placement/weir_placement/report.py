@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any
 
@@ -13,7 +13,7 @@ from weir_placement.cost.rules import RULES
 from weir_placement.model.from_plain import build_plain
 from weir_placement.model.operator_form import whole
 from weir_placement.model.operators import Operator
-from weir_placement.model.plan import Plan, QueryPlan, Result
+from weir_placement.model.plan import Plan, QueryPlan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 
 API_VERSION = "weir.dev/v1alpha1"
@@ -51,7 +51,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "bindingShare": finite(binding.share) if binding else None,
         "infeasible": [str(reason) for reason in evaluation.reasons],
         "queries": [_query(problem, p, evaluation, sharers, own[p.query.name]) for p in result.plan.queries]
-        + [_rejected(r.query, r.reason) for r in result.plan.rejected],
+        + [_rejected(r) for r in result.plan.rejected],
         "flows": [
             {
                 "stream": short(stream) if stream not in problem.streams else stream,
@@ -114,11 +114,12 @@ def _query(
     }
 
 
-def _rejected(name: str, reason: str) -> dict[str, Any]:
+def _rejected(rejection: Rejection) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": rejection.query,
         "admitted": False,
-        "reason": reason,
+        "reason": rejection.reason,
+        "short": [asdict(each) | {"nodes": list(each.nodes)} for each in rejection.short],
         "headroom": None,
         "latencySeconds": None,
         "operators": [],

@@ -12,6 +12,7 @@ from weir_placement.hierarchy.partition import partition
 from weir_placement.hierarchy.view import View, plan_view
 from weir_placement.model.cluster import Network
 from weir_placement.model.problem import Problem
+from weir_placement.network.fallback import Fallback
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import plan_space
 from weir_placement.network.several import plan_all
@@ -78,7 +79,7 @@ def test_the_ledger_never_goes_below_nothing_and_forgets_what_is_taken_out():
     def planner(ledger, space):
         return place_query(ledger, space, all_sites(problem, space))
 
-    ledger, placed, _, _ = plan_all(problem, planner, deadline=1e18)
+    ledger, placed, _, _ = plan_all(problem, planner, Fallback(problem, 0, 0.0, 1e18), 1e18)
     assert (ledger.cpu >= -1e-6).all()
     fresh = Ledger(problem)
     for p in placed.values():

@@ -42,6 +42,7 @@ def plan_within(function: PlanFunction, problem: Problem, request: PlanRequest) 
         seconds = max(deadline - perf_counter(), 0.1 * request.time_limit)
         result = function(within, replace(request, time_limit=seconds))
         impossible_ones = {r.query: r.reason for r in result.plan.rejected}
+        short = {r.query: r.short for r in result.plan.rejected}
         if impossible_ones and refused:
             hopeless |= impossible_ones  # what they would have asked for is left for others
             continue
@@ -51,7 +52,8 @@ def plan_within(function: PlanFunction, problem: Problem, request: PlanRequest) 
             break
         unfit, hopeless = {**unfit, **plan}, {}
     reasons = {**unfit, **hopeless, **refused, **impossible_ones}
-    rejected = tuple(Rejection(q.name, reasons[q.name]) for q in problem.queries if q.name in reasons)
+    named = (query.name for query in problem.queries if query.name in reasons)
+    rejected = tuple(Rejection(name, reasons[name], short.get(name, ())) for name in named)
     seconds = perf_counter() - started
     if plan.queries == result.plan.queries:
         return replace(result, plan=replace(plan, rejected=rejected), seconds=seconds)

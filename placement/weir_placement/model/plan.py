@@ -30,11 +30,31 @@ class QueryPlan:
 
 
 @dataclass(frozen=True)
+class Shortage:
+    """A capacity that is too small: with `missing` [unit] more there, and at the other places of a
+    certificate, there is a plan. `nodes`: one, or the two ends of a link."""
+
+    resource: str
+    nodes: tuple[str, ...]
+    missing: float
+    capacity: float
+    unit: str
+
+    def __str__(self) -> str:
+        place = f"link {' -> '.join(self.nodes)}" if len(self.nodes) > 1 else f"node {self.nodes[0]}"
+        return f"{self.resource} of {place}: {self.missing:.6g} {self.unit} short of {self.capacity:.6g}"
+
+
+@dataclass(frozen=True)
 class Rejection:
-    """Why a query is not admitted: the constraint with its numbers."""
+    """Why a query is not admitted: the constraint with its numbers.
+
+    `short`: what would have to grow, as small a part of each capacity as possible in all.
+    """
 
     query: str
     reason: str
+    short: tuple[Shortage, ...] = ()
 
 
 @dataclass(frozen=True)

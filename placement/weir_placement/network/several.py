@@ -11,6 +11,7 @@ from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.network.bound import Relaxation
 from weir_placement.network.dynamic_program import Step
+from weir_placement.network.fallback import Fallback
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.proof_space import proof_space
@@ -27,6 +28,9 @@ Planner = Callable[[Ledger, PlanSpace], SinglePlacement | Refusal]
 MAX_ROUNDS = 5
 """Of re-planning every query given the others."""
 
+
+SEARCHING = 0.5
+"""Share of the time in which plans are looked for of what the strategy has none for."""
 
 MOST_CHOICES = 24
 """Plans of a query among which `recombine` chooses: those that were met last."""
@@ -59,7 +63,12 @@ def refused(problem: Problem, query: Query) -> str:
 
 
 def plan_all(
-    problem: Problem, planner: Planner, deadline: float, rounds: int = MAX_ROUNDS, reuse: bool = True
+    problem: Problem,
+    planner: Planner,
+    fallback: Fallback,
+    deadline: float,
+    rounds: int = MAX_ROUNDS,
+    reuse: bool = True,
 ) -> tuple[Ledger, dict[str, SinglePlacement], list[Rejection], dict[str, PlanSpace]]:
     """Queries by priority, then by name; then rounds in which each is taken out and planned again,
     kept only where the whole gets better.
@@ -70,9 +79,9 @@ def plan_all(
     reasons = {query.name: refused(problem, query) for query in problem.queries}
     spaces = plan_spaces(problem, (query for query in problem.queries if not reasons[query.name]))
     private = {name: space.private() for name, space in spaces.items()}
-    starts = [_place_all(problem, planner, reasons, spaces if reuse else private)]
+    starts = [_place_all(problem, planner, fallback, reasons, spaces if reuse else private, reuse)]
     if reuse and len(spaces) > 1:
-        _, alone, rejected = _place_all(problem, planner, reasons, private)
+        _, alone, rejected = _place_all(problem, planner, fallback, reasons, private, False)
         ledger = Ledger(problem)
         placed = {name: replace(one, space=spaces[name]) for name, one in alone.items()}
         for placement in placed.values():
@@ -87,23 +96,35 @@ def plan_all(
 
 
 def _place_all(
-    problem: Problem, planner: Planner, reasons: Mapping[str, str], spaces: Mapping[str, PlanSpace]
+    problem: Problem,
+    planner: Planner,
+    fallback: Fallback,
+    reasons: Mapping[str, str],
+    spaces: Mapping[str, PlanSpace],
+    reuse: bool,
 ) -> tuple[Ledger, dict[str, SinglePlacement], list[Rejection]]:
     """Each query given those before it."""
     ledger = Ledger(problem)
     placed: dict[str, SinglePlacement] = {}
     rejected: list[Rejection] = []
     for query in sorted(problem.queries, key=lambda q: (-q.priority, q.name)):
-        reason = reasons[query.name]
-        if not reason:
-            space = spaces[query.name]
-            placement = planner(ledger, space)
-            if isinstance(placement, SinglePlacement):
-                ledger.add(space, placement.root, placement.sink)
-                placed[query.name] = placement
-                continue
-            reason = placement.reason
-        rejected.append(Rejection(query.name, reason))
+        if reasons[query.name]:
+            rejected.append(Rejection(query.name, reasons[query.name]))
+            continue
+        space = spaces[query.name]
+        placement = planner(ledger, space)
+        if isinstance(placement, SinglePlacement):
+            moved: Mapping[str, SinglePlacement] | Rejection = {query.name: placement}
+        else:
+            moved = fallback.admit(ledger, placed, space, placement, reuse)
+        if isinstance(moved, Rejection):
+            rejected.append(moved)
+            continue
+        for old in (placed[name] for name in moved if name in placed):
+            ledger.remove(old.space, old.root, old.sink)
+        for name, new in moved.items():
+            ledger.add(new.space, new.root, new.sink)
+            placed[name] = new
     return ledger, placed, rejected
 
 
@@ -149,7 +170,8 @@ def result(
     """
     started = perf_counter()
     deadline = started + request.time_limit
-    ledger, placed, rejected, spaces = plan_all(problem, planner, deadline, rounds, reuse)
+    fallback = Fallback(problem, request.seed, started, started + SEARCHING * request.time_limit)
+    ledger, placed, rejected, spaces = plan_all(problem, planner, fallback, deadline, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     bound, relaxation = 0.0, None
     if order:

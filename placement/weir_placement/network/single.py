@@ -30,9 +30,10 @@ class SinglePlacement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a query has no plan."""
+    """Why a query has no plan; `stuck`: one operator or flow fits nowhere even alone."""
 
     reason: str
+    stuck: bool = False
 
 
 def sinks_of(problem: Problem, space: PlanSpace) -> Ints:
@@ -102,12 +103,13 @@ def translate(space: PlanSpace, stream: int, running: Derivation) -> Step | None
     return None
 
 
-def placing(ledger: Ledger, space: PlanSpace, sites: Ints) -> Floats:
-    """Shape (W, C): 0 where a way may run now, infinite elsewhere."""
+def placing(ledger: Ledger, space: PlanSpace, sites: Ints, full: bool = False) -> Floats:
+    """Shape (W, C): 0 where a way may run now, infinite elsewhere; `full` nodes may be exceeded."""
     problem = ledger.problem
     nodes = problem.cluster.nodes
     room, memory = ledger.cpu[sites] * (1 + TOLERANCE), ledger.memory[sites] * (1 + TOLERANCE)
     fits = (space.ways.cpu[:, None] <= room) & (space.ways.memory[:, None] <= memory)
+    fits |= full & (room > -np.inf)
     open_ = ledger.schedulable[sites]
     if open_.all() and not problem.pinned and not problem.forbidden and not space.restricted:
         return np.where(fits, 0.0, np.inf)
@@ -178,7 +180,7 @@ def place_query(
         table = solve(space.ways, latency, present, place, limit, shared, weight)
         cost, node, sink = delivered(table, sinks)
         if not np.isfinite(cost):
-            return Refusal(reason or _blocked(ledger, space, sites, table))
+            return Refusal(reason or _blocked(ledger, space, sites, table), stuck=not reason)
         root = on_nodes(ledger, space, tree(table, space.ways, space.ways.streams - 1, node), sites.tolist())
         placed = SinglePlacement(space, root, -1 if sink < 0 else int(sites[sink]), cost)
         over = next(ledger.overloads(space, root, placed.sink), None)

@@ -120,7 +120,8 @@ def plan_with(
                 outcome = more
             else:
                 reasons = "; ".join(map(str, evaluate(problem, more.plan).reasons))
-                late = f"{not_found(perf_counter() - started)}; the best: " if more.late else ""
+                sure = more.search.proven and not more.late
+                late = "" if sure else f"{not_found(perf_counter() - started)}; the best: "
                 rejected.append(Rejection(query.name, late + reasons))
         if not accepted:
             outcome = attempt([], 0.0)
