@@ -105,3 +105,9 @@ def test_a_policy_with_a_wrong_parameter_is_found_with_its_line(capsys, tmp_path
     assert "a number from 0 to 1" in err
     assert "policy.yaml:9: PlacementPolicy careful: spec.strategy.parameters.alfa: " in err
     assert "did you mean alpha?" in err
+
+
+def test_a_heap_that_spark_cannot_start_with_is_refused(capsys):
+    """It was accepted, and every process ended at once, for ever."""
+    assert main(["run", "-f", str(FLIGHTS), "--heap", "256"]) == 2
+    assert "480" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from weir_placement.model.fragment import LEAST_HEAP_MB
 
 from weir_operator.cli import BAD_INPUT
 from weir_operator.cli.inputs import Paths
@@ -26,7 +27,9 @@ def run(
     until_finished: Annotated[
         bool, typer.Option("--until-finished", help="End when every (finite) input has been processed.")
     ] = False,
-    heap: Annotated[int, typer.Option("--heap", metavar="MB", help="Heap of each fragment's JVM.")] = 512,
+    heap: Annotated[
+        int, typer.Option("--heap", metavar="MB", min=LEAST_HEAP_MB, help="Heap of each fragment's JVM.")
+    ] = 512,
     trigger: Annotated[
         int, typer.Option("--trigger", metavar="MS", help="Shortest time between two batches.")
     ] = 200,
