@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class Broker:
     controller: int
     secure: int  # its port for those who log in over TLS
     process: subprocess.Popen[bytes]
+    command: list[str]
 
     @property
     def address(self) -> str:
@@ -52,6 +54,11 @@ class Broker:
         self.process.kill()
         self.process.wait()
 
+    def start_again(self) -> None:
+        """On the same data and ports; returns at once."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+
 
 def jars() -> Path:
     """Where they are; fetched the first time."""
@@ -65,8 +72,15 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def start_broker(folder: Path, node: int = 1, rack: str = "z1", after: Broker | None = None) -> Broker:
-    """Returns when it serves, and when the first one, `after` which it is started, knows it."""
+def start_broker(
+    folder: Path,
+    node: int = 1,
+    rack: str = "z1",
+    after: Broker | None = None,
+    line: Callable[[int], int] = int,
+) -> Broker:
+    """Returns when it serves, and when the first one, `after` which it is started, knows it. Clients are sent
+    to the port that `line` gives for its own."""
     folder.mkdir(parents=True)
     login.authority(folder)
     port, secure, own = free_port(), free_port(), after.controller if after else free_port()
@@ -78,7 +92,7 @@ def start_broker(folder: Path, node: int = 1, rack: str = "z1", after: Broker | 
         "broker.rack": rack,
         "controller.quorum.voters": f"1@127.0.0.1:{own}",
         "listeners": reached + (f",CONTROLLER://127.0.0.1:{own}" if first else ""),
-        "advertised.listeners": reached,
+        "advertised.listeners": reached.replace(f":{port},", f":{line(port)},"),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
         "log.dirs": str(folder / "data"),
@@ -100,8 +114,9 @@ def start_broker(folder: Path, node: int = 1, rack: str = "z1", after: Broker | 
     arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(properties), *login.scram()]
     log = (folder / "log").open("wb")
     subprocess.run([*command, "kafka.tools.StorageTool", *arguments], check=True, stdout=log, stderr=log)
-    process = subprocess.Popen([*command, "kafka.Kafka", str(properties)], stdout=log, stderr=log)
-    broker = Broker(node, rack, folder, port, own, secure, process)
+    command += ["kafka.Kafka", str(properties)]
+    process = subprocess.Popen(command, stdout=log, stderr=log)
+    broker = Broker(node, rack, folder, port, own, secure, process, command)
     for known_to in filter(None, (broker, after)):
         _await(broker, known_to.address)
     return broker

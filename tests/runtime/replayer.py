@@ -27,17 +27,18 @@ def rows(number: int) -> list[tuple[int, int, int]]:
 
 
 class Replayer(threading.Thread):
-    """Appends a batch every 100 ms until it is told to finish."""
+    """Appends a batch every so many seconds until it is told to finish."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, every: float = 0.1) -> None:
         super().__init__(daemon=True)
         self.log = log
+        self.every = every
         self.number = 0
         self.finish = threading.Event()
 
     def run(self) -> None:
         """Writes the end when finished."""
-        while not self.finish.wait(0.1):
+        while not self.finish.wait(self.every):
             append_batch(self.log, self.number, rows(self.number))
             self.number += 1
         (self.log / "END").touch()

@@ -24,6 +24,7 @@ class Server:
     folder: Path
     port: int
     process: subprocess.Popen[bytes]
+    command: list[str]
     authority: Path | None = None
 
     @property
@@ -36,6 +37,11 @@ class Server:
         """At once."""
         self.process.kill()
         self.process.wait()
+
+    def start_again(self) -> None:
+        """On the same data and port; returns at once."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
 
 
 @cache
@@ -67,4 +73,4 @@ def start_server(folder: Path, certificate: tuple[Path, Path] | None = None) -> 
         except OSError:
             time.sleep(0.05)
             continue
-        return Server(folder, port, process, certificate[0] if certificate else None)
+        return Server(folder, port, process, command, certificate[0] if certificate else None)
