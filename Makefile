@@ -37,3 +37,4 @@ clean: ## everything that was made here
 -include tests/nexmark/nexmark.mk
 -include tests/kafka/kafka.mk
 -include tests/store/store.mk
+-include tests/chaos/chaos.mk

@@ -1,0 +1,177 @@
+"""Kinds of faults. Each is a context: it strikes on entry, and is mended at the end."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.world import QUERIES, Life, World
+
+Strike = Callable[[World, Life, random.Random], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`lasts` between so many seconds; `hits` the queries that it can strike; `alone`: what of the world only
+    one fault at a time can take. A process that was stopped at a point goes on after the strike, unless the
+    fault is `about_the_process`. `on_batches`: it can hit a batch."""
+
+    strike: Strike
+    lasts: tuple[float, float]
+    hits: tuple[str, ...] = QUERIES
+    alone: str = ""
+    about_the_process: bool = False
+    on_batches: bool = True
+
+
+@contextmanager
+def kill(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """The process, its JVM, or both."""
+    part = chance.choice(["process", "JVM", "both"])
+    pid = life.pid
+    if part == "JVM":
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+        life.signal(signal.SIGCONT)
+    else:
+        life.signal(signal.SIGKILL, session=part == "both")
+    yield
+
+
+@contextmanager
+def pause(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """For longer than a lease lasts."""
+    life.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        life.signal(signal.SIGCONT)
+
+
+@contextmanager
+def kill_controller(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Until it is started again."""
+    world.controller.kill()
+    world.controller.wait()
+    yield
+    world.start_controller()
+
+
+@contextmanager
+def cut(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Between the query and its broker or store: packets vanish, or connections are refused."""
+    wire = world.wires[life.query]
+    chance.choice([wire.cut, wire.refuse])()
+    try:
+        yield
+    finally:
+        wire.mend()
+
+
+@contextmanager
+def slow_link(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Every piece of up to 64 KiB comes later."""
+    wire = world.wires[life.query]
+    wire.slow(chance.uniform(0.1, 1.0))
+    try:
+        yield
+    finally:
+        wire.mend()
+
+
+@contextmanager
+def full_disk(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Checkpoints, flows, sinks, leases and states are on it."""
+    world.disk.fill()
+    try:
+        yield
+    finally:
+        world.disk.clear()
+
+
+@contextmanager
+def slow_disk(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Writes wait for seconds, get through for a moment, and wait again."""
+    yield
+    for _ in range(chance.randint(1, 3)):
+        world.disk.stall(chance.uniform(1.0, 6.0)).wait()
+
+
+@contextmanager
+def step_clock(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Of the controller and all fragments, and back: by a little, or by hours, either way."""
+    world.clock.step(chance.choice([-1, 1]) * chance.choice([1.0, 60.0, 7200.0]) * chance.random())
+    try:
+        yield
+    finally:
+        world.clock.step(0.0)
+
+
+@contextmanager
+def restart_server(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """The broker or the store is killed, and comes back with its data."""
+    server = world.broker if life.query == "topic" else world.store
+    server.stop()
+    yield
+    server.start_again()
+
+
+@contextmanager
+def lose_volume(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """The checkpoint is gone, with or without the process, and comes back after a while, as a volume that was
+    not mounted: what was written in its place is gone then, and so is who had it open."""
+    away = life.checkpoints.with_name(f".{life.fragment}.away")
+    life.checkpoints.rename(away)
+    if chance.random() < 0.5:
+        life.signal(signal.SIGKILL)
+    try:
+        yield
+    finally:
+        while away.exists():
+            kill_lives(world, life.fragment)
+            shutil.rmtree(life.checkpoints, ignore_errors=True)
+            with suppress(OSError):  # somebody has begun there again
+                away.rename(life.checkpoints)
+        kill_lives(world, life.fragment)
+
+
+def kill_lives(world: World, fragment: str) -> None:
+    """Those of a fragment."""
+    for life in world.lives():
+        if life.fragment == fragment:
+            life.signal(signal.SIGKILL)
+
+
+@contextmanager
+def pause_in_a_move(world: World, life: Life, chance: random.Random) -> Generator[None]:
+    """Its node is cordoned, and another process takes over when the lease has expired."""
+    life.signal(signal.SIGSTOP)
+    world.cordon(life.node)
+    try:
+        yield
+    finally:
+        life.signal(signal.SIGCONT)
+        world.cordon()
+
+
+REMOTE = ("topic", "store")
+KINDS = {
+    "kill": Kind(kill, (0.0, 0.0), about_the_process=True),
+    "kill of the controller": Kind(kill_controller, (0.0, 5.0), alone="controller", on_batches=False),
+    "pause": Kind(pause, (11.0, 16.0), about_the_process=True),
+    "pause in a move": Kind(pause_in_a_move, (20.0, 40.0), alone="nodes", about_the_process=True),
+    "cut network": Kind(cut, (2.0, 20.0), REMOTE, alone="wire"),
+    "slow network": Kind(slow_link, (5.0, 15.0), REMOTE, alone="wire"),
+    "full disk": Kind(full_disk, (2.0, 10.0), alone="disk"),
+    "slow disk": Kind(slow_disk, (0.0, 0.0), alone="disk"),
+    "clock step": Kind(step_clock, (3.0, 12.0), alone="clock"),
+    "restart of the broker or store": Kind(restart_server, (0.0, 8.0), REMOTE, alone="wire"),
+    "lost volume": Kind(lose_volume, (3.0, 20.0), alone="disk", about_the_process=True),
+}

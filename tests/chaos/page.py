@@ -1,0 +1,72 @@
+"""`python -m tests.chaos.page`: docs/benchmarks/chaos.md from the results beside it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.chaos.faults import KINDS
+
+RESULTS = Path("docs/benchmarks/chaos.jsonl")
+FINDINGS = Path(__file__).with_name("findings.md")
+PAGE = Path("docs/benchmarks/chaos.md")
+
+INTRODUCTION = """\
+`make chaos`: three queries under `weir run`, one over each kind of exchange (folder, topic of a Kafka
+broker, S3 store), each of two fragments, on a file system of their own. Up to four faults strike at a
+time; half of them wait until their process has come to a point within a batch. A fragment gets its next
+fault when it has done a batch after the last one. At the end of a run the sources end, and every row is
+audited. Broker and store are reached through a proxy that can be cut. A slow disk is a file system frozen
+for seconds at a time; a step of the clock is a preloaded `clock_gettime`, on the controller, the
+fragments and their JVMs. A lost volume is a checkpoint that is not there, and comes back."""
+
+
+def page(results: list[dict[str, Any]], findings: str) -> str:
+    """The page's text."""
+    faults = [fault for result in results for fault in result["faults"]]
+    inside = sum(fault["in_batch"] for fault in faults)
+    counts = Counter[str]()
+    for result in results:
+        for row in result["audit"].values():
+            counts.update(row)
+    stuck = sum(bool(result["stuck"]) for result in results)
+    lines = [
+        "# Faults at random",
+        "",
+        INTRODUCTION,
+        "",
+        f"{len(results)} runs, {len(faults)} faults, {inside} of them within a batch (planned, not "
+        f"committed). Missing {counts['missing']}, doubled {counts['doubled']}, wrong {counts['wrong']} of "
+        f"{counts['rows']:,} rows; {stuck} runs ended with a query that stood still.",
+        "",
+        "| fault | struck | within a batch | lasted [s], median | back after [s], median | at most |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind in KINDS:
+        of_kind = [fault for fault in faults if fault["kind"] == kind]
+        if of_kind:
+            back = [fault["recovery"] for fault in of_kind]
+            lasted = median(fault["seconds"] for fault in of_kind)
+            lines.append(
+                f"| {kind} | {len(of_kind)} | {sum(f['in_batch'] for f in of_kind)} | {lasted:.1f} "
+                f"| {median(back):.1f} | {max(back):.1f} |"
+            )
+    lines += [
+        "",
+        "Back after: from the fault's end until its fragment has planned and committed a further batch, on "
+        "two cores shared with other work, with up to four faults at once; starts of Spark are most of it.",
+        "",
+        findings.strip(),
+        "",
+        "Each run (seed, commit, faults, audit) is a line of [chaos.jsonl](chaos.jsonl).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(
+        page([json.loads(line) for line in RESULTS.read_text().splitlines()], FINDINGS.read_text())
+    )

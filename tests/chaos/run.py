@@ -1,0 +1,176 @@
+"""One run: a seed, faults, then quiet, the end of the sources, and the audit."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weir_runtime.faults import POINTS
+
+from tests.chaos.faults import KINDS
+from tests.chaos.world import Life, World
+
+IN_A_BATCH = tuple(POINTS[POINTS.index("before-plan") : POINTS.index("before-commit") + 1])
+AIMED = 0.5
+"""Share of faults that wait until their process has come to a point within a batch."""
+
+AIM = 8.0
+"""[s] After that a fault strikes wherever its process is."""
+
+STUCK = 420.0
+"""[s] A fragment that has done no batch for so long is stuck."""
+
+SIDE_BY_SIDE = 4
+"""Faults at the same time, at most."""
+
+
+@dataclass
+class Fault:
+    """`seconds` between strike and mend, `recovery` from there until the fragment has planned and done a
+    further batch; `aimed`: the point that it waited for; `in_batch`: one was planned and not committed."""
+
+    kind: str
+    fragment: str
+    aimed: str
+    in_batch: bool = False
+    seconds: float = 0.0
+    recovery: float = 0.0
+
+
+class Stuck(Exception):
+    """Fragments that do nothing more, and what they say."""
+
+
+def run(
+    seed: int, faults: int, root: Path, kinds: list[str], tell: Callable[[Fault], None]
+) -> dict[str, Any]:
+    """Its result as a JSON object; the run's files stay below `root`."""
+    chance, begin, world = random.Random(seed), time.time(), World(root)
+    struck: list[Fault] = []
+    result: dict[str, Any] = {"seed": seed, "faults": [], "audit": {}, "stuck": ""}
+    try:
+        if not world.await_(world.delivered, STUCK):
+            raise Stuck(f"not every query has delivered rows in {STUCK:.0f} s: {reports(world.lives())}")
+        strike(world, faults, kinds, chance, struck, tell)
+        for replayer in world.replayers:
+            replayer.finish.set()
+        if not world.await_(world.finished, STUCK):
+            raise Stuck(f"not at the end {STUCK:.0f} s after that of the sources: {reports(world.lives())}")
+    except Stuck as error:
+        result["stuck"] = str(error)
+    finally:
+        world.stop()
+    result["faults"] = [dataclasses.asdict(fault) for fault in struck]
+    result["seconds"] = round(time.time() - begin, 1)
+    for name, verdict in world.verdicts().items():
+        counts = [verdict.rows, verdict.missing, verdict.doubled, verdict.wrong]
+        result["audit"][name] = dict(zip(("rows", "missing", "doubled", "wrong"), counts, strict=True))
+        if not verdict.good:
+            print(f"seed {seed}, {name}: {verdict}: {verdict.examples}", flush=True)
+    return result
+
+
+def strike(
+    world: World,
+    faults: int,
+    kinds: list[str],
+    chance: random.Random,
+    struck: list[Fault],
+    tell: Callable[[Fault], None],
+) -> None:
+    """So many, several at a time; a fragment gets its next one when it has done a batch after the last.
+    Appends each to `struck` when it is over. Raises Stuck."""
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        active: dict[Future[None], Fault] = {}
+        while active or len(struck) < faults:
+            taken = {KINDS[fault.kind].alone for fault in active.values()} - {""}
+            if "controller" not in taken:
+                world.supervise()
+            if len(active) < SIDE_BY_SIDE and len(struck) + len(active) < faults:
+                busy = {fault.fragment for fault in active.values()}
+                fault = draw(
+                    [life for life in world.lives() if life.fragment not in busy], chance, kinds, taken
+                )
+                if fault:
+                    own = random.Random(chance.random())
+                    active[pool.submit(befall, world, fault, own)] = fault
+            over, _ = wait(active, timeout=chance.uniform(0.1, 2.0), return_when=FIRST_COMPLETED)
+            for future in over:
+                fault = active.pop(future)
+                future.result()
+                struck.append(fault)
+                tell(fault)
+
+
+def draw(lives: list[Life], chance: random.Random, kinds: list[str], taken: set[str]) -> Fault | None:
+    """A fault for one of these processes, which takes none of the world's parts that are `taken`."""
+    for life in chance.sample(sorted(lives, key=lambda life: life.fragment), len(lives)):
+        fitting = [
+            kind for kind in kinds if life.query in KINDS[kind].hits and KINDS[kind].alone not in taken
+        ]
+        if fitting:
+            kind = chance.choice(fitting)
+            aim = KINDS[kind].on_batches and chance.random() < AIMED
+            return Fault(kind, life.fragment, chance.choice(IN_A_BATCH) if aim else "")
+    return None
+
+
+def befall(world: World, fault: Fault, chance: random.Random) -> None:
+    """One fault from its aim until its fragment has done a batch after it. Raises Stuck."""
+    kind = KINDS[fault.kind]
+    life = world.life(fault.fragment)
+    if life is None:
+        raise Stuck(f"{fault.fragment}: no process to strike")
+    held = bool(fault.aimed) and hold(world, life, fault.aimed)
+    before = life.in_a_batch
+    begin = time.monotonic()
+    with kind.strike(world, life, chance):
+        fault.in_batch = kind.on_batches and before and life.in_a_batch
+        if held and not kind.about_the_process:
+            life.signal(signal.SIGCONT, session=False)
+        time.sleep(chance.uniform(*kind.lasts))
+    over = time.monotonic()
+    fault.seconds = round(over - begin, 1)
+    planned = -2
+
+    def goes_on() -> bool:
+        nonlocal planned
+        now = world.life(fault.fragment)
+        if now and planned < -1:
+            planned = now.planned
+        return now is not None and now.committed > planned
+
+    if not world.await_(goes_on, STUCK, supervised=False):
+        now = world.life(fault.fragment)
+        raise Stuck(f"{fault.fragment}: {STUCK:.0f} s after {fault.kind}: {reports([now] if now else [])}")
+    fault.recovery = round(time.monotonic() - over, 1)
+
+
+def hold(world: World, life: Life, point: str) -> bool:
+    """Whether the process stands at the point."""
+    wish = world.holds / str(life.pid)
+    temporary = world.holds / f".{life.pid}"
+    temporary.write_text(point)
+    temporary.rename(wish)
+    deadline = time.monotonic() + AIM
+    while time.monotonic() < deadline:
+        if not wish.exists() and life.stands:
+            return True
+        time.sleep(0.01)
+    wish.unlink(missing_ok=True)
+    time.sleep(0.1)
+    return life.stands
+
+
+def reports(lives: list[Life]) -> str:
+    """Each process's phase and error."""
+    return "; ".join(
+        f"{life.fragment}: {life.report.get('phase')} {life.report.get('error')}" for life in lives
+    )
