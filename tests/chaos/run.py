@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weir_runtime.faults import POINTS
+from weir_runtime.faults import IN_A_LIFE
 
 from tests.chaos.faults import KINDS
 from tests.chaos.world import Life, World
 
-IN_A_BATCH = tuple(POINTS[POINTS.index("before-plan") : POINTS.index("before-commit") + 1])
+IN_A_BATCH = IN_A_LIFE[IN_A_LIFE.index("before-plan") : IN_A_LIFE.index("before-commit") + 1]
 AIMED = 0.5
 """Share of faults that wait until their process has come to a point within a batch."""
 
-AIM = 8.0
+AIM = 20.0
 """[s] After that a fault strikes wherever its process is."""
 
 STUCK = 420.0
@@ -89,15 +89,16 @@ def strike(
     Appends each to `struck` when it is over. Raises Stuck."""
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         active: dict[Future[None], Fault] = {}
+        deck: list[str] = []  # each kind once, so that the quick ones are no more than the others
         while active or len(struck) < faults:
             taken = {KINDS[fault.kind].alone for fault in active.values()} - {""}
             if "controller" not in taken:
                 world.supervise()
+            deck = deck or chance.sample(kinds, len(kinds))
             if len(active) < SIDE_BY_SIDE and len(struck) + len(active) < faults:
                 busy = {fault.fragment for fault in active.values()}
-                fault = draw(
-                    [life for life in world.lives() if life.fragment not in busy], chance, kinds, taken
-                )
+                lives = [life for life in world.lives() if life.fragment not in busy]
+                fault = draw(lives, chance, deck, taken)
                 if fault:
                     own = random.Random(chance.random())
                     active[pool.submit(befall, world, fault, own)] = fault
@@ -109,16 +110,15 @@ def strike(
                 tell(fault)
 
 
-def draw(lives: list[Life], chance: random.Random, kinds: list[str], taken: set[str]) -> Fault | None:
-    """A fault for one of these processes, which takes none of the world's parts that are `taken`."""
-    for life in chance.sample(sorted(lives, key=lambda life: life.fragment), len(lives)):
-        fitting = [
-            kind for kind in kinds if life.query in KINDS[kind].hits and KINDS[kind].alone not in taken
-        ]
-        if fitting:
-            kind = chance.choice(fitting)
+def draw(lives: list[Life], chance: random.Random, deck: list[str], taken: set[str]) -> Fault | None:
+    """The next fault of the deck that one of these processes can have, and that takes none of the world's
+    parts that are `taken`."""
+    for kind in deck:
+        fitting = [life for life in lives if life.query in KINDS[kind].hits]
+        if fitting and KINDS[kind].alone not in taken:
+            deck.remove(kind)
             aim = KINDS[kind].on_batches and chance.random() < AIMED
-            return Fault(kind, life.fragment, chance.choice(IN_A_BATCH) if aim else "")
+            return Fault(kind, chance.choice(fitting).fragment, chance.choice(IN_A_BATCH) if aim else "")
     return None
 
 
@@ -132,7 +132,7 @@ def befall(world: World, fault: Fault, chance: random.Random) -> None:
     before = life.in_a_batch
     begin = time.monotonic()
     with kind.strike(world, life, chance):
-        fault.in_batch = kind.on_batches and before and life.in_a_batch
+        fault.in_batch = kind.on_batches and before and (life.in_a_batch or not life.checkpoints.exists())
         if held and not kind.about_the_process:
             life.signal(signal.SIGCONT, session=False)
         time.sleep(chance.uniform(*kind.lasts))
