@@ -186,7 +186,7 @@ class FakeCluster:
             # of a map whose last key goes the API server makes a null, and refuses it
             assert {} not in placement.status.values()
             old = self.placements.get(placement.query)
-            asked_for = {k: old.spec[k] for k in ("approved", "pinned") if old and k in old.spec}
+            asked_for = {k: old.spec[k] for k in ("approval", "approved", "pinned") if old and k in old.spec}
             written = replace(
                 placement, spec={**placement.spec, **asked_for}, status=old.status if old else {}
             )

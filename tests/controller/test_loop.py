@@ -264,18 +264,6 @@ def test_mode_shadow_shows_and_starts_nothing() -> None:
     assert cluster.placements["default/q"].status["proposed"]["revision"] == 1
 
 
-def test_mode_manual_waits_for_the_approval_of_that_revision() -> None:
-    cluster, town = FakeCluster(), one_query()
-    town.policy = PlacementPolicySpec.model_validate({"mode": "Manual"})
-    it = loop(town, cluster)
-    settle(it)
-    assert not cluster.processes
-    written = cluster.placements["default/q"]
-    cluster.placements["default/q"] = replace(written, spec={**written.spec, "approved": 1})
-    settle(it)
-    assert cluster.running()
-
-
 def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
     cluster, town = FakeCluster(), one_query()
     it = loop(town, cluster)

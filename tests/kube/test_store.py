@@ -3,11 +3,13 @@ writes leave what they wrote."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from weir_operator.cli import main
 from weir_operator.controller.decision import WritePlacement
+from weir_operator.controller.times import seconds
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.settings import OperatorSettings
 
@@ -17,7 +19,7 @@ STATUS: Manifest = {
     "nodes": "n1",
     "ready": "1/1",
     "history": [{"revision": 2, "reason": "moved"}, {"revision": 1, "reason": "first plan"}],
-    "proposed": {"revision": 3, "reason": "waits for approval: weir approve a/q 3", "diff": "~ f: n1 -> n2"},
+    "proposed": {"revision": 3, "hash": "beef", "reason": "waits for approval", "diff": "~ f: n1 -> n2"},
     "decisions": ["2026-01-01T00:00:00Z moved", "2026-01-01T00:00:00Z first plan"],
 }
 SPEC: Manifest = {
@@ -75,10 +77,13 @@ def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> Non
 
 
 def test_only_what_is_proposed_is_approved(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cluster.weir("approve", "a/q", "2") == 2
-    assert "revision 2 is not proposed; proposed is 3" in capsys.readouterr().err
-    assert cluster.weir("approve", "a/q", "3") == 0
-    assert cluster.spec() == {**SPEC, "approved": 3}
+    assert cluster.weir("approve", "a/q", "3") == 2
+    assert "plan 3 is not proposed; proposed is beef" in capsys.readouterr().err
+    now = time.time()
+    assert cluster.weir("approve", "a/q", "beef", "--minutes", "5") == 0
+    approval = cluster.spec()["approval"]
+    assert approval["plan"] == "beef"
+    assert now + 299 <= seconds(approval["until"]) <= time.time() + 300
 
 
 def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,6 +101,6 @@ def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.Ca
         assert output in row
     assert cluster.weir("explain", "a/q") == 0
     output = capsys.readouterr().out
-    for line in ("a/q, revision 2", "limited by cpu of node n1", "proposed: revision 3", "~ f: n1 -> n2"):
+    for line in ("a/q, revision 2", "limited by cpu of node n1", "proposed: plan beef", "~ f: n1 -> n2"):
         assert line in output
     assert output.index("moved") < output.index("first plan")

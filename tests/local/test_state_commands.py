@@ -51,10 +51,10 @@ def auto(tmp_path: Path) -> Told:
 
 def test_a_proposed_plan_waits_for_its_approval(manual: Told, capsys: pytest.CaptureFixture[str]) -> None:
     manual.once()
-    assert manual.placement()["status"]["proposed"]["revision"] == 1
-    assert manual.weir("approve", "sums", "7") == 2
-    assert "revision 7 is not proposed; proposed is 1" in capsys.readouterr().err
-    assert manual.weir("approve", "sums", "1") == 0
+    plan = manual.placement()["status"]["proposed"]["hash"]
+    assert manual.weir("approve", "sums", "1") == 2
+    assert f"plan 1 is not proposed; proposed is {plan}" in capsys.readouterr().err
+    assert manual.weir("approve", "sums", plan) == 0
     manual.once()
     assert manual.placement()["spec"]["revision"] == 1
     assert "proposed" not in manual.placement()["status"]

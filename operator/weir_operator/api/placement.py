@@ -9,6 +9,8 @@ from pydantic import Field
 from weir_operator.api.base import API_VERSION, AnyObject, Lenient, Metadata, Model, ObjectStatus, Text
 from weir_operator.api.values import Quantity
 
+TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+
 
 class PlacedOperator(Lenient):
     """An operator after rewriting and the node that runs it."""
@@ -41,12 +43,26 @@ class PlacedFragment(Lenient):
     memory: Quantity | None = Field(None, description="Bytes that the plan foresees.")
 
 
+class PlanApproval(Lenient):
+    """One plan that a person lets through, once."""
+
+    plan: Annotated[str, Field(max_length=64)] = Field(description="status.proposed.hash of the plan.")
+    until: Annotated[str, Field(max_length=64, pattern=TIME_PATTERN)] = Field(
+        description="When the approval expires, in UTC, as 2026-01-31T12:00:00Z."
+    )
+
+
 class PlacementSpec(Lenient):
     """The plan in force."""
 
     revision: int = Field(0, description="Number of the plan.", ge=0)
+    approval: PlanApproval | None = Field(
+        None, description="The plan that `weir approve` lets through (mode Manual)."
+    )
     approved: int | None = Field(
-        None, description="Revision that `weir approve` lets through (mode Manual).", ge=0
+        None,
+        description="No longer read: a revision's number does not say which plan; use approval.",
+        ge=0,
     )
     pinned: int | None = Field(
         None, description="Revision that `weir rollback` holds until `weir unpin`.", ge=0
@@ -84,6 +100,7 @@ class Proposed(Lenient):
     """A plan that waits (Shadow, Manual, cooldown)."""
 
     revision: int = Field(description="Number of the plan.")
+    hash: Annotated[str, Field(max_length=64)] = Field("", description="Names the plan for `weir approve`.")
     diff: Annotated[str, Field(max_length=8192)] = Field("", description="What would change.")
     gain: float | None = Field(None, description="Headroom over the present one.")
     reason: Text = Field("", description="Why it waits.")

@@ -4,6 +4,7 @@ this machine, beside it), never the user's object."""
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ import typer
 from weir_operator.cli import BAD_INPUT
 from weir_operator.cli.inputs import Namespace, OptionalPaths
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
+from weir_operator.controller.times import timestamp
 
 Context = Annotated[
     str | None,
@@ -21,6 +23,9 @@ Context = Annotated[
     ),
 ]
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="A query, as name or namespace/name.")]
+PlanHash = Annotated[
+    str, typer.Argument(metavar="PLAN", help="Hash of a proposed plan; see `weir explain QUERY`.")
+]
 Revision = Annotated[int, typer.Argument(metavar="REVISION", help="Number of a plan; see `weir status`.")]
 
 
@@ -54,7 +59,7 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
             "-" if headroom is None else f"{headroom:.2f}",
             current.get("ready") or "-",
             str(placement["spec"].get("revision", 0)),
-            str((current.get("proposed") or {}).get("revision", "-")),
+            str((current.get("proposed") or {}).get("hash", "-")),
             f"{ready.get('reason', '')}: {ready.get('message', '')}; on {current.get('nodes') or 'no node'}",
         )
     Console().print(table)
@@ -62,23 +67,28 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
 
 
 def approve(
-    query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None
+    query: QueryName,
+    plan: PlanHash,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, help="The approval expires after these.")] = 60,
+    run_folder: RunFolder = DEFAULT_FOLDER,
+    context: Context = None,
 ) -> int:
-    """Let a proposed plan of a query come into force (policy mode Manual).
+    """Let one proposed plan of a query come into force (policy mode Manual), and no other.
 
     Example:
 
-      weir approve by-carrier 3
+      weir approve by-carrier 1f6a0c2b9d3e
     """
     store, name, placement = _find(run_folder, context, query)
     if placement is None:
         return _unknown(query)
-    proposed = (placement["status"].get("proposed") or {}).get("revision")
-    if proposed != revision:
-        print(f"{name}: revision {revision} is not proposed; proposed is {proposed}", file=sys.stderr)
+    proposed = (placement["status"].get("proposed") or {}).get("hash")
+    if proposed != plan:
+        print(f"{name}: plan {plan} is not proposed; proposed is {proposed}", file=sys.stderr)
         return BAD_INPUT
-    store.set_revision(name, approved=revision)
-    print(f"{name}: revision {revision} approved")
+    until = timestamp(time.time() + 60 * minutes)
+    store.set_revision(name, approval={"plan": plan, "until": until}, approved=None)
+    print(f"{name}: plan {plan} approved until {until}")
     return 0
 
 
@@ -181,7 +191,7 @@ def explain(
         table.add_row(op["id"], op["kind"], ", ".join(op["inputs"]), op["node"])
     console.print(table)
     if proposed := current.get("proposed"):
-        console.print(f"proposed: revision {proposed['revision']}, {proposed['reason']}", markup=False)
+        console.print(f"proposed: plan {proposed.get('hash')}, {proposed['reason']}", markup=False)
         console.print(proposed["diff"], markup=False)
     console.print("decisions, newest first:")
     for line in current.get("decisions") or ["none yet"]:

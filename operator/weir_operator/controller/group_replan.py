@@ -9,6 +9,7 @@ from weir_placement.cost.evaluation import Evaluation
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
 
+from weir_operator.controller.approval import plan_hash, why_it_waits
 from weir_operator.controller.change import leave
 from weir_operator.controller.current_plan import as_specified
 from weir_operator.controller.decision import Event
@@ -52,25 +53,30 @@ class GroupReplan:
         """The gate, for a plan of version `source` of the query. Auto: in force at once. Shadow: only shown.
         Manual: waits for `weir approve`."""
         record, mode = self.records[name], self.group.policy.mode
-        revision = record.next_revision()
-        if mode == "Auto" or (mode == "Manual" and record.approved == revision):
+        revision, packed = record.next_revision(), pack(plan, boundaries, source)
+        candidate = plan_hash(revision, packed)
+        waits = {
+            "Auto": "",
+            "Shadow": "mode Shadow: shown, not applied",
+            "Manual": why_it_waits(name, candidate, record.approval, record.approved, self.now),
+        }[mode]
+        if not waits:
             changed = record.adopt(plan, boundaries, source, self.now, why).with_decision(self.now, why)
             self.records[name] = leave(record, changed)
             self.add_event(name, "Planned", f"revision {revision}: {why}")
             return True
         proposed = {
             "revision": revision,
-            "reason": "mode Shadow: shown, not applied"
-            if mode == "Shadow"
-            else f"waits for approval: weir approve {name} {revision}",
+            "hash": candidate,
+            "reason": waits,
             "diff": difference(record.plan, plan),
             "gain": gain,
-            "plan": pack(plan, boundaries, source),
+            "plan": packed,
         }
         changed = record.with_status(proposed=proposed)
         if changed.status != record.status:
             self.records[name] = changed.with_decision(self.now, f"proposed: {why}")
-            self.add_event(name, "Proposed", f"revision {revision}: {why}")
+            self.add_event(name, "Proposed", f"revision {revision}, plan {candidate}: {why}")
         return False
 
     def running(self) -> list[str]:

@@ -16,6 +16,7 @@ from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 
 from weir_operator.api.fit import clip, fit
+from weir_operator.controller.approval import Approval, read_approval
 from weir_operator.controller.decision import WritePlacement
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import timestamp
@@ -27,7 +28,7 @@ TIMESTAMP_LENGTH = len(timestamp(0.0))
 
 @dataclass(frozen=True)
 class Record:
-    """`approved` and `pinned` are written by people (`weir approve`, `weir rollback`); the loop only
+    """`approval` and `pinned` are written by people (`weir approve`, `weir rollback`); the loop only
     reads them. `source` is a hash of the user's objects: when it differs, the query was edited.
 
     `specs` are the fragments in force (`told` in a Placement). After an edit of a running query they become
@@ -40,7 +41,8 @@ class Record:
     plan: QueryPlan | None = None
     boundaries: frozenset[str] = frozenset()
     source: str = ""
-    approved: int | None = None
+    approval: Approval | None = None
+    approved: int | None = None  # by earlier versions: approves nothing
     pinned: int | None = None
     headroom: float | None = None
     since: int | None = 0
@@ -157,6 +159,7 @@ def read_record(manifest: Manifest) -> Record:
         plan=plan,
         boundaries=boundaries,
         source=source,
+        approval=read_approval(spec.get("approval")),
         approved=spec.get("approved"),
         pinned=spec.get("pinned"),
         headroom=spec.get("headroom"),

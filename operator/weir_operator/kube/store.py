@@ -24,7 +24,7 @@ class ClusterStore:
         return (self._api.get(kind, namespace, name) or {}).get("status") or {}
 
     def set_revision(self, query: str, **fields: Any) -> None:
-        """Sets `approved` or `pinned` in the Placement, never in the user's object; None removes it."""
+        """Sets `approval` or `pinned` in the Placement, never in the user's object; None removes it."""
         namespace, name = query.split("/", 1)
         self._api.merge("Placement", namespace, name, {"spec": fields})
 

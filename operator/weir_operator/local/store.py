@@ -19,7 +19,7 @@ class RunStore:
         self._root = root
 
     def placements(self) -> Iterator[dict[str, Any]]:
-        """Placements as manifests, with the revisions that a person has approved or pinned in `spec`."""
+        """Placements as manifests, with what a person has approved or pinned in `spec`."""
         for path in sorted((self._root / "placements").glob("*/*.json")):
             raw = read_json(path)
             if raw is None:
@@ -43,7 +43,7 @@ class RunStore:
             write_whole(path, json.dumps({"spec": placement.spec, "status": placement.status}, indent=1))
 
     def set_revision(self, query: str, **fields: Any) -> None:
-        """Sets `approved` or `pinned`, for `weir approve`, `rollback` and `unpin`; None removes it."""
+        """Sets `approval` or `pinned`, for `weir approve`, `rollback` and `unpin`; None removes it."""
         namespace, name = query.split("/", 1)
         path = self._revisions(namespace, name)
         merged = {**(read_json(path) or {}), **fields}
