@@ -25,14 +25,12 @@ class QuotaLedger:
 
     def __init__(self, groups: Iterable[Group]) -> None:
         self._budgets: dict[str, Budget] = {}
-        self._requests: dict[
-            str, dict[str, float]
-        ] = {}  # query -> budget -> what one of its fragments requests
+        self._asked: dict[str, dict[str, Budget]] = {}  # query -> the budgets that it is in, as they came
         for group in groups:
             for budget in group.problem.budgets:
                 self._budgets.setdefault(budget.name, budget)
-                for query, each in budget.each.items():
-                    self._requests.setdefault(query, {})[budget.name] = each
+                for query in budget.each:
+                    self._asked.setdefault(query, {})[budget.name] = budget
         self.blocked: dict[str, str] = {}  # queries with a plan in force that must not start, and why
 
     def __bool__(self) -> bool:
@@ -41,20 +39,20 @@ class QuotaLedger:
     def copy(self) -> QuotaLedger:
         """An independent copy: what is reserved there is not reserved here."""
         result = QuotaLedger(())
-        result._budgets, result._requests = dict(self._budgets), self._requests
+        result._budgets, result._asked = dict(self._budgets), self._asked
         result.blocked = self.blocked
         return result
 
     def reserve(self, query: str, fragments: int = 1) -> None:
         """Subtracts from the budgets what this many fragments of a query, running or starting, request."""
-        for name, each in self._requests.get(query, {}).items():
+        for name, asked in self._asked.get(query, {}).items():
             budget = self._budgets[name]
-            self._budgets[name] = replace(budget, left=budget.left - fragments * each)
+            self._budgets[name] = replace(budget, left=budget.left - asked.of(query, fragments))
 
     def fits(self, query: str, fragments: int = 1) -> bool:
         """Whether this many more would be admitted."""
-        requests = self._requests.get(query, {})
-        return all(fits(self._budgets[name], fragments * each) for name, each in requests.items())
+        asked = self._asked.get(query, {})
+        return all(fits(self._budgets[name], each.of(query, fragments)) for name, each in asked.items())
 
     def refusal(self, query: str, fragments: int) -> str:
         """Why this many more would not be admitted; empty when they would."""
@@ -62,11 +60,13 @@ class QuotaLedger:
 
     def remaining(self, queries: Collection[str]) -> tuple[Budget, ...]:
         """What remains of the budgets that these queries are in."""
-        requests: dict[str, dict[str, float]] = {}
+        each: dict[str, dict[str, float]] = {}
+        state: dict[str, dict[str, float]] = {}
         for query in queries:
-            for name, each in self._requests.get(query, {}).items():
-                requests.setdefault(name, {})[query] = each
-        return tuple(replace(self._budgets[name], each=each) for name, each in requests.items())
+            for name, asked in self._asked.get(query, {}).items():
+                each.setdefault(name, {})[query] = asked.each[query]
+                state.setdefault(name, {}).update({q: s for q, s in asked.state.items() if q == query})
+        return tuple(replace(self._budgets[name], each=each[name], state=state[name]) for name in each)
 
 
 def beside_plans_in_force(state: RoundState) -> QuotaLedger:
@@ -105,8 +105,12 @@ def beside_running(state: RoundState, fragments: Mapping[str, str]) -> QuotaLedg
     """The ledger with one process of each desired fragment (which maps to its query) reserved, and all of its
     further processes: what remains is for the standbys of moves."""
     ledger = QuotaLedger(state.desired.groups)
+    counts: dict[str, int] = {}
     for fragment, query in fragments.items() if ledger else ():
-        ledger.reserve(query, max(1, len(counted_by_quota(state.processes.get(fragment, ())))))
+        processes = max(1, len(counted_by_quota(state.processes.get(fragment, ()))))
+        counts[query] = counts.get(query, 0) + processes
+    for query, count in counts.items():
+        ledger.reserve(query, count)
     return ledger
 
 

@@ -98,6 +98,11 @@ def build(
         group, errors = isolated(Key("PlacementPolicy", "", name), partial(_policy_problem, *about), None)
         findings += errors
         groups += [group] if group else []
+    if objects.limit_ranges:
+        for i, group in enumerate(groups):
+            refused = list(tenancy.heap_findings(group.problem))
+            findings += refused
+            groups[i] = replace(group, problem=_without(group.problem, refused))
     if objects.quotas or any(group.policy.spec.limits for group in groups):
         planned = frozenset(query.name for group in groups for query in group.problem.queries)
         groups = [
@@ -107,6 +112,13 @@ def build(
     if not groups:  # nothing is planned, but streams and the network are still checked
         findings += _policy_problem(objects, "default", [], usage or {}, read or {}, faulty, site)[1]
     return Built(tuple(groups), tuple(dict.fromkeys(findings)))
+
+
+def _without(problem: Problem, findings: Sequence[Finding]) -> Problem:
+    """The problem without the queries that have findings."""
+    wrong = {finding.object for finding in findings}
+    queries = tuple(q for q in problem.queries if Key("StreamQuery", *q.name.split("/")) not in wrong)
+    return replace(problem, queries=queries)
 
 
 def _checked(

@@ -52,7 +52,9 @@ class PodAmounts:
         return amounts | {f"limits.{resource}": amount for resource, amount in self.limits.items()}
 
 
-def pod_amounts(cpu: float | None, memory: float | None, executors: int) -> PodAmounts:
+def pod_amounts(
+    cpu: float | None, memory: float | None, executors: int, heap_mb: int = Knobs().heap_mb
+) -> PodAmounts:
     """The amounts of a fragment's pod, before any LimitRange: memory is limited, CPU is not."""
-    cores, bytes_ = share(cpu, memory, executors, Knobs().heap_mb)
+    cores, bytes_ = share(cpu, memory, executors, heap_mb)
     return PodAmounts({"cpu": cores, "memory": float(bytes_)}, {"memory": float(bytes_)})

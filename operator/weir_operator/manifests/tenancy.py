@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from weir_placement.cost.heap import largest_heap_mb, state_heap_mb
+from weir_placement.fragments import Knobs
 from weir_placement.model.problem import Budget, Problem, Unit
 
 from weir_operator.api.policy import PlacementPolicy
@@ -21,6 +23,7 @@ from weir_operator.manifests.limits import limit_findings, with_defaults
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.requests import Amounts, PodAmounts, pod_amounts
 
+LEAST_HEAP = Knobs().heap_mb
 T = TypeVar("T", ResourceQuota, LimitRange)
 QuotaUsage = Mapping[str, Amounts]
 """By query: what a ResourceQuota counts of its present pods."""
@@ -49,6 +52,15 @@ class Tenancy:
                     right = "give the namespace a LimitRange with a default limit"
                     yield Finding(key, "metadata.namespace", wrong, right, "NotAllowed")
 
+    def heap_findings(self, problem: Problem) -> Iterator[Finding]:
+        """What keeps out the pod with a query's largest operator, which every plan has."""
+        for query in problem.queries:
+            item, namespace = self.queries[query.name], _namespace(query.name)
+            heap = largest_heap_mb(problem, query, LEAST_HEAP, item.spec.resources.executors)
+            if heap > LEAST_HEAP:
+                key = Key("StreamQuery", namespace, item.metadata.name)
+                yield from limit_findings(key, _pod(item, heap), self._ranges[namespace])
+
     def with_budgets(
         self, problem: Problem, policy: PlacementPolicy, planned: frozenset[str], quota_usage: QuotaUsage
     ) -> Problem:
@@ -58,15 +70,24 @@ class Tenancy:
             planned: queries of all policies; what their pods use of a quota counts as free.
         """
         requested: dict[str, dict[str, Amounts]] = defaultdict(dict)  # namespace -> query -> of one fragment
+        state: dict[str, Amounts] = {}  # query -> beside that, for its state
         own: dict[str, list[Amounts]] = defaultdict(list)
         for query in problem.queries:
-            requested[_namespace(query.name)][query.name] = self._counted(self.queries[query.name])
+            item = self.queries[query.name]
+            least = requested[_namespace(query.name)][query.name] = self._counted(item)
+            heap = state_heap_mb(problem, query, LEAST_HEAP, item.spec.resources.executors)
+            most = self._counted(item, heap)
+            state[query.name] = {
+                resource: more for resource, amount in most.items() if (more := amount - least[resource]) > 0
+            }
         for name, amounts in quota_usage.items():
             if name in planned:
                 own[_namespace(name)].append(amounts)
         budgets = [b for ns, mine in requested.items() for b in self._of_quotas(policy, ns, mine, own[ns])]
         budgets += _of_policy(policy, requested)
-        return replace(problem, budgets=tuple(budget for budget in budgets if budget.each))
+        return replace(
+            problem, budgets=tuple(_with_state(budget, state) for budget in budgets if budget.each)
+        )
 
     def _of_quotas(
         self, policy: PlacementPolicy, namespace: str, requested: Mapping[str, Amounts], own: list[Amounts]
@@ -80,9 +101,9 @@ class Tenancy:
                 free = hard - quota.status.used.get(resource, 0.0) + own_usage
                 yield Budget(f"{resource} of {_name(quota)}", min(free, hard), hard, each, _unit(resource))
 
-    def _counted(self, item: StreamQuery) -> Amounts:
+    def _counted(self, item: StreamQuery, heap_mb: int = LEAST_HEAP) -> Amounts:
         """What one fragment of a query requests, by a quota's resource names."""
-        pod = with_defaults(_pod(item), self._ranges[item.metadata.namespace])
+        pod = with_defaults(_pod(item, heap_mb), self._ranges[item.metadata.namespace])
         pods = 1 + item.spec.resources.executors
         return {resource: pods * amount for resource, amount in pod.counted().items()}
 
@@ -101,9 +122,14 @@ def _unit(resource: str) -> Unit:
     return "cores" if kind == "cpu" else "bytes" if kind in ("memory", "ephemeral-storage") else ""
 
 
-def _pod(item: StreamQuery) -> PodAmounts:
+def _with_state(budget: Budget, state: Mapping[str, Amounts]) -> Budget:
+    resource = budget.name.split(" ", 1)[0]
+    return replace(budget, state={q: a for q in budget.each if (a := state[q].get(resource, 0.0))})
+
+
+def _pod(item: StreamQuery, heap_mb: int = LEAST_HEAP) -> PodAmounts:
     resources = item.spec.resources
-    return pod_amounts(resources.cpu, resources.memory, resources.executors)
+    return pod_amounts(resources.cpu, resources.memory, resources.executors, heap_mb)
 
 
 def _by_namespace(objects: Mapping[str, T]) -> dict[str, list[T]]:

@@ -10,6 +10,7 @@ from weir_placement.model.problem import Problem
 from weir_placement.strategies import select
 
 from weir_operator.api.policy import PlacementPolicySpec
+from weir_operator.planning.memory import plan_within_memory
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,20 @@ class StrategyCall:
         return cls(strategy.name, policy.objective, strategy.seed, strategy.time_limit, strategy.parameters)
 
     def run(self, problem: Problem) -> Result:
-        """Plan the problem.
+        """Plan the problem, without queries whose state has no room (`plan_within_memory`).
 
         Raises:
             KeyError: there is no such strategy.
             ValueError: the strategy refuses an option's value, or a node without its tier's label.
         """
-        return select(self.name, self.objective).plan(
+        strategy = select(self.name, self.objective)
+        return plan_within_memory(
+            lambda rest: strategy.plan(
+                rest,
+                objective=self.objective,
+                seed=self.seed,
+                time_limit=self.time_limit,
+                options=self.options,
+            ),
             problem,
-            objective=self.objective,
-            seed=self.seed,
-            time_limit=self.time_limit,
-            options=self.options,
         )

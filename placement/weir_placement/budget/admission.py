@@ -83,7 +83,7 @@ def admit(problem: Problem, hopeless: Collection[str] = ()) -> tuple[frozenset[s
                 refused[query.name] = reasons
                 continue
             for b in bounds:
-                rest = left[b].left - fewest * left[b].each[query.name]
+                rest = left[b].left - left[b].of(query.name, fewest)
                 left[b] = replace(left[b], left=rest)
         admitted.add(query.name)
     return frozenset(admitted), refused
@@ -92,12 +92,16 @@ def admit(problem: Problem, hopeless: Collection[str] = ()) -> tuple[frozenset[s
 def too_many(budgets: Iterable[Budget], query: str, fragments: int) -> str:
     """Why so many fragments of a query are too many for what is left; empty when they are not."""
     return "; ".join(
-        shortage(
-            b, each * fragments, f"for at least {fragments_text(fragments)} of {amount_text(each, b.unit)}"
-        )
+        shortage(b, b.of(query, fragments), _for(b, query, fragments))
         for b in budgets
-        if (each := b.each.get(query, 0.0)) and not fits(b, each * fragments)
+        if query in b.each and not fits(b, b.of(query, fragments))
     )
+
+
+def _for(budget: Budget, query: str, fragments: int) -> str:
+    each, state = budget.each[query], budget.state.get(query, 0.0)
+    text = f"for at least {fragments_text(fragments)} of {amount_text(each, budget.unit)}"
+    return f"{text}, and {amount_text(state, budget.unit)} for its state" if state else text
 
 
 def _valued(objective: Objective, problem: Problem, result: Result, plan: Plan) -> Result:

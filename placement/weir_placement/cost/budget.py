@@ -20,7 +20,7 @@ def fragments_of(plan: Plan) -> dict[str, int]:
 
 def requested(budget: Budget, fragments: Mapping[str, int]) -> float:
     """What so many fragments of each query ask for."""
-    return sum(each * fragments.get(query, 0) for query, each in budget.each.items())
+    return sum(budget.of(query, fragments.get(query, 0)) for query in budget.each)
 
 
 def fits(budget: Budget, amount: float) -> bool:

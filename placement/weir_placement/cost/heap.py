@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil
 
+from weir_placement.cost.flows import flows_of, scaled
 from weir_placement.cost.rules import RULES, Flow
 from weir_placement.model.operators import Operator
+from weir_placement.model.problem import Problem, Query
 
 BESIDE_MB = 384
 """[MiB] Spark itself and the rows of one batch."""
@@ -25,3 +27,22 @@ def heap_mb(operators: Sequence[Operator], flows: Mapping[str, Flow], least: int
     state = sum(RULES[op.kind].memory(op, [flows[name] for name in op.inputs])(1.0) for op in stateful)
     heap = BESIDE_MB + ROOM * state / max(1, executors) / 2**20
     return max(least, ceil(heap / STEP_MB) * STEP_MB)
+
+
+def state_heap_mb(problem: Problem, query: Query, least: int, executors: int) -> int:
+    """[MiB] `least`, and a bound on what the heaps of a query's fragments are beyond it, together: as of one
+    fragment with all its operators, and a step for the rounding where its state may be in several."""
+    heap = heap_mb(query.operators, _flows(problem, query), least, executors)
+    several = sum(op.stateful for op in query.operators) > 1
+    return heap + STEP_MB if several and heap > least else heap
+
+
+def largest_heap_mb(problem: Problem, query: Query, least: int, executors: int) -> int:
+    """[MiB] Of a fragment of the one operator that needs the most."""
+    flows = _flows(problem, query)
+    return max((heap_mb([op], flows, least, executors) for op in query.operators), default=least)
+
+
+def _flows(problem: Problem, query: Query) -> dict[str, Flow]:
+    rates = {name: problem.streams[name].rate for name in query.sources.values()}
+    return flows_of(query, problem.streams, scaled(rates))

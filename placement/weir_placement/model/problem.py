@@ -49,8 +49,9 @@ Unit = Literal["", "cores", "bytes"]
 class Budget:
     """What the fragments of some queries may ask for together, on whichever nodes: a namespace's quota.
 
-    `each` is what one fragment of a query asks for, by the query's full name. It is what processes request,
-    not what the model says that they use: no rate changes it.
+    `each` is what one fragment of a query asks for, by the query's full name, and `state` what its fragments
+    ask for beside that, however many there are: the heap for its state. It is what processes request, not
+    what the model says that they use.
     """
 
     name: str  # "requests.cpu of ResourceQuota team/small"
@@ -58,6 +59,11 @@ class Budget:
     hard: float
     each: Mapping[str, float]
     unit: Unit = ""
+    state: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, query: str, fragments: int) -> float:
+        """What a query with so many fragments asks for; 0 of one that is not among them."""
+        return fragments * self.each.get(query, 0.0) + (self.state.get(query, 0.0) if fragments else 0.0)
 
 
 @dataclass(frozen=True)
