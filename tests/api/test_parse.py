@@ -28,9 +28,9 @@ def test_all_errors_of_an_object_at_once():
     )
     assert sorted(messages(raw)) == [
         "spec.deliverTo: at most one of node, zone, selector may be given",
-        'spec.maxLatency: "2 s" is not a duration; write it with its unit, as 500ms, 10s or 5m',
+        'spec.maxLatency: "2 s" is not a duration; write it with its unit, such as 500ms, 10s or 5m',
         "spec.priorty: no such field; did you mean priority?",
-        "spec.sink.files.uri: uri must stay under the namespace's root: no '..' in it",
+        "spec.sink.files.uri: uri must stay below the namespace's root: it may not contain '..'",
         "spec: exactly one of sql, operators must be given",
     ]
 
@@ -48,11 +48,11 @@ def test_all_errors_of_an_object_at_once():
         ({"sql": "x", "policy": "No_Good"}, 'spec.policy: "No_Good" is not allowed here; write a name'),
         ({"sql": "x", "tolerations": "all"}, 'spec.tolerations: "all" is not a list; write a list'),
         ({"sql": "x", "resources": {"cpu": "lots"}}, 'spec.resources.cpu: "lots" is not a quantity'),
-        ({"sql": "x", "env": [{"name": "PYTHONPATH", "value": "/x"}]}, "spec.env[0].name: names that steer"),
-        ({"sql": "x", "env": [{"name": "POD_IP", "value": "x"}]}, "spec.env[0].name: names that steer"),
+        ({"sql": "x", "env": [{"name": "PYTHONPATH", "value": "/x"}]}, "spec.env[0].name: names that affect"),
+        ({"sql": "x", "env": [{"name": "POD_IP", "value": "x"}]}, "spec.env[0].name: names that affect"),
         (
             {"resources": {"executors": 1}, "env": [{"name": "A", "secretRef": {"name": "s", "key": "k"}}]},
-            "spec.env: executors get no variable from a secret: write value, not secretRef, or no executors",
+            "spec.env: executors cannot get variables from a Secret: give value instead of secretRef",
         ),
         ({"sql": "x", "sink": {"kafka": {"topic": "t"}}}, "spec.sink.kafka.bootstrapServers: is missing"),
         ({"operators": [{"id": "f", "kind": "filter", "inputs": ["a"]}]}, "operators[0]: predicate must be"),
@@ -80,9 +80,9 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
 @pytest.mark.parametrize(
     ("kind", "spec", "told"),
     [
-        ("Stream", {"files": {"uri": "s3://b"}}, "spec.source.files.uri: uri must be a path, as in/clicks"),
+        ("Stream", {"files": {"uri": "s3://b"}}, "spec.source.files.uri: uri must be a path, such as in"),
         ("Stream", {"files": {"uri": "file:/in"}}, "spec.source.files.uri: uri must be a path"),
-        ("Stream", {"files": {"uri": "in", "s3": {}}}, "spec.source.files.s3: s3 says how to reach"),
+        ("Stream", {"files": {"uri": "in", "s3": {}}}, "spec.source.files.s3: s3 describes the store"),
         ("Stream", {"files": {"uri": "in", "claim": "c"}}, "spec.source.files.claim: no such field"),
         ("StreamQuery", {"files": {"uri": "S3A://b/out"}}, "spec.sink.files.uri: uri must be a path"),
         ("StreamQuery", {"files": {"uri": "out", "claim": "c"}}, "spec.sink.files.claim: no such field"),
@@ -91,9 +91,9 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
         ("PlacementPolicy", {"files": {"uri": "s3://"}}, "spec.exchange.files.uri: uri must be s3://BUCKET"),
         ("PlacementPolicy", {"files": {"uri": "s3://b/"}}, "spec.exchange.files.uri: uri must be s3://BUCKET"),
         ("PlacementPolicy", {"files": {"uri": "s3://b/../c"}}, "spec.exchange.files.uri: uri must be s3://"),
-        ("PlacementPolicy", {"files": {"s3": {}}}, "spec.exchange.files.s3: s3 says how to reach the store"),
-        ("PlacementPolicy", {"checkpoints": {"uri": "x"}}, "spec.exchange.checkpoints: checkpoints does"),
-        ("InputProfile", {"window": "7d"}, "spec.learn: learn does nothing yet"),
+        ("PlacementPolicy", {"files": {"s3": {}}}, "spec.exchange.files.s3: s3 describes the store"),
+        ("PlacementPolicy", {"checkpoints": {"uri": "x"}}, "spec.exchange.checkpoints: checkpoints is not"),
+        ("InputProfile", {"window": "7d"}, "spec.learn: learn is not supported yet"),
     ],
 )  # fmt: skip
 def test_what_would_change_nothing_is_refused(kind, spec, told):
@@ -164,7 +164,7 @@ def test_another_version_is_told():
 def test_a_name_too_long_for_pods_is_refused():
     raw = query(sql="x")
     raw["metadata"]["name"] = "x" * 51
-    assert "at most 50 letters" in messages(raw)[0]
+    assert "at most 50 characters" in messages(raw)[0]
 
 
 def test_what_kubernetes_adds_to_metadata_and_status_is_no_error():

@@ -16,7 +16,7 @@ def test_fields_defaults_and_rules_are_in_it():
     text = with_reference(f"before\n{MARK}\nwhat was there")
     assert text.startswith("before\n")
     assert "what was there" not in text
-    assert "| `maxLatency` | duration |  | Limit of the costliest path" in text
+    assert "| `maxLatency` | duration |  | Limit for the slowest path" in text
     assert "| `drift.hold` | duration | `30s` |" in text
     assert "| `eventTime.watermark` | duration | `0s` |" in text
     assert "| `schema` | string | required |" in text

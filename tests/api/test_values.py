@@ -60,7 +60,7 @@ def test_what_is_no_quantity_is_refused(value):
 
 
 def test_a_bare_fraction_is_refused_because_the_api_server_refuses_it():
-    with pytest.raises(PydanticCustomError, match=r'as "0.5"'):
+    with pytest.raises(PydanticCustomError, match=r'in quotes \("0.5"\)'):
         parse_quantity(0.5)
 
 

@@ -112,8 +112,8 @@ def test_nodes_say_what_they_lack():
     fast["metadata"]["annotations"] = {"weir.dev/egress": "much"}
     assert messages(poor, fast) == [
         "Node poor: status.allocatable.cpu: is missing; write the node's cores",
-        'Node fast: metadata.annotations.weir.dev/egress: "much" is not a bandwidth in bits a second; '
-        "write it as 100M or 1G",
+        'Node fast: metadata.annotations.weir.dev/egress: "much" is not a bandwidth in bits/s; '
+        "write a quantity such as 100M or 1G",
     ]
 
 

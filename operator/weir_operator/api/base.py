@@ -1,4 +1,4 @@
-"""What all kinds share: strict models, rules that hold in Python and as CEL, metadata, conditions."""
+"""What all kinds share: strict models, rules checked in Python and as CEL, metadata, conditions."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-pre
 
 @dataclass(frozen=True)
 class CelRule:
-    """What a schema cannot say: one CEL rule of the CRD and the same check here.
+    """A constraint that a schema cannot express: one CEL rule of the CRD and the same check here.
 
-    `holds` looks at the raw mapping, so that it is told together with the errors of single fields.
+    `holds` checks the raw mapping, so that its error is reported together with those of single fields.
     `field` is where the error is shown ("" for the object itself).
     """
 
@@ -47,9 +47,9 @@ class CelRule:
 
 def exactly_one(*fields: str) -> CelRule:
     """Exactly one of `fields` is given."""
-    given_fields = ", ".join(f"has(self.{field})" for field in fields)
+    presences = ", ".join(f"has(self.{field})" for field in fields)
     return CelRule(
-        cel=f"[{given_fields}].exists_one(x, x)",
+        cel=f"[{presences}].exists_one(x, x)",
         message=f"exactly one of {', '.join(fields)} must be given",
         holds=lambda raw: sum(raw.get(field) is not None for field in fields) == 1,
     )
@@ -57,9 +57,9 @@ def exactly_one(*fields: str) -> CelRule:
 
 def at_most_one(*fields: str) -> CelRule:
     """At most one of `fields` is given."""
-    given_fields = ", ".join(f"has(self.{field})" for field in fields)
+    presences = ", ".join(f"has(self.{field})" for field in fields)
     return CelRule(
-        cel=f"[{given_fields}].filter(x, x).size() <= 1",
+        cel=f"[{presences}].filter(x, x).size() <= 1",
         message=f"at most one of {', '.join(fields)} may be given",
         holds=lambda raw: sum(raw.get(field) is not None for field in fields) <= 1,
     )
@@ -67,19 +67,19 @@ def at_most_one(*fields: str) -> CelRule:
 
 def needed_with(condition: str, fields: tuple[str, ...], value: str) -> CelRule:
     """When field `condition` has `value`, all of `fields` are given."""
-    given_fields = " && ".join(f"has(self.{field})" for field in fields)
+    presences = " && ".join(f"has(self.{field})" for field in fields)
     return CelRule(
-        cel=f"self.{condition} != '{value}' || ({given_fields})",
+        cel=f"self.{condition} != '{value}' || ({presences})",
         message=f"{' and '.join(fields)} must be given when {condition} is {value}",
         holds=lambda raw: raw.get(condition) != value or all(raw.get(f) is not None for f in fields),
     )
 
 
 def not_yet(field: str, right: str) -> CelRule:
-    """`field` is kept for what is to come and refused till then: accepted, it would change nothing."""
+    """`field` is reserved for a later version and refused until then, because it would have no effect."""
     return CelRule(
         cel=f"!has(self.{field})",
-        message=f"{field} does nothing yet, so it is refused: {right}",
+        message=f"{field} is not supported yet: {right}",
         holds=lambda raw: raw.get(field) is None,
         field=field,
     )
@@ -95,7 +95,7 @@ class Model(BaseModel):
 
 
 class Lenient(Model):
-    """A part that others write, or a newer version of Weir: unknown fields are kept out, not refused."""
+    """A part that others write, or a newer version of Weir: unknown fields are ignored, not refused."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -126,10 +126,10 @@ class Condition(Lenient):
 
 
 class ObjectStatus(Lenient):
-    """What every status has. `-1` means not seen yet: a new object is not healthy before it was."""
+    """What every status has. `-1` means not yet observed: until then a new object is not healthy."""
 
     observed_generation: int = Field(
-        -1, description="Generation that this status is about; -1 before the first."
+        -1, description="Generation that this status describes; -1 before the first."
     )
     conditions: Annotated[list[Condition], Field(max_length=16)] = Field(
         default_factory=list,
@@ -141,20 +141,20 @@ class ObjectStatus(Lenient):
 class Selector(Model):
     """Nodes by their labels."""
 
-    match_labels: Labels = Field(description="All of these labels must be on the node.", min_length=1)
+    match_labels: Labels = Field(description="Labels that a node must have, all of them.", min_length=1)
 
 
 class Place(Model):
-    """One node, a zone, or nodes by label; nothing means any node."""
+    """One node, a zone, or nodes by label; empty means any node."""
 
     rules = (at_most_one("node", "zone", "selector"),)
     node: NodeName | None = Field(None, description="Name of one node.")
-    zone: LabelValue | None = Field(None, description="Any node of this zone.")
+    zone: LabelValue | None = Field(None, description="Any node in this zone.")
     selector: Selector | None = Field(None, description="Any node with these labels.")
 
 
 def bare(kind: Any) -> Any:
-    """`X` of `Annotated[X, ...]` and of `X | None`."""
+    """`X` for `Annotated[X, ...]` and for `X | None`."""
     while True:
         if get_origin(kind) is Annotated:
             kind = get_args(kind)[0]

@@ -18,7 +18,7 @@ _OBJECTS = re.compile(f"{BUCKET}{PART}+$")
 
 
 class KafkaSecurity(Model):
-    """How to log in to Kafka. Secrets are of the namespace of the object that names them."""
+    """How to log in to Kafka. Secrets are in the namespace of the object that names them."""
 
     rules = (
         CelRule(
@@ -41,22 +41,22 @@ class KafkaSecurity(Model):
 
 
 class S3(Model):
-    """How to reach an object store that speaks S3. Secrets are of each query's namespace."""
+    """How to reach an object store that speaks S3. Secrets are in each query's namespace."""
 
     endpoint: Annotated[str, Field(max_length=1024, pattern=r"^https?://[^/\s]+/?$")] | None = Field(
-        None, description="As https://s3.example.com; that of AWS for the region without it."
+        None, description="For example https://s3.example.com; by default that of AWS for the region."
     )
     region: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9-]+$")] | None = Field(
-        None, description="Region of the bucket; us-east-1 without it."
+        None, description="Region of the bucket; by default us-east-1."
     )
     secret_ref: Name | None = Field(
         None,
         description="Secret with the keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN "
-        "where there is one; without it processes log in by their service account or by variables of these "
-        "names.",
+        "if there is one; by default processes log in with their service account or with environment "
+        "variables of these names.",
     )
     ca_secret_ref: Name | None = Field(
-        None, description="Secret with the key ca.crt: an authority beside those of the image."
+        None, description="Secret with the key ca.crt: an authority in addition to those of the image."
     )
 
 
@@ -69,7 +69,7 @@ class KafkaTopic(Model):
     topic: Annotated[str, Field(min_length=1, max_length=249, pattern=TOPIC_PATTERN)] = Field(
         description="The topic."
     )
-    security: KafkaSecurity | None = Field(None, description="Log-in; plain text without it.")
+    security: KafkaSecurity | None = Field(None, description="How to log in; by default plain text.")
 
 
 class Kafka(KafkaTopic):
@@ -84,8 +84,8 @@ class KafkaTarget(Kafka):
     key: Annotated[list[Annotated[str, Field(max_length=128)]], Field(min_length=1, max_length=16)] | None = (
         Field(
             None,
-            description="Columns of the result that are each message's key, as a JSON object; without it the "
-            "row id, so that a row that is written again comes into the same partition.",
+            description="Columns of the result that form each message's key, as a JSON object; by default "
+            "the row id, so that a row that is written again goes to the same partition.",
             json_schema_extra={"x-kubernetes-list-type": "atomic"},
         )
     )
@@ -100,12 +100,13 @@ class KafkaSource(Kafka):
     """A topic to read."""
 
     starting_offsets: Literal["earliest", "latest"] = Field(
-        "earliest", description="Where a query begins that has no checkpoint yet."
+        "earliest", description="Where a query without a checkpoint begins."
     )
     on_data_loss: Literal["Fail", "Continue"] = Field(
         "Fail",
-        description="When rows are gone before they were read, by retention or because the topic was made "
-        "again: Fail stops the query with their number, Continue counts them and goes on.",
+        description="What happens when rows are gone before they were read, through retention or because the "
+        "topic was created anew: Fail stops the query and reports their number, Continue counts them and "
+        "goes on.",
     )
 
 
@@ -115,13 +116,13 @@ class Files(Model):
     rules = (
         CelRule(
             cel="!self.uri.split('/').exists(part, part == '..')",
-            message="uri must stay under the namespace's root: no '..' in it",
+            message="uri must stay below the namespace's root: it may not contain '..'",
             holds=lambda raw: ".." not in str(raw.get("uri", "")).split("/"),
             field="uri",
         ),
         CelRule(
             cel=f"!self.uri.matches('{_SCHEME.pattern}') || self.uri.matches('{_OBJECTS.pattern}')",
-            message="uri must be a path, as in/clicks, or s3://BUCKET/PATH: other schemes are not reached",
+            message="uri must be a path, such as in/clicks, or s3://BUCKET/PATH: there is no other scheme",
             holds=lambda raw: (
                 not _SCHEME.match(str(raw.get("uri", ""))) or bool(_OBJECTS.match(str(raw["uri"])))
             ),
@@ -129,14 +130,14 @@ class Files(Model):
         ),
         CelRule(
             cel="!has(self.s3) || self.uri.startsWith('s3://')",
-            message="s3 says how to reach the store that uri names: give uri as s3://BUCKET/PATH, or no s3",
+            message="s3 describes the store that uri names: give uri as s3://BUCKET/PATH, or leave s3 out",
             holds=lambda raw: raw.get("s3") is None or str(raw.get("uri", "")).startswith("s3://"),
             field="s3",
         ),
     )
     uri: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
-        description="A path under the namespace's root on the exchange's claim, with `weir run` under the "
-        "folder where it was started; or s3://BUCKET/PATH on an object store."
+        description="A path below the namespace's root on the exchange's volume (with `weir run`, below the "
+        "folder where it was started), or s3://BUCKET/PATH on an object store."
     )
     s3: S3 | None = Field(None, description="How to reach the object store.")
 
@@ -159,11 +160,11 @@ class FilesSink(Files):
 
 
 class DeadLetter(Model):
-    """Where rows go that cannot be read: each with its bytes, where it was, and the reason."""
+    """Where rows that cannot be read go: each with its bytes, its position, and the reason."""
 
     rules = (exactly_one("kafka", "files"),)
     kafka: KafkaTopic | None = Field(
-        None, description="A topic: the bytes as they were, the rest in headers; at least once."
+        None, description="A topic: the original bytes, with the rest in headers; at least once."
     )
     files: Files | None = Field(
         None, description="A folder of parquet files, or objects below a path: exactly once."
@@ -171,9 +172,9 @@ class DeadLetter(Model):
 
 
 class Rate(Model):
-    """A generator of rows, for demonstrations: every column filled from the row's number."""
+    """A generator of rows, for demonstrations: every column is computed from the row's number."""
 
-    rows_per_second: Quantity | None = Field(None, description="Rows a second; the stream's rate without it.")
+    rows_per_second: Quantity | None = Field(None, description="Rows/s; by default the stream's rate.")
     seed: int | None = Field(None, description="Seed of the values.", ge=0)
 
 
@@ -186,17 +187,17 @@ class Source(Model):
     rate: Rate | None = Field(None, description="A generator.")
     on_bad_row: Literal["DeadLetter", "Fail"] = Field(
         "DeadLetter",
-        description="What is done with a row that cannot be read: it goes to the dead letters, and the query "
-        "goes on; or every query that reads it fails, until the row is gone.",
+        description="What happens to a row that cannot be read. DeadLetter: it goes to the dead letters, and "
+        "the query goes on; Fail: every query that reads it fails until the row is gone.",
     )
     dead_letter: DeadLetter | None = Field(
         None,
-        description="The place of the dead letters; without it a folder beside the side log of late rows.",
+        description="Where dead letters go; by default to a folder beside the side log of late rows.",
     )
 
 
 class Nothing(Model):
-    """An empty object: the name alone says it all."""
+    """An empty object: its name says everything."""
 
 
 class Sink(Model):
@@ -204,7 +205,8 @@ class Sink(Model):
 
     rules = (exactly_one("kafka", "files", "console", "noop"),)
     kafka: KafkaTarget | None = Field(
-        None, description="A Kafka topic: at least once, the row id in a header; transactional: once."
+        None,
+        description="A Kafka topic: at least once, with the row id in a header; transactional: exactly once.",
     )
     files: FilesSink | None = Field(None, description="A folder of files: exactly once.")
     console: Nothing | None = Field(None, description="The log of the last fragment.")

@@ -29,11 +29,11 @@ Object = (
 )
 
 MAX_NAME = 50
-"""Longest name of an object: pods are named `<query>-<operator>-e<epoch>` within 63 letters."""
+"""Longest name of an object: pods are named `<query>-<operator>-e<epoch>`, with at most 63 characters."""
 
 NAME_RULE = CelRule(
     cel=f"size(self.metadata.name) <= {MAX_NAME}",
-    message=f"the name must have at most {MAX_NAME} letters: names of pods are made from it",
+    message=f"the name may have at most {MAX_NAME} characters: pods are named after it",
     holds=lambda raw: (
         not isinstance(raw.get("metadata"), Mapping) or len(str(raw["metadata"].get("name", ""))) <= MAX_NAME
     ),

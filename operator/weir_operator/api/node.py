@@ -23,21 +23,21 @@ class Taint(Lenient):
 
 
 class NodeSpec(Lenient):
-    """Cordon and taints."""
+    """Whether it is cordoned, and its taints."""
 
     unschedulable: bool = False
     taints: list[Taint] = Field(default_factory=list)
 
 
 class NodeCondition(Lenient):
-    """Of the conditions only Ready matters."""
+    """Only the condition Ready matters."""
 
     type: str
     status: str
 
 
 class Allocatable(Lenient):
-    """What pods may use together; a resource that is not said is unlimited."""
+    """What pods may use together; a resource that is not listed is unlimited."""
 
     cpu: Quantity | None = None
     memory: Quantity | None = None

@@ -1,4 +1,4 @@
-"""Kind Placement: the plan in force of one query. Weir and `weir approve|rollback|unpin` write it."""
+"""Kind Placement: the plan in force for one query. Weir and `weir approve|rollback|unpin` write it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PlacedOperator(Lenient):
     """An operator after rewriting and the node that runs it."""
 
     id: Annotated[str, Field(max_length=127)] = Field(description="Name within the query.")
-    kind: Annotated[str, Field(max_length=32)] = Field(description="What it does.")
+    kind: Annotated[str, Field(max_length=32)] = Field(description="Kind of operator.")
     inputs: Annotated[list[Annotated[str, Field(max_length=256)]], Field(max_length=32)] = Field(
         default_factory=list,
         description="Sources and operators.",
@@ -30,17 +30,17 @@ class PlacedFragment(Lenient):
 
     name: Annotated[str, Field(max_length=63)] = Field(description="Name of the fragment.")
     node: Annotated[str, Field(max_length=253)] = Field(description="Node that it is pinned to.")
-    epoch: int = Field(0, description="Raised by every move.")
+    epoch: int = Field(0, description="Number that rises with every move.")
     hash: Annotated[str, Field(max_length=128)] = Field(
-        "", description="Hash of its canonical plan: names the checkpoint."
+        "", description="Hash of its canonical plan, after which its checkpoint is named."
     )
     operators: Annotated[list[Annotated[str, Field(max_length=127)]], Field(max_length=100)] = Field(
         default_factory=list,
         description="Operators in it.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
-    cpu: Quantity | None = Field(None, description="Cores that the plan foresees.")
-    memory: Quantity | None = Field(None, description="Bytes that the plan foresees.")
+    cpu: Quantity | None = Field(None, description="Cores that the plan expects it to use.")
+    memory: Quantity | None = Field(None, description="Bytes that the plan expects it to use.")
 
 
 class PlanApproval(Lenient):
@@ -57,7 +57,7 @@ class PlacementSpec(Lenient):
 
     revision: int = Field(0, description="Number of the plan.", ge=0)
     approval: PlanApproval | None = Field(
-        None, description="The plan that `weir approve` lets through (mode Manual)."
+        None, description="The plan that `weir approve` has approved (mode Manual)."
     )
     approved: int | None = Field(
         None,
@@ -65,7 +65,7 @@ class PlacementSpec(Lenient):
         ge=0,
     )
     pinned: int | None = Field(
-        None, description="Revision that `weir rollback` holds until `weir unpin`.", ge=0
+        None, description="Revision to which `weir rollback` pins the query until `weir unpin`.", ge=0
     )
     headroom: float | None = Field(None, description="Predicted headroom.")
     operators: Annotated[list[PlacedOperator], Field(max_length=500)] = Field(
@@ -75,70 +75,74 @@ class PlacementSpec(Lenient):
     )
     fragments: Annotated[list[PlacedFragment], Field(max_length=500)] = Field(
         default_factory=list,
-        description="The plan cut into processes.",
+        description="The plan, cut into processes.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    plan: AnyObject | None = Field(None, description="Everything the controller needs to carry the plan out.")
+    plan: AnyObject | None = Field(None, description="Everything the controller needs to apply the plan.")
 
 
 class RunningFragment(Lenient):
     """What really runs."""
 
     name: Annotated[str, Field(max_length=63)] = Field(description="Name of the fragment.")
-    node: Annotated[str, Field(max_length=253)] = Field("", description="Node that it really is on.")
+    node: Annotated[str, Field(max_length=253)] = Field("", description="Node that it really runs on.")
     epoch: int = Field(0, description="Its epoch.")
     state: Annotated[str, Field(max_length=32)] = Field(
         "", description="starting, standby, running, stopped, failed, lost."
     )
     message: Text = Field("", description="The last error.")
     executors: Annotated[str, Field(max_length=32)] | None = Field(
-        None, description="Executors that work for it of those it has, as 1/2; absent without any."
+        None, description="Executors that are ready, of those planned, such as 1/2; absent without executors."
     )
 
 
 class Proposed(Lenient):
-    """A plan that waits (Shadow, Manual, cooldown)."""
+    """A plan that is not in force yet (Shadow, Manual, cooldown)."""
 
     revision: int = Field(description="Number of the plan.")
-    hash: Annotated[str, Field(max_length=64)] = Field("", description="Names the plan for `weir approve`.")
+    hash: Annotated[str, Field(max_length=64)] = Field(
+        "", description="Hash of the plan, by which `weir approve` names it."
+    )
     diff: Annotated[str, Field(max_length=8192)] = Field("", description="What would change.")
-    gain: float | None = Field(None, description="Headroom over the present one.")
-    reason: Text = Field("", description="Why it waits.")
+    gain: float | None = Field(None, description="Headroom above the present plan's.")
+    reason: Text = Field("", description="Why it is not in force.")
     plan: AnyObject | None = Field(None, description="The plan itself.")
 
 
 class Summary(Lenient):
-    """A line of history."""
+    """An earlier plan."""
 
     revision: int = Field(description="Number of the plan.")
     time: Annotated[str, Field(max_length=64)] = Field("", description="When it came into force.")
-    reason: Text = Field("", description="Why.")
+    reason: Text = Field("", description="Why it came into force.")
     headroom: float | None = Field(None, description="Predicted headroom.")
     moves: int | None = Field(None, description="Fragments moved.")
-    plan: AnyObject | None = Field(None, description="The plan itself, so that it can be rolled back to.")
+    plan: AnyObject | None = Field(None, description="The plan itself, for a rollback.")
 
 
 Clocks = Annotated[dict[Annotated[str, Field(max_length=63)], int], Field(max_length=1000)]
 
 
 class ProgressClocks(Lenient):
-    """Fragments that are or were on their way: what `progressDeadline` of the policy counts from."""
+    """How long fragments have not been ready: what `progressDeadline` of the policy is compared with."""
 
-    generation: int = Field(-1, description="Generation of the query that this is about.")
+    generation: int = Field(-1, description="Generation of the query that this describes.")
     since: Clocks = Field(
-        default_factory=dict, description="By fragment: when it was last seen not to be ready [s since 1970]."
+        default_factory=dict, description="By fragment: since when it has not been ready [s since 1970]."
     )
-    until: Clocks = Field(default_factory=dict, description="By fragment: since when it is ready again.")
+    until: Clocks = Field(
+        default_factory=dict, description="By fragment: since when it has been ready again [s since 1970]."
+    )
 
 
 class PlacementStatus(ObjectStatus):
-    """What runs, what is proposed, what was."""
+    """What runs, what is proposed, and earlier plans."""
 
     ready: Annotated[str, Field(max_length=32)] | None = Field(
-        None, description="Fragments ready of all, as 2/3."
+        None, description="Fragments that are ready, of all, such as 2/3."
     )
     nodes: Annotated[str, Field(max_length=1024)] | None = Field(
-        None, description="Nodes in use, for a person."
+        None, description="Nodes in use, as text for people."
     )
     revision: int | None = Field(None, description="Revision that runs.")
     headroom: float | None = Field(None, description="Headroom under measured statistics.")
@@ -147,7 +151,7 @@ class PlacementStatus(ObjectStatus):
         description="What runs.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
-    proposed: Proposed | None = Field(None, description="A plan that waits.")
+    proposed: Proposed | None = Field(None, description="A plan that is not in force yet.")
     history: Annotated[list[Summary], Field(max_length=10)] = Field(
         default_factory=list,
         description="The last ten plans.",
@@ -155,24 +159,26 @@ class PlacementStatus(ObjectStatus):
     )
     decisions: Annotated[list[Annotated[str, Field(max_length=512)]], Field(max_length=10)] = Field(
         default_factory=list,
-        description="The last ten decisions, also those not to act.",
+        description="The last ten decisions, including those not to act.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     owned: Annotated[list[Annotated[str, Field(max_length=63)]], Field(max_length=1000)] = Field(
         default_factory=list,
-        description="Fragments that were started for it and not yet cleared away.",
+        description="Fragments that were started for it and are not yet removed.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
-    pinned_revision: int | None = Field(None, description="Revision that a rollback holds.")
-    progress: ProgressClocks | None = Field(None, description="How long fragments have been on their way.")
-    drift: AnyObject | None = Field(None, description="Since when the headroom is low; the last moves.")
+    pinned_revision: int | None = Field(None, description="Revision to which it was last rolled back.")
+    progress: ProgressClocks | None = Field(
+        None, description="How long fragments have not been ready, for `progressDeadline`."
+    )
+    drift: AnyObject | None = Field(None, description="Since when headroom has been low; the last moves.")
     links: AnyObject | None = Field(
-        None, description="Latencies [s] that its fragments measured, by `from to` nodes; the last of each."
+        None, description="The last latency [s] that its fragments measured on each link, by `from to`."
     )
 
 
 class Placement(Model):
-    """The plan in force of one query, of the same name, and what runs of it."""
+    """The plan in force for the query of the same name, and what runs of it."""
 
     api_version: Literal["weir.dev/v1alpha1"] = API_VERSION
     kind: Literal["Placement"] = "Placement"

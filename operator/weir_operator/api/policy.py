@@ -1,4 +1,4 @@
-"""Kind PlacementPolicy: how plans are made and carried out, and what its users may do."""
+"""Kind PlacementPolicy: how plans are made and applied, and what its users may do."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ else:
 
 
 def _short_enough(raw: Mapping[str, Any]) -> bool:
-    """Whether a time limit keeps its cap; what is no duration is told by its own field."""
-    written = str(raw.get("timeLimit", "0s"))
+    """Whether a time limit is within its cap; the field itself reports what is not a duration."""
+    text = str(raw.get("timeLimit", "0s"))
     try:
-        return "d" not in written and parse_duration(written) <= LONGEST_PLANNING
+        return "d" not in text and parse_duration(text) <= LONGEST_PLANNING
     except PydanticCustomError:
         return True
 
@@ -56,7 +56,7 @@ class StrategySpec(Model):
             # CEL knows no days
             cel="!has(self.timeLimit) || "
             "(!self.timeLimit.contains('d') && duration(self.timeLimit) <= duration('10m'))",
-            message="timeLimit may be at most 10m: queries of the policy wait for the plan",
+            message="timeLimit may be at most 10m, because queries of the policy wait for the plan",
             holds=_short_enough,
             field="timeLimit",
         ),
@@ -67,71 +67,71 @@ class StrategySpec(Model):
     parameters: Annotated[
         dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=256)]],
         Field(max_length=64),
-    ] = Field(default_factory=dict, description="As --set KEY=VALUE.")
+    ] = Field(default_factory=dict, description="Options of the strategy, as with --set KEY=VALUE.")
     seed: int = Field(0, description="Seed of its random numbers.", ge=0, le=2**31 - 1)
     time_limit: Duration = Field(5.0, description="Longest time for one plan, at most 10m.")
 
 
 class Drift(Model):
-    """When a plan in force is left for a better one."""
+    """When a plan in force is replaced by a better one."""
 
     min_headroom: Annotated[float, Field(ge=0)] = Field(
-        1.1, description="Below this headroom it is re-planned."
+        1.1, description="The plan is changed when headroom falls below this."
     )
     min_gain: Annotated[float, Field(ge=0)] = Field(
-        0.2, description="A plan better by this share is worth moving."
+        0.2, description="A plan that is better by this fraction is worth moving to; 0: never."
     )
-    hold: Duration = Field(30.0, description="Either must last this long.")
+    hold: Duration = Field(30.0, description="How long either must last before anything moves.")
 
 
 class MoveBudget(Model):
     """How many fragments may move."""
 
-    moves: Annotated[int, Field(ge=0, le=10000)] = Field(20, description="Moves in the period.")
-    period: Duration = Field(3600.0, description="The period.")
+    moves: Annotated[int, Field(ge=0, le=10000)] = Field(20, description="Most moves within a period.")
+    period: Duration = Field(3600.0, description="Length of the period.")
 
 
 class HierarchySpec(Model):
     """Hierarchical planning."""
 
     max_cluster_size: Annotated[int, Field(ge=2, le=10000)] = Field(
-        16, description="Members of a partition at most."
+        16, description="Most members of a partition."
     )
     tier_label: LabelKey | None = Field(
-        None, description="Node label that names the tier; partitions by latency without it."
+        None, description="Node label that names the tier; by default partitions follow latency."
     )
 
 
 class KafkaExchange(Model):
-    """Flows as Kafka topics, one for each, made and deleted with it."""
+    """Flows as Kafka topics, one for each flow, created and deleted with it."""
 
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
         description="host:port, separated by commas."
     )
     topic_prefix: Annotated[str, Field(max_length=100, pattern=r"^[a-zA-Z0-9._-]*$")] = Field(
-        "weir.", description="Topics and consumer groups begin with this; the namespace follows."
+        "weir.", description="Prefix of topics and consumer groups, before the namespace."
     )
     replication: Annotated[int, Field(ge=1, le=10)] = Field(
-        1, description="Replicas of topics made from now on, in different racks as far as can be."
+        1, description="Replicas of new topics, in different racks where possible."
     )
     security: KafkaSecurity | None = Field(
-        None, description="Log-in; its secrets are of each query's namespace."
+        None, description="How to log in, with secrets in each query's namespace."
     )
 
 
 class FilesExchange(Model):
-    """Flows as files on a claim, or on an object store."""
+    """Flows as files on a volume, or on an object store."""
 
     rules = (
         CelRule(
             cel=f"!has(self.uri) || self.uri.matches('{_OBJECTS.pattern}')",
-            message="uri must be s3://BUCKET or s3://BUCKET/PREFIX, as s3://weir/prod",
+            message="uri must be s3://BUCKET or s3://BUCKET/PREFIX, such as s3://weir/prod",
             holds=lambda raw: raw.get("uri") is None or bool(_OBJECTS.match(str(raw["uri"]))),
             field="uri",
         ),
         CelRule(
             cel="!has(self.s3) || has(self.uri)",
-            message="s3 says how to reach the store that uri names: give uri, as s3://weir/prod",
+            message="s3 describes the store that uri names: give uri, such as s3://weir/prod",
             holds=lambda raw: raw.get("s3") is None or raw.get("uri") is not None,
             field="s3",
         ),
@@ -139,37 +139,37 @@ class FilesExchange(Model):
     claim: Name | None = Field(
         None,
         description="ReadWriteMany claim in each query's namespace, for flows, checkpoints and the files of "
-        "sources and sinks; weir-exchange without it, or what the operator was installed with.",
+        "sources and sinks; by default the one that the operator was installed with, or weir-exchange.",
     )
     uri: Text | None = Field(
         None,
-        description="s3://BUCKET/PREFIX: flows are objects below PREFIX/NAMESPACE, which must be this "
-        "cluster's alone, on a store that honours conditional writes; another place changes running queries "
-        "as other operators do.",
+        description="s3://BUCKET/PREFIX: flows are objects below PREFIX/NAMESPACE, which no other cluster "
+        "may use, on a store that honours conditional writes. A new place changes running queries as an edit "
+        "of their operators does.",
     )
-    s3: S3 | None = Field(None, description="How to reach the object store; AWS without it.")
+    s3: S3 | None = Field(None, description="How to reach the object store; by default AWS.")
 
 
 class Exchange(Model):
-    """How fragments hand rows to each other, and where checkpoints are."""
+    """How rows pass between fragments, and where checkpoints are."""
 
     rules = (
         at_most_one("files", "kafka"),
-        not_yet("checkpoints", "they lie on the claim, as Spark keeps them in a file system"),
+        not_yet("checkpoints", "leave it out; checkpoints are on the claim, as Spark needs a file system"),
     )
     files: FilesExchange | None = Field(
-        None, description="Flows as files on the claim, the default, or on an object store."
+        None, description="Flows as files on the claim (the default) or on an object store."
     )
     kafka: KafkaExchange | None = Field(
         None,
-        description="Flows as Kafka topics, led in the producer's zone where `broker.rack` names it; other "
-        "brokers or another prefix change running queries as other operators do.",
+        description="Flows as Kafka topics, led in the producer's zone where `broker.rack` names it. Other "
+        "brokers or another prefix change running queries as an edit of their operators does.",
     )
-    checkpoints: AnyObject | None = Field(None, description="Not yet: where else checkpoints lie.")
-    retention: Duration = Field(600.0, description="How long a batch stays that every reader has read.")
+    checkpoints: AnyObject | None = Field(None, description="Not supported yet: another place for them.")
+    retention: Duration = Field(600.0, description="How long a batch stays after every reader has read it.")
 
     def flows(self) -> Flows:
-        """Where flows lie by this."""
+        """Where flows are."""
         if self.files and self.files.uri:
             options = self.files.s3.model_dump(by_alias=True, exclude_none=True) if self.files.s3 else {}
             endpoint = (options["endpoint"],) if "endpoint" in options else ()
@@ -184,49 +184,49 @@ class Exchange(Model):
 
 
 class Reserve(Model):
-    """Kept free on every node."""
+    """What is kept free on every node."""
 
     cpu: Quantity = Field(0.0, description="Cores.")
     memory: Quantity = Field(0.0, description="Bytes.")
 
 
 class OverheadsSpec(Model):
-    """What running costs beside the operators: `weir calibrate` measures it."""
+    """What running costs in addition to the operators: `weir calibrate` measures it."""
 
-    fragment_cpu: Quantity = Field(0.0, description="Cores of each process of a fragment.")
-    fragment_memory: Quantity = Field(0.0, description="Bytes of each process of a fragment.")
+    fragment_cpu: Quantity = Field(0.0, description="Cores for each process of a fragment.")
+    fragment_memory: Quantity = Field(0.0, description="Bytes for each process of a fragment.")
     exchange_cost: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="CPU-microseconds a tuple at each end of a flow."
+        0.0, description="CPU-microseconds per tuple at each end of a flow."
     )
     exchange_latency: Duration = Field(0.0, description="Delay of one hop between fragments.")
 
 
 class PodTemplate(Model):
-    """What only an administrator may say about the pods: users of the policy cannot change it."""
+    """What only an administrator may set for the pods: users of the policy cannot change it."""
 
-    image: Text | None = Field(None, description="Runtime image; the operator's own default without it.")
+    image: Text | None = Field(None, description="Runtime image; by default the operator's own.")
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
         None, description="As in a pod."
     )
     image_pull_secrets: Annotated[list[Name], Field(max_length=16)] = Field(
         default_factory=list,
-        description="Names of secrets.",
+        description="Names of Secrets.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     service_account_name: Name | None = Field(
-        None, description="Account of the pods; each fragment has its own without it."
+        None, description="Service account of the pods; by default each fragment has its own."
     )
     priority_class_name: Name | None = Field(None, description="As in a pod.")
     runtime_class_name: Name | None = Field(None, description="As in a pod.")
     security_context: AnyObject | None = Field(
-        None, description="The pod's security context; restricted without it."
+        None, description="The pod's security context; by default restricted."
     )
     container_security_context: AnyObject | None = Field(
-        None, description="The container's; restricted without it."
+        None, description="The container's security context; by default restricted."
     )
     volumes: Annotated[list[AnyObject], Field(max_length=32)] = Field(
         default_factory=list,
-        description="Further volumes.",
+        description="Additional volumes.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     volume_mounts: Annotated[list[AnyObject], Field(max_length=32)] = Field(
@@ -244,26 +244,27 @@ class NamespaceLimit(Model):
     """What the queries of one namespace may use together."""
 
     namespace: Name = Field(description="The namespace.")
-    queries: Annotated[int, Field(ge=0, le=100000)] | None = Field(None, description="Queries at most.")
-    cpu: Quantity | None = Field(None, description="Cores at most.")
-    memory: Quantity | None = Field(None, description="Bytes at most.")
+    queries: Annotated[int, Field(ge=0, le=100000)] | None = Field(None, description="Most queries.")
+    cpu: Quantity | None = Field(None, description="Most cores.")
+    memory: Quantity | None = Field(None, description="Most bytes.")
 
 
 class PlacementPolicySpec(Model):
     """Everything has a default: an empty spec is the built-in policy."""
 
-    objective: ObjectiveName = Field("headroom", description="What is best.")
+    objective: ObjectiveName = Field("headroom", description="What plans are optimised for.")
     strategy: StrategySpec = Field(default_factory=StrategySpec, description="How plans are found.")
     mode: Literal["Auto", "Shadow", "Manual"] = Field(
-        "Auto", description="Auto: carried out; Shadow: only shown; Manual: waits for `weir approve`."
+        "Auto",
+        description="Auto: plans are applied; Shadow: only shown; Manual: they wait for `weir approve`.",
     )
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = Field(
-        0, description="Policies plan in this order, higher first."
+        0, description="Policies are planned in this order, highest first."
     )
-    drift: Drift = Field(default_factory=Drift, description="When to re-plan.")
-    cooldown: Duration = Field(60.0, description="Least time between two changes of a query's plan by drift.")
-    move_budget: MoveBudget = Field(default_factory=MoveBudget, description="How much may move by drift.")
-    node_selector: Labels = Field(default_factory=dict, description="Only nodes with these labels.")
+    drift: Drift = Field(default_factory=Drift, description="When a plan is changed without an edit.")
+    cooldown: Duration = Field(60.0, description="Shortest time between two such changes of a query's plan.")
+    move_budget: MoveBudget = Field(default_factory=MoveBudget, description="How much they may move.")
+    node_selector: Labels = Field(default_factory=dict, description="Only nodes with these labels are used.")
     topology: Name = Field("default", description="NetworkTopology; 'default' is built in.")
     hierarchy: HierarchySpec = Field(default_factory=HierarchySpec, description="Hierarchical planning.")
     reserve: Reserve = Field(default_factory=Reserve, description="Kept free on every node.")
@@ -272,20 +273,21 @@ class PlacementPolicySpec(Model):
     )
     exchange: Exchange = Field(default_factory=Exchange, description="How fragments are connected.")
     on_cordon: Literal["Move", "Stay"] = Field(
-        "Move", description="What a cordon or an untolerated taint starts."
+        "Move",
+        description="What fragments do when their node is cordoned or gets a taint they do not tolerate.",
     )
-    drain_timeout: Duration = Field(600.0, description="A drain is held up no longer than this.")
+    drain_timeout: Duration = Field(600.0, description="Longest time for which a drain is held up.")
     progress_deadline: Duration = Field(
         600.0,
-        description="A query of which a fragment is not ready, or moves, for longer than this is Stalled, "
-        "with what the pod says; it is tried on.",
+        description="A query with a fragment that has been moving or not ready for longer than this becomes "
+        "Stalled, with the pod's message; it is still tried again.",
     )
     pod_template: PodTemplate = Field(
         default_factory=PodTemplate, description="The administrator's part of the pods."
     )
     allowed_namespaces: Annotated[list[Name], Field(max_length=1000)] | None = Field(
         None,
-        description="Namespaces that may use the policy; all without it.",
+        description="Namespaces that may use the policy; by default all.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     limits: Annotated[list[NamespaceLimit], Field(max_length=1000)] = Field(
@@ -296,8 +298,8 @@ class PlacementPolicySpec(Model):
 
 
 def flows_of(policy: Mapping[str, Any]) -> Flows:
-    """Where flows lie by a PlacementPolicy as the API server gives it. Of one with errors: on the volume, as
-    without one; what is wrong with it is told where it is used."""
+    """Where flows of a PlacementPolicy are, as the API server has it. With errors in it: on the volume, which
+    is the default; the errors are reported where the policy is used."""
     try:
         return Exchange.model_validate((policy.get("spec") or {}).get("exchange") or {}).flows()
     except ValidationError:
@@ -305,10 +307,10 @@ def flows_of(policy: Mapping[str, Any]) -> Flows:
 
 
 class PlacementPolicyStatus(ObjectStatus):
-    """How the policy's round went."""
+    """How the policy was planned."""
 
     queries: int | None = Field(None, description="Queries that use it.")
-    admitted: int | None = Field(None, description="Of them with a plan in force.")
+    admitted: int | None = Field(None, description="Those of them with a plan in force.")
     headroom: float | None = Field(None, description="Headroom of its plan.")
 
 

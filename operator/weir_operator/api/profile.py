@@ -26,22 +26,22 @@ StreamName = Annotated[
 class Point(Model):
     """A named vector of rates; a stream that is not in it has its nominal rate."""
 
-    name: Name = Field(description="Name of the point, as night or rush-hour.")
+    name: Name = Field(description="Name of the point, such as night or rush-hour.")
     rates: Annotated[dict[StreamName, Quantity], Field(min_length=1, max_length=500)] = Field(
         description="Rate [tuples/s] by stream (ns.stream for another namespace)."
     )
 
 
 class InputProfileSpec(Model):
-    """A plan's headroom is its least over the points."""
+    """A plan's headroom is the smallest over the points."""
 
-    rules = (exactly_one("points", "learn"), not_yet("learn", "write points"))
+    rules = (exactly_one("points", "learn"), not_yet("learn", "give points instead"))
     points: Annotated[list[Point], Field(min_length=1, max_length=100)] | None = Field(
         None,
         description="Named rate vectors.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    learn: AnyObject | None = Field(None, description="Not yet: points learned from measured rates.")
+    learn: AnyObject | None = Field(None, description="Not supported yet: points from measured rates.")
 
 
 class InputProfile(Model):

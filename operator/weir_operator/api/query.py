@@ -1,4 +1,4 @@
-"""Kind StreamQuery: what shall be computed, as SQL or as an explicit graph of operators."""
+"""Kind StreamQuery: what is computed, as SQL or as an explicit graph of operators."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class AggregateSpec(Model):
     name: Identifier = Field(description="Name of the output column.")
     function: Literal["count", "sum", "avg", "min", "max"] = Field(description="The function.")
     expression: Expression | None = Field(
-        None, description="What is aggregated; count without it counts rows."
+        None, description="What is aggregated; count may do without, and then counts rows."
     )
 
 
 def _inputs_fit(raw: Mapping[str, Any]) -> bool:
     inputs, kind = raw.get("inputs"), raw.get("kind")
     if not isinstance(inputs, list):
-        return True  # told by the field itself
+        return True  # the field itself reports that
     if kind == "union":
         return len(inputs) >= 2
     return len(inputs) == (2 if kind == "join" else 1)
@@ -80,27 +80,31 @@ class OperatorSpec(Model):
         needed_with("kind", ("window", "aggregates"), "aggregate"),
     )
     id: OperatorId = Field(description="Name of the operator within the query.")
-    kind: Literal["filter", "project", "join", "aggregate", "union"] = Field(description="What it does.")
+    kind: Literal["filter", "project", "join", "aggregate", "union"] = Field(description="Kind of operator.")
     inputs: Annotated[list[InputName], Field(min_length=1, max_length=32)] = Field(
         description="Streams (ns.stream for another namespace) or ids of earlier operators.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     columns: Annotated[list[ColumnName], Field(min_length=1, max_length=256)] | None = Field(
         None,
-        description="project: the columns that stay; filter: the columns that it reads, found without it.",
+        description="project: the columns that stay; filter: the columns that it reads, by default those of "
+        "its predicate.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     predicate: Expression | None = Field(None, description="filter: the condition.")
-    on: Expression | None = Field(None, description="join: equalities of columns; none: by window alone.")
+    on: Expression | None = Field(
+        None, description="join: equalities of columns; by default rows join by the window alone."
+    )
     window: Duration | None = Field(
         None,
         description="join: rows at most this far apart join; aggregate: length of a window.",
     )
     time: ColumnName | None = Field(
-        None, description="aggregate: column whose windows group the rows; the only stream's without it."
+        None,
+        description="aggregate: time column of the windows; by default the event time of the only stream.",
     )
     slide: Duration | None = Field(
-        None, description="aggregate: a new window begins this often; the window's length without it."
+        None, description="aggregate: how often a new window begins; by default every window length."
     )
     group_by: Annotated[list[ColumnName], Field(max_length=32)] | None = Field(
         None,
@@ -113,50 +117,50 @@ class OperatorSpec(Model):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     groups: Quantity | None = Field(
-        None, description="aggregate: distinct groups in a window; estimated without it."
+        None, description="aggregate: distinct groups in a window; by default estimated."
     )
     selectivity: Selectivity | None = Field(
-        None, description="Share of rows (join: of pairs) that pass; estimated, later measured, without it."
+        None, description="Fraction of rows (join: of pairs) that pass; by default estimated, later measured."
     )
     cost: Microseconds | None = Field(
-        None, description="CPU-microseconds an input row; calibrated or by kind without it."
+        None, description="CPU-microseconds per input row; by default calibrated, or that of the kind."
     )
-    cost_pair: Microseconds = Field(0.0, description="join: CPU-microseconds a probed pair.")
-    cost_out: Microseconds = Field(0.0, description="join: CPU-microseconds an output row.")
+    cost_pair: Microseconds = Field(0.0, description="join: CPU-microseconds per probed pair.")
+    cost_out: Microseconds = Field(0.0, description="join: CPU-microseconds per output row.")
     memory: Quantity = Field(
-        0.0, description="Bytes: of the operator; join: of one hash table; aggregate: of a group."
+        0.0, description="Bytes for the operator; join: for one hash table; aggregate: for one group."
     )
     nodes: Annotated[list[NodeName], Field(max_length=1000)] = Field(
         default_factory=list,
-        description="Where it may run; anywhere without it.",
+        description="Nodes on which it may run; by default all.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
 
 
 class Resources(Model):
-    """What each fragment of the query asks of its node, beside what the plan says."""
+    """What each fragment of the query requests on its node."""
 
     cpu: Quantity | None = Field(
         None,
-        description="Cores that a fragment requests in all, executors too; 0.1 for each pod without it. "
-        "A pod works on as many tasks as it has whole cores.",
+        description="Cores for a whole fragment, including executors; by default 0.1 for each pod. A pod "
+        "works on as many tasks at a time as it has whole cores.",
     )
     memory: Quantity | None = Field(
-        None, description="Bytes that a fragment requests in all; what Spark needs for each pod without it."
+        None, description="Bytes for a whole fragment; by default what Spark needs for each pod."
     )
     executors: int = Field(
-        0, description="Executor pods of a fragment, on its node; 0: the driver does the work.", ge=0, le=64
+        0, description="Executor pods of a fragment, on its node; 0: its driver does the work.", ge=0, le=64
     )
 
 
 class Toleration(Model):
     """As in a pod."""
 
-    key: LabelKey | None = Field(None, description="Taint key; every taint without it.")
-    operator: Literal["Exists", "Equal"] = Field("Equal", description="How value is compared.")
+    key: LabelKey | None = Field(None, description="Taint key; by default every taint matches.")
+    operator: Literal["Exists", "Equal"] = Field("Equal", description="How the value is compared.")
     value: LabelValue | None = Field(None, description="Taint value.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
-        None, description="Taint effect; every effect without it."
+        None, description="Taint effect; by default every effect matches."
     )
     toleration_seconds: int | None = Field(None, description="How long NoExecute is tolerated.", ge=0)
 
@@ -167,9 +171,9 @@ _RESERVED_ENV = re.compile(
 
 
 class SecretKey(Model):
-    """One key of a secret in the query's namespace."""
+    """One key of a Secret in the query's namespace."""
 
-    name: Name = Field(description="Name of the secret.")
+    name: Name = Field(description="Name of the Secret.")
     key: Annotated[str, Field(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(description="Key in it.")
 
 
@@ -184,7 +188,7 @@ class EnvVar(Model):
         ),
         CelRule(
             cel=f"!self.name.matches('{_RESERVED_ENV.pattern}')",
-            message="names that steer Python, Spark, Java or Weir are reserved: choose another",
+            message="names that affect Python, Spark, Java or Weir are reserved: choose another",
             holds=lambda raw: not _RESERVED_ENV.match(str(raw.get("name", ""))),
             field="name",
         ),
@@ -192,7 +196,7 @@ class EnvVar(Model):
     name: Identifier = Field(description="Name of the variable.")
     value: Annotated[str, Field(max_length=4096)] | None = Field(None, description="Its value.")
     secret_ref: SecretKey | None = Field(
-        None, description="Its value is a key of a secret: of fragments without executors, in a cluster."
+        None, description="Take its value from a Secret: only in a cluster, and only without executors."
     )
 
 
@@ -204,14 +208,15 @@ def _no_secret_of_executors(raw: Mapping[str, Any]) -> bool:
 
 
 class StreamQuerySpec(Model):
-    """A streaming query and how it shall run."""
+    """A streaming query and how it runs."""
 
     rules = (
         exactly_one("sql", "operators"),
         CelRule(
             cel="!has(self.env) || !has(self.resources) || !has(self.resources.executors) || "
             "self.resources.executors == 0 || !self.env.exists(entry, has(entry.secretRef))",
-            message="executors get no variable from a secret: write value, not secretRef, or no executors",
+            message="executors cannot get variables from a Secret: give value instead of secretRef, or set "
+            "executors to 0",
             holds=_no_secret_of_executors,
             field="env",
         ),
@@ -225,22 +230,22 @@ class StreamQuerySpec(Model):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
     )
     order: Literal["free", "fixed"] = Field(
-        "free", description="free: every legal rewrite; fixed: as written."
+        "free", description="free: any equivalent order of operators; fixed: the order as written."
     )
     sink: Sink = Field(
         default_factory=lambda: Sink.model_validate({"noop": {}}),
-        description="Where rows go; nowhere without it.",
+        description="Where rows go; by default nowhere.",
     )
     deliver_to: Place = Field(
-        default_factory=Place, description="Where rows are wanted; anywhere without it."
+        default_factory=Place, description="Where rows are delivered; by default on any node."
     )
     profile: Name | None = Field(
-        None, description="InputProfile of this namespace; the streams' nominal rates without it."
+        None, description="InputProfile in this namespace; by default the streams' nominal rates count."
     )
     policy: Name = Field("default", description="PlacementPolicy; 'default' is built in.")
-    max_latency: Duration | None = Field(None, description="Limit of the costliest path from source to sink.")
-    priority: int = Field(0, description="Higher is admitted first.", ge=-1_000_000, le=1_000_000)
-    suspend: bool = Field(False, description="true: nothing runs; checkpoints stay.")
+    max_latency: Duration | None = Field(None, description="Limit for the slowest path from source to sink.")
+    priority: int = Field(0, description="The highest is admitted first.", ge=-1_000_000, le=1_000_000)
+    suspend: bool = Field(False, description="true: nothing runs, and checkpoints are kept.")
     resources: Resources = Field(default_factory=Resources, description="Requests of each fragment.")
     labels: Labels = Field(default_factory=dict, description="Labels of the query's pods.")
     tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(
@@ -256,14 +261,14 @@ class StreamQuerySpec(Model):
 
 
 class StreamQueryStatus(ObjectStatus):
-    """How the query is."""
+    """How the query is doing."""
 
-    headroom: float | None = Field(None, description="How many times the profile the plan carries.")
-    latency_seconds: float | None = Field(None, description="Costliest path from source to sink [s].")
+    headroom: float | None = Field(None, description="How many times its load profile the plan can carry.")
+    latency_seconds: float | None = Field(None, description="Latency of the slowest path to the sink [s].")
     fragments: int | None = Field(None, description="Fragments of the plan in force.")
-    ready_fragments: int | None = Field(None, description="Fragments that run where they should.")
+    ready_fragments: int | None = Field(None, description="Fragments that run on their planned nodes.")
     nodes: Annotated[str, Field(max_length=1024)] | None = Field(
-        None, description="Nodes in use, for a person."
+        None, description="Nodes in use, as text for people."
     )
     revision: int | None = Field(None, description="Revision of the plan in force.")
     binding: Annotated[str, Field(max_length=1024)] | None = Field(

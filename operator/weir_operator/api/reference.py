@@ -13,7 +13,7 @@ MARK = "<!-- Everything below is written by `weir crds --reference`; do not edit
 
 
 def with_reference(text: str) -> str:
-    """A document with its generated part renewed: what comes after the mark."""
+    """A document with its generated part updated: everything after the mark."""
     head, _, _ = text.partition(MARK)
     return head + MARK + "\n\n" + "\n".join(line for kind in KINDS for line in _kind(kind))
 
@@ -21,9 +21,9 @@ def with_reference(text: str) -> str:
 def _kind(kind: Kind) -> Iterator[str]:
     version = crd(kind)["spec"]["versions"][0]
     schema = version["schema"]["openAPIV3Schema"]
-    scope = "of a namespace" if kind.namespaced else "of the cluster"
+    scope = "Namespaced" if kind.namespaced else "Cluster-wide"
     yield f"## {kind.name}\n"
-    yield f"{schema['description']} An object {scope}; short name `{kind.short}`.\n"
+    yield f"{schema['description']} {scope}; short name `{kind.short}`.\n"
     yield "| Field | Type | Default | Meaning |"
     yield "|---|---|---|---|"
     spec = bare(kind.model.model_fields["spec"].annotation)
@@ -80,7 +80,7 @@ def _text(text: str) -> str:
 
 
 def _defaults(model: type[Model], path: str) -> Iterator[tuple[str, Any]]:
-    """Default by path (as `_fields` has it) of every field that has one, as a file would write it."""
+    """Default by path (as `_fields` has it) of every field that has one, in the form that files have."""
     for name, field in model.model_fields.items():
         here = f"{path}.{field.alias or name}".lstrip(".")
         inner = bare(field.annotation)
@@ -91,8 +91,8 @@ def _defaults(model: type[Model], path: str) -> Iterator[tuple[str, Any]]:
         elif not field.is_required():
             value = field.get_default(call_default_factory=True)
             part = model.model_construct(**{name: value})
-            written = part.model_dump(mode="json", include={name}, warnings=False)
-            yield here.removesuffix("[]"), written[name]
+            dump = part.model_dump(mode="json", include={name}, warnings=False)
+            yield here.removesuffix("[]"), dump[name]
 
 
 def _shown(value: Any) -> str:

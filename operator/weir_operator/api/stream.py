@@ -1,4 +1,4 @@
-"""Kind Stream: what flows in."""
+"""Kind Stream: rows that enter the cluster."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class EventTime(Model):
     column: Identifier = Field(description="A TIMESTAMP column of the schema.")
     watermark: Duration = Field(
         0.0,
-        description="How late a row may be in its partition; later rows go to a side log.",
+        description="How late a row may be within its partition; later ones go to a side log.",
     )
     idle_timeout: Duration | None = Field(
         None,
-        description="After this long without a row, the clock no longer waits for a partition of a Kafka "
-        "topic; without it, it waits for ever.",
+        description="How long the event-time clock waits for a partition of a Kafka topic that receives no "
+        "rows; by default for ever.",
     )
     max_ahead: Duration | None = Field(
         None,
-        description="How far ahead of the wall clock a row may be when it is read, 24h without a word; a row "
-        "further ahead is a bad row, else it would make all after it late. 0s: as far as it likes.",
+        description="How far ahead of the wall clock a row may be when it is read; by default 24h. A row "
+        "that is further ahead is a bad row, because it would make all rows after it late. 0s: no limit.",
     )
 
 
 class Statistics(Model):
-    """What is known about the values before anything was measured."""
+    """What is known about the values before anything is measured."""
 
     distinct: Annotated[dict[Identifier, Quantity], Field(max_length=256)] = Field(
-        default_factory=dict, description="Distinct values by column: an equality join passes 1/max of both."
+        default_factory=dict, description="Distinct values by column; an equality join passes 1/max of both."
     )
 
 
@@ -45,13 +45,13 @@ class StreamSpec(Model):
     rules = (
         CelRule(
             cel="!has(self.source) || has(self.eventTime)",
-            message="eventTime must be given with source: results are defined by the rows' own time",
+            message="eventTime must be given with source, because results depend on the rows' own time",
             holds=lambda raw: raw.get("source") is None or raw.get("eventTime") is not None,
         ),
         CelRule(
             cel="!has(self.eventTime) || !has(self.eventTime.idleTimeout) || !has(self.source) || "
             "has(self.source.kafka)",
-            message="idleTimeout is for the partitions of a Kafka topic: leave it out with another source",
+            message="idleTimeout applies only to partitions of a Kafka topic: leave it out for other sources",
             holds=lambda raw: (
                 not (raw.get("eventTime") or {}).get("idleTimeout")
                 or not raw.get("source")
@@ -64,17 +64,17 @@ class StreamSpec(Model):
         alias="schema", description="Columns as Spark DDL: name TYPE, name TYPE."
     )
     event_time: EventTime | None = Field(
-        None, description="Needed by windows, hence by joins and aggregates."
+        None, description="The rows' event time; windows, and so joins and aggregates, need it."
     )
-    source: Source | None = Field(None, description="Where rows come from; planning alone does not need it.")
-    origin: Place = Field(default_factory=Place, description="Where the rows enter; any node without it.")
+    source: Source | None = Field(None, description="Where rows come from; not needed for planning alone.")
+    origin: Place = Field(default_factory=Place, description="Where rows enter; by default on any node.")
     rate: Quantity = Field(
-        1000.0, description="Nominal rate [tuples/s], until a profile or measurements say more."
+        1000.0, description="Nominal rate [tuples/s], used until a profile or a measurement replaces it."
     )
     tuple_bytes: Quantity | None = Field(
-        None, description="Size of a row [bytes]; estimated from the schema without it."
+        None, description="Size of a row [bytes]; by default estimated from the schema."
     )
-    statistics: Statistics = Field(default_factory=Statistics, description="Known statistics.")
+    statistics: Statistics = Field(default_factory=Statistics, description="Declared statistics.")
     shared_with: Annotated[
         list[Annotated[str, Field(max_length=63, pattern=r"^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$")]],
         Field(max_length=100),
@@ -93,7 +93,7 @@ class StreamStatus(ObjectStatus):
         description="Queries that read it, as namespace/name; at most 100.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
-    rate: float | None = Field(None, description="Measured rate [tuples/s], the last one that was known.")
+    rate: float | None = Field(None, description="The last measured rate [tuples/s].")
 
 
 class Stream(Model):

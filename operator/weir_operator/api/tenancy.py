@@ -1,4 +1,4 @@
-"""The parts of `v1` ResourceQuota and LimitRange that planning reads: what a namespace's pods may ask for."""
+"""The parts of `v1` ResourceQuota and LimitRange that planning reads: what a namespace's pods may request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Amounts = dict[str, Quantity]
 
 
 class ScopeRequirement(Lenient):
-    """Which pods a quota is about: by one of their properties."""
+    """Which pods a quota counts, by one of their properties."""
 
     scope_name: str
     operator: str
@@ -27,7 +27,7 @@ class ScopeSelector(Lenient):
 
 
 class ResourceQuotaSpec(Lenient):
-    """What the pods of the namespace may ask for together."""
+    """What the pods of the namespace may request together."""
 
     hard: Amounts = Field(default_factory=dict)
     scopes: list[str] = Field(default_factory=list)
@@ -35,13 +35,13 @@ class ResourceQuotaSpec(Lenient):
 
 
 class ResourceQuotaStatus(Lenient):
-    """What they ask for now; the operator has what its own fragments ask for taken off."""
+    """What they request now, Weir's own included."""
 
     used: Amounts = Field(default_factory=dict)
 
 
 class ResourceQuota(Lenient):
-    """A bound on what the pods of a namespace ask for together."""
+    """A bound on what the pods of a namespace request together."""
 
     api_version: Literal["v1"] = "v1"
     kind: Literal["ResourceQuota"] = "ResourceQuota"
@@ -68,7 +68,7 @@ class LimitRangeSpec(Lenient):
 
 
 class LimitRange(Lenient):
-    """Bounds on what each container and pod of a namespace asks for."""
+    """Bounds on what each container and pod of a namespace requests."""
 
     api_version: Literal["v1"] = "v1"
     kind: Literal["LimitRange"] = "LimitRange"

@@ -23,10 +23,10 @@ Place = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_
 
 
 class LinkValues(Model):
-    """What a link can do; what is left out is 0 latency, or unlimited bandwidth."""
+    """Latency and bandwidth of a link; by default 0 and unlimited."""
 
-    latency: Duration | None = Field(None, description="One-way latency; 0 without it.")
-    bandwidth: Bits | None = Field(None, description="Bits a second, as 100M or 1G; unlimited without it.")
+    latency: Duration | None = Field(None, description="One-way latency; by default 0.")
+    bandwidth: Bits | None = Field(None, description="Bits/s, such as 100M or 1G; by default unlimited.")
 
 
 class Link(LinkValues):
@@ -43,7 +43,7 @@ class ConfigMapKey(Model):
     namespace: Name = Field(description="Namespace of the ConfigMap.")
     name: Annotated[str, Field(max_length=253)] = Field(description="Name of the ConfigMap.")
     key: Annotated[str, Field(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(
-        description="Key; its binary data is gzip, to about 500 nodes."
+        description="Key of the data; with gzip as binary data it holds up to about 500 nodes."
     )
 
 
@@ -53,7 +53,7 @@ class Matrix(Model):
     rules = (exactly_one("configMapRef", "file"),)
     config_map_ref: ConfigMapKey | None = Field(None, description="The matrix is in a ConfigMap.")
     file: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
-        None, description="A text file, .gz or not, beside the manifest: for the command line alone."
+        None, description="A text file, plain or .gz, relative to the manifest; only on the command line."
     )
     unit: Literal["s", "ms", "us"] = Field("ms", description="Unit of the numbers.")
     round_trip: bool = Field(False, description="true: the numbers are round-trip times and are halved.")
@@ -64,24 +64,24 @@ class Matrix(Model):
 
 
 class NetworkTopologySpec(Model):
-    """The network as planners see it."""
+    """The network between nodes, as plans assume it."""
 
     zone_label: LabelKey = Field(ZONE_LABEL, description="Node label that names the zone.")
     default: LinkValues = Field(default_factory=LinkValues, description="Between two zones without a link.")
     within: LinkValues = Field(default_factory=LinkValues, description="Between two nodes of a zone.")
     links: Annotated[list[Link], Field(max_length=2000)] = Field(
         default_factory=list,
-        description="Known links; a link of two nodes goes before one of their zones.",
+        description="Links; one between two nodes overrides one between their zones.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["from", "to"]},
     )
-    matrix: Matrix | None = Field(None, description="Measured latencies, before the links of this object.")
+    matrix: Matrix | None = Field(None, description="Measured latencies, which the links override.")
     measured: bool = Field(
-        False, description="true: latencies measured between running fragments go before what is written."
+        False, description="true: latencies measured between running fragments override those given here."
     )
 
 
 class NetworkTopologyStatus(ObjectStatus):
-    """What was understood."""
+    """How the topology was read."""
 
     nodes: int | None = Field(None, description="Nodes of the matrix.")
 

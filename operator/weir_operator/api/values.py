@@ -1,6 +1,6 @@
-"""Durations, quantities and bits a second, as Kubernetes users write them.
+"""Durations, quantities and bits/s, as Kubernetes users write them.
 
-The models hold plain floats in SI units ([s], [cores], [bytes], [bytes/s]); the text form exists
+The models have plain floats in SI units ([s], [cores], [bytes], [bytes/s]); the text form exists
 only in files. Every refusal says what is wrong and what would be right.
 """
 
@@ -24,7 +24,7 @@ _SUFFIX = {
 
 
 def refuse(wrong: str, right: str) -> PydanticCustomError:
-    """The one way a value is refused: `wrong` is about the value, `right` says what to write instead."""
+    """The error of every refused value: `wrong` is about the value, `right` says what to write instead."""
     return PydanticCustomError("weir", "{wrong}; {right}", {"wrong": wrong, "right": right})
 
 
@@ -35,7 +35,7 @@ def parse_duration(value: Any) -> float:
     (0.5, 90.0)
     """
     if not isinstance(value, str) or not re.match(DURATION_PATTERN, value):
-        raise refuse("is not a duration", "write it with its unit, as 500ms, 10s or 5m")
+        raise refuse("is not a duration", "write it with its unit, such as 500ms, 10s or 5m")
     # Integers are multiplied before they are divided: 200us is then exactly 0.0002.
     return sum(_scaled(number, unit) for number, _, unit in re.findall(r"([0-9]+(\.[0-9]+)?)([a-z]+)", value))
 
@@ -61,7 +61,7 @@ def format_duration(seconds: float) -> str:
 
 
 LARGEST = 1e30
-"""More is no quantity of anything; calculations with it would leave the floating-point numbers."""
+"""The largest quantity: calculations with more might overflow."""
 
 
 def parse_quantity(value: Any) -> float:
@@ -73,15 +73,17 @@ def parse_quantity(value: Any) -> float:
     if isinstance(value, int | float) and not value <= LARGEST:
         raise refuse("is too large", "write a quantity of at most 1e30")
     if isinstance(value, float) and value != int(value):
-        raise refuse("is a bare fraction", f'write it in quotes, as "{value:g}", or in thousandths, as 500m')
+        raise refuse(
+            "is a bare fraction", f'write it in quotes ("{value:g}"), or in thousandths such as 500m'
+        )
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < 0:
-            raise refuse("is negative", "write a quantity of 0 or more")
+            raise refuse("is negative", "write a quantity of at least 0")
         return float(value)
     match = re.match(QUANTITY_PATTERN, value) if isinstance(value, str) else None
     if not match:
         raise refuse(
-            "is not a quantity", "write a number with a Kubernetes suffix or none, as 2, 500m, 1k or 8Gi"
+            "is not a quantity", "write a number with or without a Kubernetes suffix, such as 2, 500m or 8Gi"
         )
     number, suffix = match[1], match[3] or ""
     if suffix[:1] in "eE" and len(suffix) > 1:
@@ -122,7 +124,7 @@ def parse_bits(value: Any) -> float:
     try:
         return parse_quantity(value) / 8.0
     except PydanticCustomError:
-        raise refuse("is not a bandwidth in bits a second", "write it as 100M or 1G") from None
+        raise refuse("is not a bandwidth in bits/s", "write a quantity such as 100M or 1G") from None
 
 
 def format_bits(bytes_per_second: float) -> int | str:
@@ -165,4 +167,4 @@ Bits = Annotated[
     PlainSerializer(format_bits, when_used="json"),
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
-"""Written in bits a second, held in [bytes/s]."""
+"""Bits/s in files, [bytes/s] in the models."""
