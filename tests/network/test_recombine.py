@@ -99,3 +99,34 @@ def test_the_exact_program_chooses_anew_where_planning_one_after_the_other_falls
             above.append(result.value / lowest - 1.0)
     assert len(above) >= 3
     assert float(np.mean(above)) <= (0.03 if kind == "ingress" else 1e-6)
+
+
+def three_ways(seed: int) -> Problem:
+    """Three queries of two joins each on three nodes, one of whose resources is short everywhere."""
+    problem = small_problem(seed, nodes=3, width=3, queries=3, streams=5, cost=50.0)
+    ways = [plan_space(problem, query).ways for query in problem.queries]
+    room = float(np.random.default_rng(seed + 7).uniform(1.5, 3.0))
+    limit = [
+        {"cpu": room * float(np.mean([w.cpu.max() for w in ways])) / 1e6},
+        {"memory": room * float(np.mean([w.memory.max() for w in ways]))},
+        {"ingress": 1.5 * room * float(np.mean([w.bytes_per_second.max() for w in ways]))},
+    ][seed % 3]
+    nodes = tuple(replace(n, **limit) for n in problem.cluster.nodes)
+    return replace(problem, cluster=replace(problem.cluster, nodes=nodes))
+
+
+def test_two_joins_a_query_are_planned_together_as_well_as_by_trying_all_joint_plans():
+    compared, bound = 0, 0
+    for seed in range(12):
+        problem = three_ways(seed)
+        result = EXACT_DP.plan(problem, objective="network-usage", seed=0, time_limit=20.0, options={})
+        lowest = best(problem)
+        assert bool(result.plan.rejected) == (not np.isfinite(lowest)), seed
+        if np.isfinite(lowest):
+            compared += 1
+            bound += result.proven
+            assert result.value == pytest.approx(lowest, rel=1e-6), seed
+            assert result.bound <= lowest * (1 + 1e-9)
+            assert evaluate(problem, result.plan).network_usage == pytest.approx(result.value)
+    assert compared > 8
+    assert bound == compared

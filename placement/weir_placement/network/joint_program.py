@@ -21,7 +21,10 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.single import SinglePlacement, placing, presence, sinks_of
 
 SCALE = 10_000_000
-"""Costs and loads as whole numbers: of the largest cost, of a capacity."""
+"""Loads as whole numbers: of a capacity."""
+
+COSTS = 1_000_000_000
+"""Costs as whole numbers: of the largest."""
 
 TICK = 1e-6
 """[s] of a latency limit."""
@@ -238,7 +241,7 @@ class JointProgram:
             for key in self.flow
             if key not in self.ledger.flows
         }
-        self.unit = (max(costs.values(), default=0.0) or 1.0) / SCALE
+        self.unit = (max(costs.values(), default=0.0) or 1.0) / COSTS
         if self.elastic:
             self.model.minimize(sum(excess for excess, _ in self.excess.values()))
         else:

@@ -18,6 +18,7 @@ from weir_placement.network.proof_space import proof_space
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Refusal, SinglePlacement, query_plan
 from weir_placement.network.space_builder import MAX_BLOCK
+from weir_placement.network.together import Together
 from weir_placement.options import option
 from weir_placement.proof import ALL, with_proof
 from weir_placement.request import PlanRequest
@@ -183,6 +184,9 @@ def result(
             ledger, placed = _recombined(
                 problem, ledger, placed, steps_of, planner, deadline, rounds, request.seed
             )
+        if recombined and ledger.usage > bound * (1 + 1e-6) and perf_counter() < deadline:
+            together = Together(problem, ledger, placed, reuse, request.seed, deadline)
+            bound = max(bound, together.improve())
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
