@@ -76,7 +76,8 @@ def _start_of(pid: int) -> int:
 def holder_is_gone(holder: str) -> bool:
     """True only when it is certain: the holder ran on this host and its process is no more."""
     host, pid, start = holder.rsplit(":", 2)
-    return host == socket.gethostname() and _start_of(int(pid)) != int(start)
+    running = _start_of(int(pid))
+    return host == socket.gethostname() and (running == 0 or running != int(start))
 
 
 class Expiry:

@@ -62,6 +62,7 @@ def test_the_process_of_a_dead_holder_is_followed_at_once(lease: FileLease) -> N
 def test_a_later_process_of_the_same_number_is_not_the_holder() -> None:
     host, pid, start = ALIVE.rsplit(":", 2)
     assert holder_is_gone(f"{host}:{pid}:{int(start) - 1}")
+    assert holder_is_gone(f"{host}:{2**22 + 1}:0"), "of a process that ended before it was looked at"
     assert not holder_is_gone(ALIVE)
     assert not holder_is_gone(OTHER_HOST), "of another host nothing is known"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -58,7 +59,7 @@ class Processes:
         restarts = 0
         if entry:
             restarts = entry["restarts"] + 1
-            if restarts > 1 and time.time() < entry["started"] + min(2.0**restarts, 60.0):
+            if restarts > 1 and _seconds_since(entry, "began") < min(2.0**restarts, 60.0):
                 return
         spec_path = path.with_suffix(".spec.json")
         write_whole(spec_path, start.spec.to_json())
@@ -84,6 +85,7 @@ class Processes:
             "pid": child.pid,
             "holder": holder_name(child.pid),
             "started": time.time(),
+            "began": time.monotonic(),
             "restarts": restarts,
         }
         write_whole(path, json.dumps(record))
@@ -100,9 +102,9 @@ class Processes:
             sweep()  # it may have been killed
             return
         if "stopping" not in entry:
-            write_whole(path, json.dumps({**entry, "stopping": time.time()}))
+            write_whole(path, json.dumps({**entry, "stopping": time.monotonic()}))
             _signal(entry, signal.SIGTERM)
-        elif time.time() > entry["stopping"] + GRACE:
+        elif _seconds_since(entry, "stopping") > GRACE:
             _signal(entry, signal.SIGKILL)
 
     def stop_all(self) -> None:
@@ -160,6 +162,13 @@ class Processes:
 
 def _gone(entry: dict[str, Any]) -> bool:
     return holder_is_gone(entry["holder"])
+
+
+def _seconds_since(entry: dict[str, Any], what: str) -> float:
+    """By the clock since the machine's start, which nobody sets; very long where that is not known, or was
+    before it."""
+    passed = time.monotonic() - float(entry.get(what, math.inf))
+    return passed if passed >= 0.0 else math.inf
 
 
 def _signal(entry: dict[str, Any], number: signal.Signals) -> None:

@@ -1,0 +1,74 @@
+"""The machine's clock is set while processes run: what ended starts again, and what was told to stop ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from weir_operator.controller.decision import Start
+from weir_operator.local import processes
+from weir_operator.local.processes import GRACE, Processes
+from weir_placement.model.fragment import FragmentSpec, Output
+
+HOUR = 3600.0
+
+
+class Child:
+    """A process that ends at once."""
+
+    def __init__(self, *command: object, **options: object) -> None:
+        self.pid = 2**22 + 1  # no process has it
+
+    def poll(self) -> int:
+        return 1
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """[s] Ahead of the true ones: the time of day, which somebody sets, and the time since the start."""
+    ahead = {"time": 0.0, "monotonic": 0.0}
+    true = {name: getattr(time, name) for name in ahead}
+    for name in ahead:
+        monkeypatch.setattr(processes.time, name, lambda name=name: true[name]() + ahead[name])
+    return ahead
+
+
+def test_what_ended_starts_again_when_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clocks: dict[str, float]
+) -> None:
+    """It waited for the hour to come again."""
+    monkeypatch.setattr(processes.subprocess, "Popen", Child)
+    output = Output("noop")
+    start = Start(
+        FragmentSpec("f", "default", "q", "n", 1, (), (), output, "/c", "l", str(tmp_path / "s")), "b", "q"
+    )
+    machine = Processes(tmp_path)
+
+    def restarts() -> int:
+        machine.start(start, {})
+        return int(machine.observe()[0].restarts)
+
+    clocks["time"] = HOUR
+    assert [restarts(), restarts()] == [0, 1]
+    assert restarts() == 1, "the second time it waits"
+    clocks["time"] = 0.0
+    assert restarts() == 1, "setting the clock back is no reason to begin sooner"
+    clocks["monotonic"] = 4.1
+    assert restarts() == 2
+
+
+def test_what_was_told_to_stop_is_killed_although_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clocks: dict[str, float]
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(processes, "_gone", lambda entry: False)
+    monkeypatch.setattr(processes, "_signal", lambda entry, number: sent.append(number.name))
+    (tmp_path / "processes").mkdir()
+    (tmp_path / "processes" / "f-e1.json").write_text(json.dumps({"fragment": "f", "epoch": 1}))
+    machine = Processes(tmp_path)
+    machine.stop("f", 1)
+    clocks["time"], clocks["monotonic"] = -HOUR, GRACE + 1.0
+    machine.stop("f", 1)
+    assert sent == ["SIGTERM", "SIGKILL"]
