@@ -41,5 +41,6 @@ class BackPressure:
             waits = f"{unread.reader} has not read {unread.bytes / 2**30:.1f} GiB of what was published"
         else:
             self._control.clear("hold")
+        self._metrics.held_back.labels(**self._metrics.plain).set(bool(waits))
         if bool(waits) != bool(self._status.fields["waits"]):
             self._status.say(waits=waits)

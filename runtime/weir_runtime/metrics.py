@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -42,17 +43,22 @@ class Metrics:
         self.batches = counter("weir_batches", "Committed batches")
         self.bytes = counter("weir_published_bytes", "Bytes written to the output")
         self.unread = gauge("weir_unread_bytes", "Published bytes that the slowest reader has not read")
+        self.held_back = gauge("weir_held_back", "1 while it waits for the slowest reader of its output")
         self.published = gauge("weir_publish_timestamp_seconds", "When the last batch was published")
         self.backlog = gauge("weir_backlog_batches", "Batches of an input that wait", "operator")
         self.late = counter("weir_late_rows", "Rows late at a source", "operator")
         self.lost = counter("weir_lost_rows", "Rows that were gone before they were read", "operator")
         self.idle = gauge("weir_idle_partitions", "Partitions that the clock does not wait for", "operator")
+        self.silent = gauge("weir_silent_seconds", "Since the last row of a source", "operator")
         self.bad = counter("weir_bad_rows", "Rows of a source that cannot be read", "operator")
         self.dropped = counter("weir_dropped_rows", "Rows dropped as late by Spark: must be 0")
         self.link = gauge("weir_link_seconds", "One-way latency to the producer of an input", "operator")
         self._gauge("weir_epoch", "The process's epoch").labels(**self._labels).set(spec.epoch)
         for metric in (self.batches, self.bytes, self.dropped, self.duration, self.lag):
             metric.labels(**self._labels)
+        self._heard = {item.name: time.monotonic() for item in spec.inputs if item.kind == "source"}
+        for name in self._heard:
+            self.silent.labels(**self.of(name)).set_function(partial(self._silence, name))
         for item in spec.inputs:
             for metric in (self.late, self.lost, self.bad):
                 metric.labels(**self.of(item.name))
@@ -75,6 +81,13 @@ class Metrics:
     def link_seconds(self, name: str, seconds: float) -> None:
         """The latency to the producer of an input."""
         self.link.labels(**self.of(name)).set(seconds)
+
+    def ended(self, name: str) -> None:
+        """An input has no more rows: it is not silent."""
+        self._heard.pop(name, None)
+
+    def _silence(self, name: str) -> float:
+        return time.monotonic() - self._heard[name] if name in self._heard else 0.0
 
     def measure_cpu(self) -> float:
         """CPU seconds of this process, the JVM and the workers, and of the executors."""
@@ -105,6 +118,8 @@ class Metrics:
                 rows.get(operator.id, 0),
             )
         for name, (inward, outward) in flows.items():
+            if inward and name in self._heard:
+                self._heard[name] = time.monotonic()
             self.rows_in.labels(**self.of(name)).inc(inward)
             self.rows_out.labels(**self.of(name)).inc(outward)
         return flows

@@ -42,6 +42,8 @@ class Reports:
         for item in self.inputs:
             name = item.spec.name
             start, end = starts[name]["at"] if starts else None, ends[name]["at"]
+            if ends[name]["ended"]:
+                self._metrics.ended(name)
             labels = self._metrics.of(name)
             self._metrics.backlog.labels(**labels).set(item.log.backlog(end))
             self._metrics.late.labels(**labels).inc(item.log.late(start, end))

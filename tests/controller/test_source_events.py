@@ -15,6 +15,7 @@ TEXT = """\
 weir_lost_rows_total{query="default/q",fragment="f",operator="a"} %d
 weir_idle_partitions{query="default/q",fragment="f",operator="a"} %d
 weir_idle_partitions{query="default/q",fragment="f",operator="b"} 1
+weir_held_back{query="default/q",fragment="f"} %d
 """
 
 
@@ -24,9 +25,10 @@ class Measured:
 
     lost: int = 0
     idle: int = 0
+    held_back: int = 0
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        text = TEXT % (self.lost, self.idle)
+        text = TEXT % (self.lost, self.idle, self.held_back)
         return {p.fragment: parse_metrics(text, p.fragment, p.epoch, 0.0) for p in processes}
 
 
@@ -46,3 +48,16 @@ def test_each_is_said_when_it_begins_and_when_it_changes() -> None:
     losses = [event for event in cluster.events if event.reason == "RowsLost"]
     assert len(losses) == len(fragments)
     assert all(event.warning and "skipped 4 rows" in event.message for event in losses)
+
+
+def test_a_producer_that_waits_for_its_reader_says_so() -> None:
+    cluster, measured = FakeCluster(), Measured()
+    it = loop(one_query(), cluster, measured)
+    settle(it)
+    assert not [event for event in cluster.events if event.reason == "HeldBack"]
+    measured.held_back = 1
+    settle(it)
+    settle(it)
+    waits = [event for event in cluster.events if event.reason == "HeldBack"]
+    assert all(event.warning and "until the slowest reader" in event.message for event in waits)
+    assert len(waits) == len(cluster.processes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,12 +15,13 @@ from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
 from weir_runtime.audit import sink_files
 from weir_runtime.publish import Fenced, OtherNumbering
+from weir_runtime.sources import source_log
 from weir_runtime.sources.files import FileLog
 from weir_runtime.store import ObjectStore
 from weir_runtime.store_sink import StoreSink
 
 from tests.runtime.flows import batch, fenced, free
-from tests.runtime.support import files_output, fragment
+from tests.runtime.support import files_output, fragment, source
 
 ROWS = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 SPEC = fragment(Path(), "f", [], [], files_output(Path()))
@@ -41,6 +43,27 @@ def write(path: Path, table: pa.Table, form: str) -> None:
 
 class FileCases:
     """`store` is an empty place for one source or sink."""
+
+    def test_dead_letters_are_objects_each_once(self, store: ObjectStore, tmp_path: Path) -> None:
+        """Also when their batch is read again, and by two readers that have one fragment's name."""
+        write(tmp_path / "0000000000.json", pa.table({"v": [1, 2]}), "json")
+        place = {"files": {"uri": f"{store.uri}/dead", "s3": store.options}}
+        item = replace(source("a", tmp_path), bad_rows={"deadLetter": place})
+        item = replace(item, source={"files": {"uri": str(tmp_path), "format": "json"}})
+        for _ in range(2):
+            log = source_log(item, str(tmp_path / "late" / "default" / "f" / "a"))
+            end = log.advance(log.start(), 0, 64).place
+            assert sum(part.num_rows for part in log.read(log.start(), end)) == 0
+            assert log.bad(None, end) == 2
+        assert list(store.names()) == ["dead/f/a/0000000000.parquet"]
+        body = store.read("dead/f/a/0000000000.parquet")
+        assert body is not None
+        letters = pq.read_table(pa.BufferReader(bytes(body))).to_pylist()
+        assert [(letter["offset"], letter["row"]) for letter in letters] == [
+            (0, b'{"v": 1}'),
+            (1, b'{"v": 2}'),
+        ]
+        assert {letter["source"] for letter in letters} == {str(tmp_path / "0000000000.json")}
 
     @pytest.mark.parametrize("form", ["parquet", "arrow", "json", "csv"])
     def test_a_source_is_read_as_from_a_folder(self, store: ObjectStore, form: str, tmp_path: Path) -> None:

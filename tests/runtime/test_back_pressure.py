@@ -95,10 +95,13 @@ def test_a_producer_waits_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     pressure.weigh()
     assert reader.latestOffset(start, None) == start
     assert state(spec)["waits"].startswith("slow has not read ")
+    held_back = producer.metrics.held_back.labels(**producer.metrics.plain)
+    assert held_back._value.get() == 1
     flow.commit("slow", 1)
     pressure.weigh()
     assert reader.latestOffset(start, None)["at"]["next"] == 1
     assert state(spec)["waits"] == ""
+    assert held_back._value.get() == 0
 
 
 def test_a_producer_that_waits_can_be_moved(tmp_path: Path) -> None:

@@ -97,11 +97,14 @@ def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Ev
 
 
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
-    """About rows that a fragment has skipped, and partitions for which it does not wait."""
+    """About rows that a fragment has skipped, and for which readers and partitions it waits, or not."""
     if reading.lost_rows:
         rows = count(reading.lost_rows, "row")
         text = f"{reading.fragment} skipped {rows} that the source deleted before they were read"
         yield Event(query, "RowsLost", text, warning=True)
+    if reading.held_back:
+        text = f"{reading.fragment} reads no more until the slowest reader of its output has caught up"
+        yield Event(query, "HeldBack", text, warning=True)
     if reading.idle_partitions:
         partitions = count(reading.idle_partitions, "idle partition")
         text = f"{reading.fragment}: the event-time clock does not wait for {partitions}"

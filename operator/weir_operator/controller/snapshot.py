@@ -85,6 +85,7 @@ class FragmentMetrics:
     dropped_rows: float = 0.0
     lost_rows: float = 0.0  # gone before they were read
     idle_partitions: float = 0.0  # of all sources
+    held_back: bool = False  # it waits for the slowest reader of its output
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
     links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
 
