@@ -47,6 +47,8 @@ class Rule:
     columns: the columns that leave, with their bytes; None keeps the tuple of the only input.
     width: [bytes] of a tuple that leaves, where the columns do not say it: a source may be wider than its
     declared columns (tupleBytes is what was measured). None: the columns together.
+    share: of a kind that hands on a share of its input's rows (`share_of_rows`): that share, from which
+    searches make their own formulas.
     """
 
     output: Callable[[Any, Inputs], Load]
@@ -54,6 +56,7 @@ class Rule:
     memory: Callable[[Any, Inputs], Load]
     columns: Callable[[Any, Inputs], Mapping[str, float]] | None = None
     width: Callable[[Inputs], float] | None = None
+    share: Callable[[Any], float] | None = None
 
 
 RULES: dict[str, Rule] = {}
@@ -87,6 +90,11 @@ def cost_per_input(op: Operator, inputs: Inputs, _: Load) -> Load:
 def fixed_memory(op: Operator, _: Inputs) -> Load:
     """[bytes] of an operator that keeps no rows."""
     return Load.of(op.memory)
+
+
+def share_of_rows(share: Callable[[Any], float]) -> Rule:
+    """Of a kind that hands on this share of its one input's rows as they are, and keeps none."""
+    return Rule(lambda op, i: i[0].rate.times(share(op)), cost_per_input, fixed_memory, share=share)
 
 
 def _item_columns(items: Sequence[Item], inputs: Inputs) -> dict[str, float]:
@@ -137,7 +145,7 @@ def _union_columns(_: Operator, inputs: Inputs) -> Mapping[str, float]:
     return {name: max(f.columns.get(name, 0.0) for f in inputs) for name in inputs[0].columns}
 
 
-register("filter", Rule(lambda op, i: i[0].rate.times(op.selectivity), cost_per_input, fixed_memory))
+register("filter", share_of_rows(lambda op: op.selectivity))
 register("project", Rule(lambda op, i: i[0].rate, cost_per_input, fixed_memory, _project_columns))
 register(
     "join", Rule(_join_output, _join_cpu, _join_memory, _join_columns, lambda i: sum(f.width for f in i))

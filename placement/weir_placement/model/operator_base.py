@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -67,9 +67,9 @@ class OperatorBase:
         return self.changed(cost=self.cost * factor)
 
     @property
-    def aliases(self) -> set[str]:
-        """The source aliases that it names."""
-        return {column.split(".", 1)[0] for column in self.columns}
+    def aliases(self) -> tuple[str, ...]:
+        """The source aliases that it names, each once, in the order of its columns."""
+        return tuple(dict.fromkeys([column.split(".", 1)[0] for column in self.columns]))
 
     @property
     def new_columns(self) -> tuple[str, ...]:
@@ -94,3 +94,8 @@ class OperatorBase:
     def grouped_time(self) -> str:
         """The event-time column whose windows group the rows; "" when none does."""
         return ""
+
+    def lag(self, below: Mapping[str, int]) -> Mapping[str, int]:
+        """[us] by column: how far behind its fragment's watermark the times in it may be when they leave;
+        `below` is the same of its inputs. Columns whose times follow the watermark are left out."""
+        return below

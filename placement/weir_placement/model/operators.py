@@ -97,6 +97,10 @@ class Project(OperatorBase):
     def movable(self) -> bool:
         return all(item.name == item.expression for item in self.items)
 
+    def lag(self, below: Mapping[str, int]) -> Mapping[str, int]:
+        plain = {item.name: item.expression.replace("`", "") for item in self.items}
+        return {name: below[column] for name, column in plain.items() if column in below}
+
 
 @dataclass(frozen=True)
 class Join(OperatorBase):
@@ -129,8 +133,9 @@ class Join(OperatorBase):
         return super().costing(factor).changed(cost_pair=pair, cost_out=out)
 
     @property
-    def aliases(self) -> set[str]:
-        return super().aliases | {side for window in self.windows for side in (window.left, window.right)}
+    def aliases(self) -> tuple[str, ...]:
+        sides = (side for window in self.windows for side in (window.left, window.right))
+        return tuple(dict.fromkeys((*super().aliases, *sides)))
 
     def output(self, inputs: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
         parts = [part for part in inputs if part is not None]
@@ -198,6 +203,10 @@ class Aggregate(OperatorBase):
     @property
     def grouped_time(self) -> str:
         return self.time
+
+    def lag(self, below: Mapping[str, int]) -> Mapping[str, int]:
+        wait = below.get(self.time, 0)
+        return {"window.end": wait, "window.start": wait + round(self.window * 1e6)}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from weir_placement.model.operators import Aggregate, Operator, Project
+from weir_placement.model.operators import Operator
 
 
 def waits(operators: Iterable[Operator]) -> dict[str, int]:
@@ -25,11 +25,7 @@ def waits(operators: Iterable[Operator]) -> dict[str, int]:
         for name in op.inputs:
             for column, late in behind.get(name, {}).items():
                 below[column] = max(late, below.get(column, 0))
-        if isinstance(op, Aggregate):
-            wait = wait_of[op.id] = below.get(op.time, 0)
-            below = {"window.end": wait, "window.start": wait + round(op.window * 1e6)}
-        elif isinstance(op, Project):
-            plain = {item.name: item.expression.replace("`", "") for item in op.items}
-            below = {name: below[column] for name, column in plain.items() if column in below}
-        behind[op.id] = below
+        if op.grouped_time:
+            wait_of[op.id] = below.get(op.grouped_time, 0)
+        behind[op.id] = op.lag(below)
     return wait_of

@@ -11,8 +11,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from weir_placement.cost.load import Load
-from weir_placement.cost.rules import Flow
-from weir_placement.model.operators import Filter, Join, Project
+from weir_placement.cost.rules import RULES, Flow
+from weir_placement.model.operators import Join, Operator, Project
 from weir_placement.network.join_block import JoinBlock
 
 Sides = Sequence[Flow]
@@ -31,7 +31,7 @@ class Formula(NamedTuple):
     fixed: float
 
 
-def _single(op: Filter | Project, inputs: Sides) -> Formula:
+def _single(op: Operator, inputs: Sides) -> Formula:
     return Formula(op.cost, 0.0, 0.0, 0.0, 0.0, op.memory)
 
 
@@ -42,12 +42,17 @@ def _join(op: Join, inputs: Sides) -> Formula:
 
 
 FORMULAS: Mapping[str, Callable[[Any, Sides], Formula]] = {
-    "filter": _single,
     "project": _single,
     "join": _join,
 }
-"""By kind, of kinds whose output rate is a product of input rates. Loads of others are those of `cost.rules`
-at the present rates, and their plan space is built anew when rates change."""
+
+
+def formula_of(kind: str) -> Callable[[Any, Sides], Formula] | None:
+    """Of a kind whose output rate is a product of input rates. Loads of others are those of `cost.rules` at
+    the present rates, and their plan space is built anew when rates change."""
+    return _single if RULES[kind].share else FORMULAS.get(kind)
+
+
 NOTHING = Formula(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Problem, Query
-from weir_placement.network.block_costs import FORMULAS
+from weir_placement.network.block_costs import formula_of
 from weir_placement.network.dynamic_program import Floats, Step, Ways
 from weir_placement.network.recipes import Recipes
 from weir_placement.network.shapes import Shape, own_names, shape_of, shared_draft
@@ -86,7 +86,7 @@ def plan_spaces(problem: Problem, queries: Iterable[Query]) -> dict[str, PlanSpa
     spaces: dict[str, PlanSpace] = {}
     alike: dict[Shape, list[Query]] = {}
     for query in queries:
-        shape = shape_of(problem, query) if all(op.kind in FORMULAS for op in query.operators) else None
+        shape = shape_of(problem, query) if all(formula_of(op.kind) for op in query.operators) else None
         if shape is None:
             draft = build(query, problem.streams, _rates(problem, query).T.tolist())
             spaces[query.name] = _spaces(draft, [query], draft.rates[None], [draft.recipes])[0]

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from weir_placement.model.operator_form import semantics
-from weir_placement.model.operators import Aggregate, Join, Operator, Project, Window
+from weir_placement.model.operators import Operator, Window
 
 if TYPE_CHECKING:
     from weir_placement.network.join_block import JoinBlock
@@ -39,7 +39,7 @@ def source_signer(position: int) -> Signer:
 
 def operator_signer(op: Operator, inputs: Sequence[int], aliases: Sequence[str]) -> Signer:
     """Of what one operator makes of streams; aliases are written by the order of their appearance."""
-    labels = {a: f"${i}" for i, a in enumerate(x for x in _aliases_in(op) if x in aliases)}
+    labels = {a: f"${i}" for i, a in enumerate(x for x in op.aliases if x in aliases)}
     fields = semantics(op)
     for name in ("id", "kind", "inputs", "columns"):
         del fields[name]
@@ -64,16 +64,6 @@ def renamed(text: str, labels: Mapping[str, str]) -> str:
 
 def _digest(parts: Iterable[str]) -> str:
     return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
-
-
-def _aliases_in(op: Operator) -> list[str]:
-    """In the order of their appearance."""
-    items = op.items if isinstance(op, Project | Aggregate) else ()
-    texts = [*op.columns, op.grouped_time, *(i.expression for i in items)]
-    aliases = dict.fromkeys(t.split(".")[0] for t in texts if "." in t)
-    if isinstance(op, Join):
-        aliases.update(dict.fromkeys(side for w in op.windows for side in (w.left, w.right)))
-    return list(aliases)
 
 
 def _window(window: Window, labels: Mapping[str, str]) -> str:

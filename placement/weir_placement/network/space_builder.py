@@ -13,13 +13,13 @@ from weir_placement.cost.flows import source_flow
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
 from weir_placement.model.expressions import source_types
-from weir_placement.model.operators import Filter, Item, Join, Operator, Project
+from weir_placement.model.operators import Item, Operator, Project
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
-from weir_placement.network.block_costs import FORMULAS, NOTHING, BlockCosts, Formula
+from weir_placement.network.block_costs import NOTHING, BlockCosts, Formula, formula_of
 from weir_placement.network.dynamic_program import Floats, Ints
 from weir_placement.network.join_block import JoinBlock
-from weir_placement.network.read_block import block_of
+from weir_placement.network.read_block import block_of, in_block
 from weir_placement.network.recipes import BlockRecipe, Chain, Recipes, names_in
 from weir_placement.network.signatures import BlockSigner, Signer, operator_signer, renamed, source_signer
 from weir_placement.rewrite.estimates import source_distinct
@@ -127,8 +127,8 @@ class _SpaceBuilder:
         added = self.stream(operator_signer(op, inputs, self.aliases), flows)
         points = list(zip(*(self.flows[i] for i in inputs), strict=True))
         formula = NOTHING
-        if op.kind in FORMULAS:
-            formula = FORMULAS[op.kind](op, points[0])
+        if own := formula_of(op.kind):
+            formula = own(op, points[0])
         else:
             rule = RULES[op.kind]
             cpu = max(rule.cpu(op, f, out.rate)(1.0) for f, out in zip(points, flows, strict=True))
@@ -241,9 +241,9 @@ def _output_columns(build: _SpaceBuilder, root: str, once: frozenset[str]) -> fr
 
     def columns(name: str, top: bool) -> frozenset[str]:
         op = operators.get(name)
-        if op is None or (not top and name not in once) or not isinstance(op, Join | Filter | Project):
+        if op is None or (not top and name not in once) or not in_block(op):
             return frozenset(build.flows[_derive(build, name, once)][0].columns)
-        if isinstance(op, Project):
+        if op.new_columns:
             return frozenset(op.new_columns)
         return frozenset(c for i in op.inputs for c in columns(i, False))
 

@@ -134,7 +134,7 @@ class Rewriter:
         members = self.joins_of(block)
         aliases = graph.aliases[inputs[0]] | graph.aliases[inputs[1]]
         for like in members:
-            alike = set(like.windows) == set(join.windows) and like.aliases <= aliases
+            alike = set(like.windows) == set(join.windows) and aliases.issuperset(like.aliases)
             if alike and _checks(join) <= _checks(like):
                 return replace(join, id=like.id, on=like.on, columns=like.columns, windows=like.windows)
         name = graph.fresh_id("j", written)

@@ -25,7 +25,7 @@ from weir_placement.search.fields import (
     fill_masks,
     is_free,
 )
-from weir_placement.search.item import CODES, HUGE, SearchItem, numbers_of
+from weir_placement.search.item import HUGE, SearchItem, code_of, numbers_of
 from weir_placement.search.kernel import layout
 
 VISITED_SIZE = 1 << 14
@@ -67,7 +67,7 @@ class Encoding(Arrays):
             numbers[op.id] = len(self.items)
             children = [numbers[name] for name in op.inputs]
             item = SearchItem(
-                q, CODES[op.kind].kind, op.id, children, candidates, op, [f[op.id] for f in flows]
+                q, code_of(op.kind).kind, op.id, children, candidates, op, [f[op.id] for f in flows]
             )
             self.items.append(item)
         last = numbers[query.operators[-1].id] if query.operators else numbers[next(iter(query.sources))]

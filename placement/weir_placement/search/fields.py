@@ -7,24 +7,25 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
-from weir_placement.model.operators import Filter, Join, Project
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.arrays import Arrays
 from weir_placement.search.blocks import SearchBlock, alias_bits
 from weir_placement.search.families import Family
-from weir_placement.search.item import HUGE, Numbers, SearchItem, limited, numbers_of
+from weir_placement.search.item import HUGE, Numbers, SearchItem, code_of, limited, numbers_of
 from weir_placement.search.kernel import layout
 
 MASK_BITS = 62
+NAMING = (layout.FILTER, layout.PROJECT)
+"""Kinds of items whose swaps depend on the columns that they name."""
 MATRICES = 2_000
 """Nodes up to which every link's latency is known to the search also where none is limited: ties."""
 
 
 def columns_of(queries: Sequence[Query], q: int) -> dict[str, int]:
-    """A number for each column that the query's filters and projections name."""
+    """A number for each column that the query's items of the kinds `NAMING` name."""
     names: dict[str, int] = {}
     for op in queries[q].operators:
-        if isinstance(op, Filter | Project):
+        if code_of(op.kind).kind in NAMING:
             for name in (*op.columns, *op.new_columns):
                 names.setdefault(name, len(names))
     return names
@@ -59,7 +60,7 @@ def fill_masks(
             above[i] = 1 << joined[item.query]
             joined[item.query] += 1
             joins[i] |= above[i]
-        if isinstance(item.op, Filter | Project):
+        if item.kind in NAMING:
             for name in item.op.new_columns or item.op.columns:
                 k = numbers[item.query][name]
                 columns[i * words + k // 63] |= 1 << (k % 63)
@@ -105,7 +106,6 @@ def fill_blocks(arrays: Arrays, items: Sequence[SearchItem], blocks: Sequence[Se
     for name, reals in numbers.items():
         arrays.write(name, reals)
     arrays.write("block", [of_join.get((item.query, item.name), -1) for item in items])
-    arrays.write("delay_", [item.op.delay if isinstance(item.op, Join) else 0.0 for item in items])
 
 
 def fill_cluster(arrays: Arrays, cluster: Cluster, candidates: Sequence[Sequence[int]]) -> None:

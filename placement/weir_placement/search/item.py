@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
-from weir_placement.cost.rules import Flow
-from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, Union
+from weir_placement.cost.rules import RULES, Flow
+from weir_placement.model.operators import Aggregate, Join, Operator, Project, Union
 from weir_placement.search.kernel import layout
 
 HUGE = 1e300
@@ -53,6 +54,7 @@ class Numbers(NamedTuple):
     memory: float = 0.0
     limit: float = 0.0
     fixed_width: float = -1.0  # [bytes] of a tuple; -1: that of its inputs
+    delay: float = 0.0  # [s] of the watermark, in `retention`
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,6 @@ class Code:
 
     kind: int
     numbers: Callable[[Any, float], Numbers]
-
-
-def _filter(op: Filter, width: float) -> Numbers:
-    return Numbers(op.cost, selectivity=op.selectivity, memory=op.memory)
 
 
 def _project(op: Project, width: float) -> Numbers:
@@ -83,6 +81,7 @@ def _join(op: Join, width: float) -> Numbers:
         retention=op.retention,
         row_overhead=op.row_overhead,
         memory=2 * op.memory,
+        delay=op.delay,
     )
 
 
@@ -97,18 +96,30 @@ def _union(op: Union, width: float) -> Numbers:
 
 
 CODES: Mapping[str, Code] = {
-    "filter": Code(layout.FILTER, _filter),
     "project": Code(layout.PROJECT, _project),
     "join": Code(layout.JOIN, _join),
     "aggregate": Code(layout.AGGREGATE, _aggregate),
     "union": Code(layout.UNION, _union),
 }
-"""By kind of operator. The compiled code knows some kinds: any other is encoded as the one that its formulas
-are like, and moves only if it says so (`movable`); one that moves is swapped as that kind is."""
+"""By kind of operator, apart from those that hand on a share of their rows."""
+
+
+@cache
+def code_of(kind: str) -> Code:
+    """The compiled code knows some kinds: any other is encoded as the one that its formulas are like, and
+    moves only if it says so (`movable`); one that moves is swapped as that kind is.
+
+    Raises:
+        KeyError: `CODES` lacks a kind that needs formulas of its own.
+    """
+    share = RULES[kind].share
+    if share is None:
+        return CODES[kind]
+    return Code(layout.FILTER, lambda op, width: Numbers(op.cost, selectivity=share(op), memory=op.memory))
 
 
 def numbers_of(item: SearchItem) -> Numbers:
     """What is written of an item into the arrays."""
     if item.op is None:
         return Numbers(fixed_width=item.flows[0].width) if item.kind == layout.SOURCE else Numbers()
-    return CODES[item.op.kind].numbers(item.op, item.flows[0].width)
+    return code_of(item.op.kind).numbers(item.op, item.flows[0].width)
