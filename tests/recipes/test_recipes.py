@@ -20,7 +20,7 @@ MOST_FILES = {
     "crd-field": 4,
     "exchange": 6,
     "objective": 5,
-    "operator-kind": 10,
+    "operator-kind": 9,
     "search-strategy": 3,
     "source": 4,
 }
