@@ -116,7 +116,7 @@ def test_a_query_shows_what_a_person_wants_to_know():
         for c in crd(query)["spec"]["versions"][0]["additionalPrinterColumns"]
         if not c.get("priority")
     ]
-    assert names == ["READY", "HEADROOM", "FRAGMENTS", "NODES", "REVISION", "AGE"]
+    assert names == ["READY", "FRAGMENTS", "HEADROOM", "LATENCY", "NODES", "REVISION", "AGE"]
 
 
 def test_exactly_one_of_sql_and_operators_is_a_cel_rule():

@@ -65,3 +65,20 @@ def test_a_policy_that_cannot_be_planned_by_stops_only_its_own_queries(
     assert cluster.condition("a", "Stalled")["message"]
     assert cluster.condition("c", "Ready")["status"] == "True"
     assert cluster.condition("b", "Ready")["status"] == "True"
+
+
+def test_a_mistyped_column_is_an_event_once_for_each_edit() -> None:
+    cluster = ObjectCluster(objects=town())
+    it = object_loop(cluster)
+    settle(it)
+    cluster.objects[5]["spec"]["sql"] = "SELECT s.kk FROM s"
+    cluster.objects[5]["metadata"]["generation"] = 2
+    for _ in range(4):
+        it.once()
+    (event,) = [e for e in cluster.events if e.reason == "Invalid"]
+    assert (event.query, event.warning) == ("default/a", True)
+    assert "s.kk" in event.message
+    cluster.objects[5]["metadata"]["generation"] = 3
+    for _ in range(4):
+        it.once()
+    assert len([e for e in cluster.events if e.reason == "Invalid"]) == 2

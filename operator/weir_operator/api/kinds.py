@@ -89,8 +89,9 @@ KINDS: tuple[Kind, ...] = (
         StreamQuery,
         (
             READY,
+            PrinterColumn("FRAGMENTS", "string", ".status.ready"),
             PrinterColumn("HEADROOM", "number", ".status.headroom"),
-            PrinterColumn("FRAGMENTS", "integer", ".status.fragments"),
+            PrinterColumn("LATENCY", "number", ".status.latencySeconds"),
             PrinterColumn("NODES", "string", ".status.nodes"),
             PrinterColumn("REVISION", "integer", ".status.revision"),
             REASON,

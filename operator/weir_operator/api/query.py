@@ -267,6 +267,9 @@ class StreamQueryStatus(ObjectStatus):
     latency_seconds: float | None = Field(None, description="Latency of the slowest path to the sink [s].")
     fragments: int | None = Field(None, description="Fragments of the plan in force.")
     ready_fragments: int | None = Field(None, description="Fragments that run on their planned nodes.")
+    ready: Annotated[str, Field(max_length=32)] | None = Field(
+        None, description="Fragments ready of all, as 2/3."
+    )
     nodes: Annotated[str, Field(max_length=1024)] | None = Field(
         None, description="Nodes in use, as text for people."
     )

@@ -10,12 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from weir_operator.controller.counts import Counts
 from weir_operator.controller.decide import decide
 from weir_operator.controller.decision import (
     Action,
     Decision,
     DeletePlacement,
     Event,
+    HandOver,
     Start,
     WritePlacement,
 )
@@ -40,6 +42,8 @@ WINDOW = 10.0
 """[s] Measurements are differences over at least so long."""
 STEP = 1.0
 """[s] Readings that follow the last one sooner are not kept."""
+IN_FORCE = ("Planned", "RolledBack")
+"""Reasons of events about a plan that came into force."""
 WARM = 3
 """First batches of a process that are not measured: they mostly compile and fork."""
 
@@ -60,6 +64,8 @@ class Loop:
     snapshot: Snapshot | None = None
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
     leads: Callable[[], bool] = lambda: True  # false: another replica acts, so nothing more is written
+    moves: Counts[str] = field(default_factory=Counts)  # by fragment: hand-overs to another process
+    replans: Counts[str] = field(default_factory=Counts)  # by query: plans that came into force
     laps: Mapping[str, float] = field(default_factory=dict)  # duration of each part of the last round [s]
 
     def once(self) -> Decision:
@@ -124,6 +130,7 @@ class Loop:
         A query whose intent could not be written is left alone in this round; the others go on. Events that
         the previous round published are not published again.
         """
+        news = [event for event in decision.events if event not in published]
         unwritten = _Unwritten(self._write_each(self.cluster.write_placement, decision.placements))
         by_fragment: dict[str, list[Action]] = {}
         for action in decision.actions:
@@ -133,7 +140,10 @@ class Loop:
         if decision.keep is not None:
             self.exchange.sweep(decision.keep)
         self._write_each(self.cluster.write_status, decision.statuses)
-        self._write_each(self.cluster.emit, [event for event in decision.events if event not in published])
+        self._write_each(self.cluster.emit, news)
+        for event in news:
+            if event.reason in IN_FORCE:
+                self.replans.add(event.query)
         started = {_fragment(action) for action in decision.actions if isinstance(action, Start)}
         self.refusals = {name: why for name, why in self.refusals.items() if name in started}
 
@@ -151,6 +161,8 @@ class Loop:
             if isinstance(action, Start):
                 self._remember_refusal(action, error)
             raise
+        if isinstance(action, HandOver):
+            self.moves.add(action.fragment)
 
     def _remember_refusal(self, start: Start, error: OSError) -> None:
         """Why a fragment could not be started, for its query's condition; if a person must act, also one

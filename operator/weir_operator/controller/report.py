@@ -10,7 +10,7 @@ from weir_operator.controller.conditions import Health, conditions, worth_writin
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
 from weir_operator.controller.health import count, fault_health, query_health
-from weir_operator.controller.progress import elsewhere, with_progress
+from weir_operator.controller.progress import elsewhere, serves, with_progress
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.snapshot import FragmentMetrics
@@ -129,13 +129,14 @@ def statuses(state: RoundState) -> list[WriteStatus]:
 
 def _figures(state: RoundState, name: str) -> dict[str, Any]:
     specs, figures = specs_of(state, name), state.numbers.get(name, {})
-    ready = sum(state.steps[s.name].phase in ("running", "finished") for s in specs)
+    ready = sum(serves(state.steps[s.name]) for s in specs if s.name in state.steps)
     return {
         "headroom": finite(figures.get("headroom")),
         "latencySeconds": short(figures.get("latency")),
         "binding": _binding(state, name),
         "fragments": len(specs) or None,
         "readyFragments": ready if specs else None,
+        "ready": f"{ready}/{len(specs)}" if specs else None,
         "nodes": ", ".join(sorted({s.node for s in specs})) or None,
         "revision": state.records[name].revision or None,
     }

@@ -14,6 +14,7 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
+from weir_operator.controller.counts import Counts
 from weir_operator.controller.ports import Gone, Unreachable
 from weir_operator.kube.names import FIELD_MANAGER
 
@@ -104,6 +105,7 @@ class Api:
 
     def __init__(self, api_client: client.ApiClient) -> None:
         self._client = api_client
+        self.calls: Counts[tuple[str, int]] = Counts()  # by verb and code of the answer, 0 without one
 
     def call(
         self,
@@ -142,13 +144,19 @@ class Api:
             body=body,
             auth_settings=["BearerToken"],
         )
+        code = 0
         try:
             response = self._client.call_api(*request, _request_timeout=TIMEOUT)
+            code = response.status
             answer = bytes(response.read())
         except ApiException as error:
-            raise _refusal(error.status or 0, _reason(error)) from None
+            code = error.status or 0
+            raise _refusal(code, _reason(error)) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
+            code = 0
             raise NoAnswer(f"{method} {path}: {error}") from None
+        finally:
+            self.calls.add((method, code))
         if response.status >= 400:
             raise _refusal(response.status, _message(answer) or f"{method} {path}: {response.reason}")
         return answer

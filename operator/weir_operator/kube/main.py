@@ -51,7 +51,7 @@ def run(settings: OperatorSettings, context: str | None = None) -> None:
     loop = build_loop(cluster, settings, leader.leads)
     rehearse(loop.settings)
     runner = Runner(loop, leader, liveness, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
-    metrics.register(ClusterCollector(cluster, loop, liveness, leader))
+    metrics.register(ClusterCollector(cluster, loop, liveness, leader, api))
     admission = Admission(api, settings) if settings.webhook_port else None
     server = serve(settings.metrics_port, liveness, metrics)
     try:

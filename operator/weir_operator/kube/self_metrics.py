@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from weir_operator.controller.loop import Loop
+from weir_operator.kube.api import Api
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.leader import Leader
 from weir_operator.kube.liveness import Liveness
@@ -17,11 +18,14 @@ from weir_operator.kube.liveness import Liveness
 class ClusterCollector(Collector):
     """Queries' conditions and headroom, fragments off their node, and the loop itself."""
 
-    def __init__(self, cluster: KubernetesCluster, loop: Loop, liveness: Liveness, leader: Leader) -> None:
+    def __init__(
+        self, cluster: KubernetesCluster, loop: Loop, liveness: Liveness, leader: Leader, api: Api
+    ) -> None:
         self._cluster = cluster
         self._loop = loop
         self._liveness = liveness
         self._leader = leader
+        self._api = api
 
     def collect(self) -> Iterator[Metric]:
         """Called at each scrape."""
@@ -36,6 +40,7 @@ class ClusterCollector(Collector):
         yield CounterMetricFamily(
             "weir_operator_rounds_failed", "Rounds that ended early.", self._liveness.failed_rounds
         )
+        yield from self._counters()
         laps = self._loop.laps
         yield GaugeMetricFamily(
             "weir_operator_round_seconds", "How long the last round took.", sum(laps.values())
@@ -54,6 +59,26 @@ class ClusterCollector(Collector):
         if self._leader.leads():  # the other replica observes nothing
             yield from self._queries()
             yield self._off_pin()
+
+    def _counters(self) -> Iterator[Metric]:
+        moves = sum(self._loop.moves.totals().values())
+        yield CounterMetricFamily(
+            "weir_operator_moves", "Hand-overs of fragments to another process.", float(moves)
+        )
+        replans = CounterMetricFamily(
+            "weir_operator_replans", "Plans of a query that came into force.", labels=["namespace", "query"]
+        )
+        for query, count in self._loop.replans.totals().items():
+            replans.add_metric(query.split("/", 1), float(count))
+        yield replans
+        calls = CounterMetricFamily(
+            "weir_operator_api_calls",
+            "Requests to the API server by the code of the answer, 0 without one.",
+            labels=["verb", "code"],
+        )
+        for (verb, code), count in self._api.calls.totals().items():
+            calls.add_metric([verb, str(code)], float(count))
+        yield calls
 
     def _queries(self) -> Iterator[Metric]:
         conditions = GaugeMetricFamily(
