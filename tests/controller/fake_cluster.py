@@ -41,6 +41,7 @@ class FakeCluster:
     forgotten: list[str] = field(default_factory=list)
     writers: dict[str, list[int]] = field(default_factory=dict)  # epochs that held each lease, in order
     dead_nodes: frozenset[str] = frozenset()
+    hung: set[str] = field(default_factory=set)  # fragments whose standbys go on warming up
     slow_nodes: frozenset[str] = frozenset()  # a standby there goes on warming up
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
@@ -54,7 +55,11 @@ class FakeCluster:
         for key in sorted(self.processes):
             self._live(key)
         objects = tuple(self._placement(q, p) for q, p in self.placements.items()) + tuple(
-            {"kind": "Query", "metadata": {"name": n.split("/")[1]}, "status": s}
+            {
+                "kind": "Query",
+                "metadata": dict(zip(("namespace", "name"), n.split("/"), strict=True)),
+                "status": s,
+            }
             for n, s in self.statuses.items()
         )
         processes = tuple(self.processes.values())
@@ -121,7 +126,7 @@ class FakeCluster:
     def _take_over(self, key: tuple[str, int], process: Process, lease: Lease | None) -> None:
         standby = process.message == "standby"
         if process.state == "starting" and standby:
-            ready = process.node not in self.slow_nodes
+            ready = process.node not in self.slow_nodes and process.fragment not in self.hung
             self.processes[key] = replace(process, state="standby") if ready else process
             return
         invited = lease is None if not standby else lease is not None and lease.handover == process.epoch

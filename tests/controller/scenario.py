@@ -69,8 +69,10 @@ class Scenario:
             tuple(a.model for a in self.queries.values()),
             overheads=Overheads(fragment_cpu=1000.0),
         )
-        names = {
-            o["metadata"]["name"]: o.get("status") or {} for o in snapshot.objects if o["kind"] == "Query"
+        statuses = {
+            f"{o['metadata']['namespace']}/{o['metadata']['name']}": o.get("status") or {}
+            for o in snapshot.objects
+            if o["kind"] == "Query"
         }
         return DesiredState(
             (Group("default", self.policy, problem, self.queries),),
@@ -78,7 +80,7 @@ class Scenario:
             lost=self.lost,
             cordoned=self.cordoned,
             closed=self.closed,
-            statuses={f"default/{k}": v for k, v in names.items()},
+            statuses=statuses,
         )
 
 

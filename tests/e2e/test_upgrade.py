@@ -8,7 +8,7 @@ import subprocess
 from collections import Counter
 
 import pytest
-from weir_operator.controller.settings import Settings
+from weir_operator.api.policy import PlacementPolicySpec
 
 from tests.e2e import flights
 from tests.e2e.conftest import OPERATOR_NAMESPACE, fresh_namespace, install, namespace_of, uninstall
@@ -68,7 +68,7 @@ def rolled(namespace: str, image: str) -> bool:
     pods = flights.drivers(namespace)
     lives = Counter(pod["metadata"]["labels"]["weir.dev/fragment"] for pod in pods)
     twice = [fragment for fragment, count in lives.items() if count > 1]
-    assert len(twice) <= Settings.concurrent_moves, f"at a time: {twice}"
+    assert len(twice) <= PlacementPolicySpec().move_budget.concurrent, f"at a time: {twice}"
     for query in get("wsq", "-n", namespace):
         ready = condition(query, "Ready")
         assert ready.get("status") == "True", f"{query['metadata']['name']}: {ready}"

@@ -89,6 +89,13 @@ class MoveBudget(Model):
 
     moves: Annotated[int, Field(ge=0, le=10000)] = Field(20, description="Most moves within a period.")
     period: Duration = Field(3600.0, description="Length of the period.")
+    concurrent: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1,
+        description="Most fragments of a namespace that move at a time, but for nodes to leave.",
+    )
+    deadline: Duration = Field(
+        300.0, description="Longest time of a move: then it is taken back, or goes to another node."
+    )
 
 
 class HierarchySpec(Model):

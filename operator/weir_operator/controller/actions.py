@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -55,13 +56,14 @@ def choose_steps(state: RoundState) -> None:
     """Fragments that are moving already come first, so that they count against the limit on moves."""
     desired_fragments = _desired_fragments(state)
     queries = {name: fragment.query for name, fragment in desired_fragments.items()}
-    ledger, under_way = beside_running(state, queries), 0
+    ledger, moves = beside_running(state, queries), MovesUnderWay(state)
     for fragment in sorted(desired_fragments, key=lambda f: (not _moves_now(state, f), f)):
-        may_move = under_way < state.settings.concurrent_moves
-        with state.guard(queries[fragment]):
-            step = _step(state, desired_fragments[fragment], ledger, may_move)
+        desired = desired_fragments[fragment]
+        with state.guard(desired.query):
+            step = _step(state, desired, ledger, moves.admit(desired))
             state.steps[fragment] = step
-            under_way += step.phase == "moving"
+            if step.phase == "moving" and fragment not in state.overdue:
+                moves.add(desired)
     for name, record in state.records.items():
         with state.guard(name):
             for request in cut_requests(state, record):
@@ -72,6 +74,27 @@ def choose_steps(state: RoundState) -> None:
         if any(spec.name not in state.steps for spec in specs_of(state, name)):
             leave_alone(state, name)
     _remove_unwanted(state, desired_fragments)
+
+
+class MovesUnderWay:
+    """Moves in one round, in all and by policy and namespace, and how many there may be."""
+
+    def __init__(self, state: RoundState) -> None:
+        self._most = state.settings.concurrent_moves
+        self._most_of = {g.name: g.policy.move_budget.concurrent for g in state.desired.groups}
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def admit(self, fragment: DesiredFragment) -> bool:
+        """Whether one more may begin."""
+        mine = self._counts[self._key(fragment)] < self._most_of[fragment.policy]
+        return mine and self._counts.total() < self._most
+
+    def add(self, fragment: DesiredFragment) -> None:
+        """One more."""
+        self._counts[self._key(fragment)] += 1
+
+    def _key(self, fragment: DesiredFragment) -> tuple[str, str]:
+        return fragment.policy, fragment.query.split("/")[0]
 
 
 def leave_alone(state: RoundState, query: str) -> None:
@@ -119,7 +142,10 @@ def _step(state: RoundState, fragment: DesiredFragment, ledger: QuotaLedger, may
     beside = bool(counted_by_quota(processes))
     fits = not beside or ledger.fits(query)
     settings = state.settings
-    step = next_step(fragment, processes, lease, settings.layout, forced or may_move, settings.standby, fits)
+    waits = name not in state.overdue
+    step = next_step(
+        fragment, processes, lease, settings.layout, forced or may_move, settings.standby, fits, waits
+    )
     if beside and any(isinstance(action, Start) for action in step.actions):
         ledger.reserve(query)
     return step

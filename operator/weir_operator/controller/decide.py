@@ -11,6 +11,7 @@ from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.in_force import with_plans_in_force
+from weir_operator.controller.overdue import overdue_moves
 from weir_operator.controller.plan_groups import plan_groups
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.report import (
@@ -41,6 +42,7 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
     for name, record in state.records.items():
         with state.guard(name):
             state.records[name] = record.with_history_entry(snapshot.now)
+    state.overdue = overdue_moves(state)
     plan_groups(state)
     advance(state)
     cut_fragments(state)

@@ -47,6 +47,7 @@ def next_step(
     may_move: bool = True,
     warm: bool = True,
     quota_left: bool = True,
+    waits: bool = True,
 ) -> FragmentStep:
     """Brings the fragment to its node, one step at a time.
 
@@ -55,6 +56,7 @@ def next_step(
         may_move: whether a new standby may be started now, when the present process still works.
         warm: false for a move without standby: the hand-over first, then a process that starts cold.
         quota_left: false when the namespace's quota admits no second process: the present one goes first.
+        waits: false when a successor that was handed the lease has had its time.
     """
     if lease is None and not any(p.epoch for p in processes):
         return FragmentStep((_start(fragment, 1, layout, standby=False),), "starting")
@@ -70,7 +72,7 @@ def next_step(
         return FragmentStep(past + spare, "finished", owner)
     if owner and _fits(owner, fragment) and owner.state != "stopped" and not owner.terminating:
         # even on a node that does not answer, while the plan keeps it there: a second one would only wait
-        return _settled(fragment, owner, later, handover, past, layout)
+        return _settled(fragment, owner, later, handover if waits else None, past, layout)
     candidates = [p for p in later if _fits(p, fragment) and p.state not in ("stopped", "lost")]
     candidate = max(candidates, key=lambda p: p.epoch, default=None)
     others = tuple(
@@ -82,7 +84,7 @@ def next_step(
     if candidate is None:
         # A successor that was handed the lease already goes first, even on a node that is no longer desired.
         bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
-        if bound is not None:
+        if bound is not None and waits:
             return FragmentStep(past + others, "moving", owner, bound)
         if works and not may_move:
             return FragmentStep(past + others, "running", owner)

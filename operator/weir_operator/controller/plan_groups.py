@@ -15,6 +15,7 @@ from weir_operator.controller.desired_state import Group
 from weir_operator.controller.group_replan import GroupReplan
 from weir_operator.controller.links import measured_links, remember, remembered, with_links
 from weir_operator.controller.moves import under_way
+from weir_operator.controller.overdue import stuck_fragments, take_back
 from weir_operator.controller.quota_ledger import QuotaLedger, beside_plans_in_force
 from weir_operator.controller.record import Record
 from weir_operator.controller.replan import replan
@@ -99,6 +100,7 @@ def _plan(
     if group.measured_links:
         records = {n: _with_links(state, group, in_force, record) for n, record in records.items()}
         problem = with_links(problem, remembered({**state.records, **records}.values()))
+    stuck, elsewhere = stuck_fragments(state, in_force)
     planning = GroupReplan(
         group=replace(group, problem=problem),
         desired=state.desired,
@@ -106,11 +108,12 @@ def _plan(
         records=records,
         measured=measured,
         rates=measured_rates({n: r.plan for n, r in records.items() if r.plan}, measured),
-        unplaced=_unplaced(state, in_force),
+        unplaced={**_unplaced(state, in_force), **elsewhere},
         moving=_moving(state, in_force),
         look=look,
         ledger=ledger,
     )
+    take_back(planning, stuck)
     replan(planning, new)
     return planning
 

@@ -57,6 +57,12 @@ class Record:
         return self.status.get("drift") or {}
 
     @property
+    def moving(self) -> Mapping[str, float]:
+        """Fragments that move -> since when [s since 1970]."""
+        moving = self.drift.get("moving")
+        return moving if isinstance(moving, Mapping) else {}
+
+    @property
     def owned(self) -> list[str]:
         """Names of the fragments that were started for it and are not cleared away yet."""
         names = self.status.get("owned")
@@ -78,7 +84,8 @@ class Record:
             "plan": pack(plan, boundaries, source),
         }
         record = dataclasses.replace(self, revision=revision, plan=plan, boundaries=boundaries, source=source)
-        return record.with_status(history=[entry, *self.history][:HISTORY], proposed=None)
+        drift = {key: value for key, value in self.drift.items() if key != "moving"}
+        return record.with_status(history=[entry, *self.history][:HISTORY], proposed=None, drift=drift)
 
     def with_history_entry(self, now: float) -> Record:
         """The record with its plan in its history. A kill between writing spec and status leaves the entry

@@ -10,6 +10,7 @@ from weir_operator.controller.conditions import Health, conditions, worth_writin
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
 from weir_operator.controller.health import count, fault_health, query_health
+from weir_operator.controller.overdue import with_moves
 from weir_operator.controller.progress import elsewhere, serves, with_progress
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
@@ -46,6 +47,7 @@ def with_running(state: RoundState, record: Record) -> Record:
         if spec.executors:
             running[-1]["executors"] = f"{owner.executors if owner else 0}/{spec.executors}"
     names = [spec.name for spec in (*specs_of(state, record.query), *record.leaving)]
+    record = with_moves(state, record, [name for name in names if name in state.steps])
     alive = set(state.processes) | set(state.snapshot.leases)
     owned = sorted(set(names) | {f for f in record.owned if f in alive})
     ready = sum(entry["state"] in ("running", "finished") for entry in running)

@@ -37,6 +37,7 @@ class RoundState:
     events: list[Event] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no new plan
     failed: set[str] = field(default_factory=set)  # those of `refusals` caused by an error, not a constraint
+    overdue: dict[str, float] = field(default_factory=dict)  # fragments whose move is, and its deadline [s]
     revoked: set[str] = field(default_factory=set)  # whose plan in force reads a stream not shared any more
     blocked: dict[str, str] = field(
         default_factory=dict

@@ -16,7 +16,7 @@ class Settings:
     node_grace: float = 40.0  # a node that is not ready for this long is lost
     pending_grace: float = 30.0  # a node on which a process finds no room for this long is full
     reference_grace: float = 120.0  # a reference that is missing for this long stalls a query
-    concurrent_moves: int = 1  # warm standbys at a time; more are started only when nodes are lost
+    concurrent_moves: int = 10  # warm standbys of all policies at a time, but for nodes that are left
     period: float = 5.0  # longest time between two rounds
     status_period: float = 60.0  # shortest time between writes of a status of which only numbers changed
     look_period: float = 10.0  # shortest time between searches for a better plan
