@@ -78,7 +78,7 @@ def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> Non
 
 def test_only_what_is_proposed_is_approved(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("approve", "a/q", "3") == 2
-    assert "plan 3 is not proposed; proposed is beef" in capsys.readouterr().err
+    assert "plan 3 is not proposed; the proposed plan is beef" in capsys.readouterr().err
     now = time.time()
     assert cluster.weir("approve", "a/q", "beef", "--minutes", "5") == 0
     approval = cluster.spec()["approval"]
@@ -88,7 +88,7 @@ def test_only_what_is_proposed_is_approved(cluster: Cluster, capsys: pytest.Capt
 
 def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("rollback", "a/q", "7") == 2
-    assert "there are [2, 1]" in capsys.readouterr().err
+    assert "revisions: 2, 1" in capsys.readouterr().err
     assert cluster.weir("rollback", "b/q", "1") == 2
     assert "b/q: no such query" in capsys.readouterr().err
     assert cluster.spec() == SPEC

@@ -27,5 +27,5 @@ def test_a_failed_round_is_told_and_the_next_one_goes_on(
     (tmp_path / "all.yaml").write_text(MANIFESTS.format(least="10", cordoned="false"))
     folder = ["--run-folder", str(tmp_path / "run")]
     assert main(["run", "-f", str(tmp_path / "all.yaml"), *folder]) == 0
-    assert "a round failed and is tried again: KeyError('tier')" in capsys.readouterr().out
+    assert "a round failed; trying again: KeyError('tier')" in capsys.readouterr().out
     assert len(rounds) == 2

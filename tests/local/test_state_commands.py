@@ -53,7 +53,7 @@ def test_a_proposed_plan_waits_for_its_approval(manual: Told, capsys: pytest.Cap
     manual.once()
     plan = manual.placement()["status"]["proposed"]["hash"]
     assert manual.weir("approve", "sums", "1") == 2
-    assert f"plan 1 is not proposed; proposed is {plan}" in capsys.readouterr().err
+    assert f"plan 1 is not proposed; the proposed plan is {plan}" in capsys.readouterr().err
     assert manual.weir("approve", "sums", plan) == 0
     manual.once()
     assert manual.placement()["spec"]["revision"] == 1
@@ -65,7 +65,7 @@ def test_a_rollback_names_the_revisions_that_are_there(
 ) -> None:
     auto.once()
     assert auto.weir("rollback", "sums", "9") == 2
-    assert "there are [1]" in capsys.readouterr().err
+    assert "revisions: 1" in capsys.readouterr().err
     assert auto.weir("rollback", "default/sums", "1") == 0
     assert auto.placement()["spec"]["pinned"] == 1
     assert auto.weir("unpin", "sums") == 0

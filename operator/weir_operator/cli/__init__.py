@@ -1,4 +1,4 @@
-"""The command line `weir` (and `kubectl weir`): one module a group of commands, imported when it is used."""
+"""The command line `weir` (and `kubectl weir`): a module for each group of commands, imported on use."""
 
 from __future__ import annotations
 

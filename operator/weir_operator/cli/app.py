@@ -1,4 +1,4 @@
-"""The typer application over the commands that were asked for, and how errors end it."""
+"""The typer application over the commands in use, and what errors print."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         print("aborted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader has gone (`| head`): nothing more can be said to it.
+        # The reader is gone (`| head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -49,22 +49,24 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
             error.show()
             return BAD_INPUT
         traceback.print_exc()
-        print("internal error: this is a bug of Weir, not of the input", file=sys.stderr)
+        print("internal error: this is a bug in Weir, not in the input", file=sys.stderr)
         return INTERNAL
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        try:
-            print(f"weir {version('weir')}")
-        except PackageNotFoundError:
-            print("weir (from a source tree)")
-        raise typer.Exit()
+def _print_version(requested: bool) -> None:
+    """Called for every command: whether --version is given."""
+    if not requested:
+        return
+    try:
+        print(f"weir {version('weir')}")
+    except PackageNotFoundError:
+        print("weir (from a source tree)")
+    raise typer.Exit()
 
 
 def _root(
     show_version: bool = typer.Option(
-        False, "--version", help="Print the version and end.", is_eager=True, callback=_print_version
+        False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
     ),
 ) -> None:
     """The options of `weir` itself."""

@@ -22,11 +22,11 @@ OPERATORS = {
 
 def bench(
     name: Annotated[str, typer.Argument(help="An experiment, or `all`.")],
-    folder: Annotated[Path, typer.Option("--out", help="Where pages are written.")] = Path("docs/benchmarks"),
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the pages.")] = Path("docs/benchmarks"),
 ) -> int:
-    """Run one of the papers' experiments: a table, a CSV and a plot beside the paper's figures.
+    """Run one of the papers' experiments: a table, a CSV and a plot, compared with the paper's figures.
 
-    `calibration`, `runtime` and `whitewater-runtime` measure Spark and want the machine to themselves.
+    `calibration`, `runtime` and `whitewater-runtime` measure Spark and need the machine to themselves.
 
     Examples:
 
@@ -40,10 +40,10 @@ def bench(
 
     benches = {**BENCHES, **OPERATORS}
     if name != "all" and name not in benches:
-        print(f"no experiment {name}; there are: all, {', '.join(benches)}", file=sys.stderr)
+        print(f"no experiment {name}; experiments: all, {', '.join(benches)}", file=sys.stderr)
         return BAD_INPUT
-    for chosen in benches if name == "all" else [name]:
-        module, function = benches[chosen].split(":")
+    for experiment in benches if name == "all" else [name]:
+        module, function = benches[experiment].split(":")
         getattr(import_module(module), function)(folder)
-        print(folder / f"{chosen}.md")
+        print(folder / f"{experiment}.md")
     return 0

@@ -9,11 +9,11 @@ import typer
 
 from weir_operator.cli.run import CALIBRATION
 
-FileOption = Annotated[Path, typer.Option("--file", metavar="FILE", help="Where the costs are written.")]
+FileOption = Annotated[Path, typer.Option("--file", metavar="FILE", help="File for the costs.")]
 
 
 def calibrate(file: FileOption = CALIBRATION) -> int:
-    """Measure what each kind of operator costs on this machine, by real Spark fragments on one core.
+    """Measure what each kind of operator costs on this machine, with real Spark fragments on one core.
 
     `weir run` and the demo read the file; about two minutes on a free core.
 
@@ -29,10 +29,10 @@ def calibrate(file: FileOption = CALIBRATION) -> int:
     console = Console()
     calibration = measure(lambda text: console.print(text, markup=False))
     calibration.save(file)
-    table = Table("what", "CPU-us")
+    table = Table("cost", "CPU-us")
     for kind, cost in calibration.costs.items():
-        table.add_row(f"{kind}, a row in", f"{cost:.2f}")
-    table.add_row("join, a row out", f"{calibration.out:.2f}")
+        table.add_row(f"{kind}, per row in", f"{cost:.2f}")
+    table.add_row("join, per row out", f"{calibration.out:.2f}")
     table.add_row("reading a row", f"{calibration.read:.2f}")
     console.print(table)
     console.print(f"written to {file}")

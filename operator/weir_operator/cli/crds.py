@@ -15,10 +15,10 @@ def crds(
     folder: Annotated[Path, typer.Argument(help="Folder to write to.")] = Path("crds"),
     reference: Annotated[
         Path | None,
-        typer.Option("--reference", metavar="FILE", help="Renew the field tables in this document instead."),
+        typer.Option("--reference", metavar="FILE", help="Update the field tables in this document instead."),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit 1 when the folder differs.")
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if the folder differs.")
     ] = False,
 ) -> int:
     """Write the CustomResourceDefinitions.
@@ -27,7 +27,7 @@ def crds(
 
       weir crds                 write crds/*.yaml
 
-      weir crds --check         say which files differ from the models
+      weir crds --check         list the files that differ from the models
 
       weir crds - | kubectl apply --server-side -f -
 

@@ -9,7 +9,7 @@ import yaml
 
 
 def print_defaults(paths: Sequence[str], namespace: str) -> int:
-    """The objects below `paths` as Weir understands them; without paths the built-in ones.
+    """Prints the objects below `paths` as Weir reads them; without paths the built-in ones.
 
     Raises:
         ManifestError: they have errors.

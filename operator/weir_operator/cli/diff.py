@@ -1,4 +1,4 @@
-"""`weir diff`: what would move, against what runs here or against another version of the manifests."""
+"""`weir diff`: what would move, compared with what runs here or with another version of the manifests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weir_operator.cli.run import CALIBRATION, DEFAULT_FOLDER, RunFolder
 
 
 class DiffFormat(StrEnum):
-    """How a difference is written."""
+    """Output formats of a difference."""
 
     text = "text"
     markdown = "markdown"
@@ -27,15 +27,13 @@ def diff(
     base: Annotated[
         list[str] | None, typer.Option("--base", metavar="PATH", help="Manifests to compare with.")
     ] = None,
-    output: Annotated[
-        DiffFormat, typer.Option("-o", "--output", help="How it is written.")
-    ] = DiffFormat.text,
+    output: Annotated[DiffFormat, typer.Option("-o", "--output", help="Output format.")] = DiffFormat.text,
     run_folder: RunFolder = DEFAULT_FOLDER,
     namespace: Namespace = "default",
 ) -> int:
-    """Show what would move: against what runs here, or with --base against other manifests.
+    """Show what would move, compared with what runs here or, with --base, with other manifests.
 
-    Exit code 0: the same; 1: something differs; 2: bad input.
+    Exit code 0: no difference; 1: something differs; 2: bad input.
 
     Examples:
 
@@ -64,7 +62,7 @@ def diff(
 
 
 def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str, str]:
-    """The decision that the loop would take now, with nothing applied."""
+    """The difference that the loop's next decision would make; nothing is applied."""
     import time
     from dataclasses import replace
 
@@ -93,7 +91,7 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
         old = before.get(placement.query)
         plan = old.plan if old else None
         if isinstance(placement, DeletePlacement):
-            changes[placement.query] = "- the query is gone"
+            changes[placement.query] = "- the query is deleted"
             continue
         new = unpack(placement.spec.get("plan"))[0]
         if new is not None and (text := difference(plan, new)):

@@ -15,19 +15,19 @@ Paths = Annotated[
 OptionalPaths = Annotated[
     list[str] | None, typer.Option("-f", "--filename", metavar="PATH", help="File, folder or -; repeatable.")
 ]
-Namespace = Annotated[
-    str, typer.Option("-n", "--namespace", help="Namespace of objects that do not say their own.")
-]
+Namespace = Annotated[str, typer.Option("-n", "--namespace", help="Namespace of objects that name none.")]
 StrategyName = Annotated[
     str | None,
-    typer.Option("--strategy", metavar="NAME", help="Instead of the policy's; see `weir strategies`."),
+    typer.Option(
+        "--strategy", metavar="NAME", help="Strategy instead of the policy's; see `weir strategies`."
+    ),
 ]
 ObjectiveName = Annotated[
-    str | None, typer.Option("--objective", metavar="NAME", help="Instead of the policy's.")
+    str | None, typer.Option("--objective", metavar="NAME", help="Objective instead of the policy's.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the strategy; repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="An option of the strategy; repeatable."),
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="Seed of the strategy's random numbers.")

@@ -9,11 +9,11 @@ import typer
 
 from weir_operator.cli import BAD_INPUT
 
-Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
+Context = Annotated[str | None, typer.Option("--context", help="Context in the kubeconfig.")]
 
 
 def operator(context: Context = None) -> int:
-    """Run the operator until it is told to stop. The Helm chart starts it so.
+    """Run the operator until it is stopped. This is what the Helm chart starts.
 
     Examples:
 
@@ -35,19 +35,20 @@ def operator(context: Context = None) -> int:
 
 def uninstall(
     everything: Annotated[
-        bool, typer.Option("--all", help="Really: every query and all that it kept.")
+        bool, typer.Option("--all", help="Yes: remove every query and all of its state.")
     ] = False,
     budgets: Annotated[
         bool,
-        typer.Option("--budgets", help="Only the fragments' disruption budgets, before the operator goes."),
+        typer.Option("--budgets", help="Remove only the fragments' disruption budgets."),
     ] = False,
     context: Context = None,
-    timeout: Annotated[float, typer.Option(help="Wait so many seconds for the end.")] = 300.0,
+    timeout: Annotated[float, typer.Option(help="Longest time to wait until all is removed [s].")] = 300.0,
 ) -> int:
-    """Remove every query, its pods and files, then the kinds themselves. Needed before `helm uninstall`
-    only by who wants nothing to stay: the chart's removal alone leaves queries running.
+    """Remove every query, its pods and files, then the kinds themselves. Run it before `helm uninstall` if
+    nothing is to remain: `helm uninstall` alone leaves the queries running.
 
-    With --budgets queries stay: the chart's removal calls it, because nobody would lift the budgets then.
+    With --budgets queries stay. `helm uninstall` runs this, because without the operator nothing would ever
+    remove the budgets, and drains of nodes would wait for them.
 
     Examples:
 
@@ -59,8 +60,8 @@ def uninstall(
 
     if everything == budgets:
         print(
-            "weir uninstall removes every query of the cluster: say --all if that is meant, or --budgets "
-            "for the disruption budgets alone",
+            "weir uninstall removes every query in the cluster: confirm with --all, or give --budgets "
+            "to remove only the disruption budgets",
             file=sys.stderr,
         )
         return BAD_INPUT
@@ -70,6 +71,6 @@ def uninstall(
         else:
             remove_everything(connect(context), timeout, tell=print)
     except (ApiError, TimeoutError) as error:
-        print(f"not everything is gone: {error}", file=sys.stderr)
+        print(f"not everything is removed: {error}", file=sys.stderr)
         return BAD_INPUT
     return 0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class PlanFormat(StrEnum):
-    """How a plan is written."""
+    """Output formats of a plan."""
 
     table = "table"
     json = "json"
@@ -47,7 +47,7 @@ IMAGES: Mapping[PlanFormat, ImageFormat] = {
 }
 
 Output = Annotated[
-    PlanFormat, typer.Option("-o", "--output", help="How the plan is written to standard output.")
+    PlanFormat, typer.Option("-o", "--output", help="Output format; the plan goes to standard output.")
 ]
 
 
@@ -61,13 +61,13 @@ def plan(
     output: Output = PlanFormat.table,
     hierarchy: Annotated[
         bool,
-        typer.Option("--hierarchy", help="Pictures show the hierarchy of partitions and the flows over it."),
+        typer.Option("--hierarchy", help="Draw the hierarchy of partitions with the flows in it."),
     ] = False,
     namespace: Namespace = "default",
 ) -> int:
-    """Plan manifests: nodes, streams, queries in; operators on nodes out. Needs no cluster and no Spark.
+    """Plan the queries of manifests: which operator runs on which node. Needs no cluster and no Spark.
 
-    Exit code 0: planned; 1: a query was rejected; 2: bad input, every error on one line.
+    Exit code 0: all planned; 1: a query was rejected; 2: bad input, with one line for each error.
 
     Examples:
 
@@ -100,15 +100,15 @@ def plan(
 def evaluate(
     filename: Paths,
     plan: Annotated[
-        Path, typer.Option("--plan", metavar="FILE", help="A plan as `weir plan -o json` writes it.")
+        Path, typer.Option("--plan", metavar="FILE", help="A plan that `weir plan -o json` has written.")
     ],
     output: Output = PlanFormat.table,
     namespace: Namespace = "default",
 ) -> int:
     """Score a given plan against manifests: headroom, loads, latency, what binds.
 
-    Exit code 0: feasible; 1: not (`infeasible` names each resource of which the expected rates ask more than
-    there is); 2: bad input.
+    Exit code 0: feasible; 1: infeasible (`infeasible` names each resource that the expected rates overload);
+    2: bad input.
 
     Examples:
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def print_prices(filename: list[str], namespace: str, region: Path | None) -> int:
-    """Plans for headroom and says what binds and binds next, what more capacity is worth, what the plan would
-    be without each constraint; every line as soon as it is known."""
+    """Plans for headroom and prints what binds and what binds next, what more capacity is worth, and the plan
+    without each constraint; every line as soon as it is computed."""
     from weir_placement.explain import prices, tightest, without
     from weir_placement.strategies import STRATEGIES
 
@@ -30,10 +30,10 @@ def print_prices(filename: list[str], namespace: str, region: Path | None) -> in
         for word, constraint in zip(
             ("binds:", "next:", "next:", "next:"), tightest(problem, result.plan), strict=False
         ):
-            print(f"  {word:6} {constraint}, up to {constraint.root:.4g} times the profile")
-        print("worth (headroom of the new plan):", flush=True)
+            print(f"  {word:6} {constraint}, at {constraint.root:.4g} times the profile")
+        print("with more capacity (headroom of the new plan):", flush=True)
         _print(prices(problem, result.plan, result.value))
-        print("constraints:", flush=True)
+        print("without a constraint (headroom of the new plan):", flush=True)
         _print(without(problem, result.value))
         if region is not None:
             _draw(problem, result.plan, region)
@@ -58,18 +58,19 @@ def _draw(problem: Problem, plan: Plan, path: Path) -> None:
     from matplotlib import pyplot
     from weir_placement.explain import feasible_region
 
-    used = sorted({stream for q in plan.queries for stream in q.query.sources.values()})
-    if len(used) != 2:
-        print(f"--region needs queries over two streams; these read {', '.join(used) or 'none'}")
+    streams = sorted({stream for q in plan.queries for stream in q.query.sources.values()})
+    if len(streams) != 2:
+        print(f"--region needs queries over two streams; these read {', '.join(streams) or 'none'}")
         return
-    boundary = feasible_region(problem, plan, used[0], used[1])
+    first, second = streams
+    boundary = feasible_region(problem, plan, first, second)
     profile = problem.points()[0]
     figure, axes = pyplot.subplots(layout="constrained")
     axes.fill_between(boundary[:, 0], boundary[:, 1], alpha=0.3, label="feasible")
     axes.plot(boundary[:, 0], boundary[:, 1])
-    axes.plot([profile[used[0]]], [profile[used[1]]], "o", label="profile")
-    axes.axline((0, 0), (profile[used[0]], profile[used[1]]), linestyle="--", linewidth=1)
-    axes.set(xlabel=f"{used[0]} [tuples/s]", ylabel=f"{used[1]} [tuples/s]", xlim=(0, None), ylim=(0, None))
+    axes.plot([profile[first]], [profile[second]], "o", label="profile")
+    axes.axline((0, 0), (profile[first], profile[second]), linestyle="--", linewidth=1)
+    axes.set(xlabel=f"{first} [tuples/s]", ylabel=f"{second} [tuples/s]", xlim=(0, None), ylim=(0, None))
     axes.legend()
     figure.savefig(path)
     pyplot.close(figure)

@@ -15,8 +15,8 @@ from weir_operator.planning.policies import Overrides, plan_policies, with_repor
 
 
 def review(base: Sequence[str], paths: Sequence[str], namespace: str) -> Difference:
-    """The plan of `paths` against the plan of `base`, which counts as in force: of two equally good plans
-    the one with fewer moves is taken.
+    """The plan of `paths` compared with the plan of `base`, which counts as in force: of two equally good
+    plans the one with fewer moves is chosen.
 
     Raises:
         ManifestError: either side has errors.
@@ -41,7 +41,7 @@ def _plan(loaded: Loaded, before: Any) -> dict[str, Any]:
 
 
 def _edited(old: Loaded, new: Loaded) -> set[str]:
-    """Queries that are in both and say something else, themselves or by a stream of theirs."""
+    """Queries in both of which the spec, or that of a stream of theirs, differs."""
     streams = {
         name
         for name in old.objects.streams.keys() & new.objects.streams.keys()
@@ -73,8 +73,8 @@ def markdown(difference: Difference) -> str:
         return "**Weir:** no query's plan changes.\n"
     count = len(difference.queries)
     head = f"**Weir:** {count} {'query changes' if count == 1 else 'queries change'}, "
-    moved = moves(difference.queries)
-    head += "1 operator moves.\n" if moved == 1 else f"{moved} operators move.\n"
+    moving = moves(difference.queries)
+    head += "1 operator moves.\n" if moving == 1 else f"{moving} operators move.\n"
     usage = [amount(value, "B") for value in difference.network_usage]
     figures = [
         "| | before | after |",

@@ -15,7 +15,7 @@ from weir_operator.cli.inputs import Paths
 
 log = logging.getLogger("weir.run")
 RunFolder = Annotated[
-    Path, typer.Option("--run-folder", metavar="DIR", help="Where all state of the run is kept.")
+    Path, typer.Option("--run-folder", metavar="DIR", help="Folder for all state of the run.")
 ]
 DEFAULT_FOLDER = Path(".weir/run")
 CALIBRATION = Path(".weir/calibration.json")
@@ -25,7 +25,7 @@ def run(
     filename: Paths,
     run_folder: RunFolder = DEFAULT_FOLDER,
     until_finished: Annotated[
-        bool, typer.Option("--until-finished", help="End when every (finite) input has been processed.")
+        bool, typer.Option("--until-finished", help="Exit when every (finite) input has been processed.")
     ] = False,
     heap: Annotated[
         int, typer.Option("--heap", metavar="MB", min=LEAST_HEAP_MB, help="Heap of each fragment's JVM.")
@@ -36,9 +36,9 @@ def run(
 ) -> int:
     """Run the queries on this machine: nodes from the manifests, fragments as local Spark processes.
 
-    Edits to the files (a query added, changed, deleted) are picked up while it runs; a wrong edit is told
-    and changes nothing. Ended by ^C the fragments stop gracefully; killed and started again with the same
-    folder it goes on where it was.
+    Edits to the files (a query added, changed, deleted) take effect while it runs; an edit with errors is
+    reported and changes nothing. On ^C the fragments stop gracefully. After a kill, a new start with the same
+    folder continues where the last one was.
 
     Examples:
 
@@ -63,7 +63,7 @@ def run(
     def tell(findings: list) -> None:  # type: ignore[type-arg]
         for finding in findings:
             console.print(str(finding), style="red", markup=False)
-        console.print("nothing is changed until this is mended", style="red")
+        console.print("nothing changes until this is fixed", style="red")
 
     machine = Machine(options, tell)
     if not machine.files.objects():
@@ -75,8 +75,8 @@ def run(
                 try:
                     machine.loop.once()
                     live.update(progress(machine.loop))
-                except Exception as error:  # whatever it is: the fragments go on, and so does the next round
-                    console.print(f"a round failed and is tried again: {error!r}", style="red", markup=False)
+                except Exception as error:  # of any kind: the fragments go on, and the next round comes
+                    console.print(f"a round failed; trying again: {error!r}", style="red", markup=False)
                     log.debug("a round failed", exc_info=True)
                 snapshot = machine.loop.snapshot
                 if (
@@ -88,7 +88,7 @@ def run(
                     return 0
                 time.sleep(options.period)
     except KeyboardInterrupt:
-        console.print("stopping the fragments; their state stays")
+        console.print("stopping the fragments; their state is kept")
         return 0
     finally:
         machine.stop()

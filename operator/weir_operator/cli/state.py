@@ -1,5 +1,5 @@
-"""What runs, on this machine or in a cluster, and what a person may ask of it: they write the Placement (on
-this machine, beside it), never the user's object."""
+"""What runs, on this machine or in a cluster, and commands that act on it: they write the Placement (on this
+machine, a file beside it), never the user's object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weir_operator.controller.times import timestamp
 Context = Annotated[
     str | None,
     typer.Option(
-        "--context", help="Ask the cluster of this context; without it and a run folder, the current one."
+        "--context", help="The cluster of this context; by default the run folder, or the current cluster."
     ),
 ]
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="A query, as name or namespace/name.")]
@@ -32,7 +32,7 @@ Revision = Annotated[int, typer.Argument(metavar="REVISION", help="Number of a p
 def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> int:
     """Show the queries that run, on this machine or in a cluster: health, headroom, fragments, revisions.
 
-    Example:
+    Examples:
 
       weir status
 
@@ -69,7 +69,9 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
 def approve(
     query: QueryName,
     plan: PlanHash,
-    minutes: Annotated[int, typer.Option("--minutes", min=1, help="The approval expires after these.")] = 60,
+    minutes: Annotated[
+        int, typer.Option("--minutes", min=1, help="Minutes after which the approval expires.")
+    ] = 60,
     run_folder: RunFolder = DEFAULT_FOLDER,
     context: Context = None,
 ) -> int:
@@ -84,7 +86,9 @@ def approve(
         return _unknown(query)
     proposed = (placement["status"].get("proposed") or {}).get("hash")
     if proposed != plan:
-        print(f"{name}: plan {plan} is not proposed; proposed is {proposed}", file=sys.stderr)
+        print(
+            f"{name}: plan {plan} is not proposed; the proposed plan is {proposed or 'none'}", file=sys.stderr
+        )
         return BAD_INPUT
     until = timestamp(time.time() + 60 * minutes)
     store.set_revision(name, approval={"plan": plan, "until": until}, approved=None)
@@ -95,7 +99,7 @@ def approve(
 def rollback(
     query: QueryName, revision: Revision, run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None
 ) -> int:
-    """Bring an earlier plan of a query back and hold it until `weir unpin`.
+    """Return a query to an earlier plan and keep it there until `weir unpin`.
 
     Example:
 
@@ -106,10 +110,11 @@ def rollback(
         return _unknown(query)
     revisions = [entry["revision"] for entry in placement["status"].get("history") or []]
     if revision not in revisions:
-        print(f"{name}: no revision {revision} in the history; there are {revisions}", file=sys.stderr)
+        choices = ", ".join(map(str, revisions)) or "none"
+        print(f"{name}: no revision {revision} in the history; revisions: {choices}", file=sys.stderr)
         return BAD_INPUT
     store.set_revision(name, pinned=revision)
-    print(f"{name}: revision {revision} comes back and is held until `weir unpin {query}`")
+    print(f"{name}: returning to revision {revision}, which stays until `weir unpin {query}`")
     return 0
 
 
@@ -124,14 +129,14 @@ def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER, context: Con
     if placement is None:
         return _unknown(query)
     store.set_revision(name, pinned=None)
-    print(f"{name}: follows its policy again")
+    print(f"{name}: unpinned; it follows its policy again")
     return 0
 
 
 def explain(
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="A query that runs here.")] = None,
     defaults: Annotated[
-        bool, typer.Option("--defaults", help="Show objects with all defaults; the built-in ones without -f.")
+        bool, typer.Option("--defaults", help="Show objects with all defaults; by default the built-in ones.")
     ] = False,
     filename: OptionalPaths = None,
     region: Annotated[
@@ -144,11 +149,11 @@ def explain(
     context: Context = None,
     namespace: Namespace = "default",
 ) -> int:
-    """Say why a query is where it is: its operators and nodes, what binds, the last ten decisions.
+    """Explain why a query is where it is: its operators and nodes, what binds, the last ten decisions.
 
-    With -f and no query plan the manifests for headroom: what binds and what binds next, what one more core
-    or Mbit/s is worth at each node, the plan without each constraint. With --defaults show objects as Weir
-    understands them, nothing left open.
+    With -f and no query it plans the manifests for headroom and shows what binds and what binds next, what
+    one more core or Mbit/s is worth at each node, and the plan without each constraint. With --defaults it
+    shows objects as Weir reads them, with every default.
 
     Examples:
 
@@ -171,7 +176,7 @@ def explain(
 
         return print_prices(filename, namespace, region)
     if query is None:
-        print("say which query, or -f PATH, or --defaults", file=sys.stderr)
+        print("give a QUERY, or -f PATH, or --defaults", file=sys.stderr)
         return BAD_INPUT
     from rich.console import Console
     from rich.table import Table
@@ -200,14 +205,14 @@ def explain(
 
 
 def _store(run_folder: Path, context: str | None) -> Any:
-    """The run folder's, if there is one and no context is named; else the cluster's."""
+    """The run folder's, if it exists and no context is given; otherwise the cluster's."""
     if context or not run_folder.exists():
         from weir_operator.kube.store import reachable
 
         if cluster := reachable(context):
             return cluster
         if context:
-            raise typer.BadParameter(f"no cluster answers to {context!r}", param_hint="--context")
+            raise typer.BadParameter(f"no cluster has the context {context!r}", param_hint="--context")
     from weir_operator.local.store import RunStore
 
     return RunStore(run_folder)

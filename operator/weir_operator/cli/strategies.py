@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 def strategies(
     name: Annotated[str | None, typer.Argument(help="One strategy, with its options.")] = None,
     output: Annotated[
-        Literal["table", "json"], typer.Option("-o", "--output", help="table or json.")
+        Literal["table", "json"], typer.Option("-o", "--output", help="Output format.")
     ] = "table",
 ) -> int:
-    """List the planning strategies: name, paper, objectives, guarantee.
+    """List the planning strategies: name, paper, objectives, guarantee; with a name, also its options.
 
     Examples:
 
       weir strategies
 
-      weir strategies annealing     with its options for --set
+      weir strategies annealing     and its options for --set
     """
     from weir_placement.strategies import STRATEGIES
 
@@ -36,9 +36,9 @@ def strategies(
     if name is not None and name not in STRATEGIES:
         print(f"no strategy {name}; {suggestion(name, STRATEGIES, 'strategies')}", file=sys.stderr)
         return BAD_INPUT
-    chosen = [STRATEGIES[name]] if name else list(STRATEGIES.values())
+    listed = [STRATEGIES[name]] if name else list(STRATEGIES.values())
     if output == "json":
-        print(json.dumps([_described(s) for s in chosen], indent=1))
+        print(json.dumps([_described(s) for s in listed], indent=1))
         return 0
     from rich.console import Console
     from rich.table import Table
@@ -46,13 +46,13 @@ def strategies(
     table = Table(box=None, pad_edge=False)
     for heading in ("NAME", "PAPER", "OBJECTIVES", "GUARANTEE"):
         table.add_column(heading)
-    for strategy in chosen:
+    for strategy in listed:
         objectives = ", ".join(each.name for each in strategy.objectives)
         table.add_row(strategy.name, strategy.paper, objectives, strategy.guarantee)
     console = Console(highlight=False)
     console.print(table)
     if name:
-        for option in chosen[0].options.values():
+        for option in listed[0].options.values():
             unit = f" [{option.unit}]" if option.unit else ""
             only = f" ({option.objective} only)" if option.objective else ""
             default = option.shown(option.default)
@@ -62,7 +62,7 @@ def strategies(
 
 
 def _described(strategy: Strategy[Any]) -> dict[str, Any]:
-    """A strategy as JSON; bounds that are none are null."""
+    """A strategy as JSON; a missing bound is null."""
     return {
         "name": strategy.name,
         "paper": strategy.paper,

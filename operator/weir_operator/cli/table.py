@@ -99,7 +99,7 @@ def _heading(query: Mapping[str, Any]) -> str:
 
 
 def _short(name: str, query: str) -> str:
-    """An input without what goes without saying: its own query's name and namespace."""
+    """An input without its own query's name and namespace, which are clear from the table."""
     namespace, own = query.split("/", 1)
     return name.removeprefix(f"{own}/").removeprefix(f"{namespace}/")
 

@@ -1,4 +1,4 @@
-"""Every output row of a query against one batch query over the same input: missing, doubled, wrong."""
+"""Every output row of a query compared with a batch query over the same input: missing, duplicate, wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weir_operator.controller.desired_state import DesiredQuery
 
 
 def audit(desired: DesiredQuery, streams: Mapping[str, Stream]) -> Verdict:
-    """The sink's files against the batch query, which is made from the operators as the user wrote them.
+    """The sink's files compared with the batch query, which has the operators as the user wrote them.
 
     Raises:
         ValueError: the sink or a source is not made of files.
@@ -34,7 +34,7 @@ def audit(desired: DesiredQuery, streams: Mapping[str, Stream]) -> Verdict:
 
 
 def expected_rows(desired: DesiredQuery, streams: Mapping[str, Stream]) -> pa.Table:
-    """What the batch query gives, all columns of the last operator. Raises ValueError as `audit`."""
+    """The rows of the batch query, with all columns of the last operator. Raises ValueError as `audit`."""
     sources = {}
     for alias, name in desired.model.sources.items():
         stream = streams[name]
@@ -44,7 +44,7 @@ def expected_rows(desired: DesiredQuery, streams: Mapping[str, Stream]) -> pa.Ta
 
 
 def sink_rows(sink: Output, nothing: pa.Table) -> pa.Table:
-    """What a files sink holds; `nothing` when it has no file."""
+    """The rows in a files sink; `nothing` when it has no file."""
     files = sorted(Path(sink.uri).glob("*.parquet"))
     return pa.concat_tables([pq.read_table(f) for f in files]) if files else nothing
 

@@ -1,4 +1,4 @@
-"""What each kind of operator costs on this machine, as `weir calibrate` measured it."""
+"""What each kind of operator costs on this machine, as measured by `weir calibrate`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Calibration:
 
     @staticmethod
     def load(path: Path | None) -> Calibration:
-        """The file that `weir calibrate` wrote; the defaults by kind without one."""
+        """What `weir calibrate` wrote to a file; without one, the defaults by kind."""
         if path is None or not path.exists():
             return Calibration()
         raw = json.loads(path.read_text())
@@ -41,16 +41,16 @@ class Calibration:
         path.write_text(json.dumps(content, indent=1) + "\n")
 
     def query(self, query: Query) -> Query:
-        """The query with this machine's costs where the manifests say nothing of their own.
+        """The query with this machine's costs where the manifests declare none.
 
-        Costs that SQL gave are defaults by kind; explicit graphs keep what is written there.
+        Costs of SQL queries are defaults by kind; explicit graphs keep what they declare.
         """
         if not self.costs:
             return query
         return replace(query, operators=tuple(self.operator(op, query) for op in query.operators))
 
     def operator(self, op: Operator, query: Query) -> Operator:
-        """One operator; the one that reads a source pays for the reading."""
+        """One operator; the cost of reading a source is added to its first operator."""
         cost = self.costs.get(op.kind)
         if cost is None:
             return op

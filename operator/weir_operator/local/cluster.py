@@ -35,7 +35,7 @@ from weir_operator.local.store import RunStore
 
 
 class LocalCluster:
-    """Nodes are those of the manifests: labels on one machine's processes."""
+    """Nodes are those of the manifests, which are only names for this machine's processes."""
 
     def __init__(self, root: Path, layout: Layout, objects: Callable[[], Sequence[Manifest]]) -> None:
         self.processes = Processes(root)
@@ -92,11 +92,11 @@ class LocalCluster:
             return  # nothing on one machine evicts a process
 
     def _environment(self, query: str) -> dict[str, str]:
-        """What a query says of its processes' environment."""
+        """The environment variables of a query's processes."""
         queries = (o for o in self._objects() if o["kind"] == "StreamQuery" and name_of(o) == query)
-        wishes = next((o.get("spec") or {} for o in queries), {})
+        spec = next((o.get("spec") or {} for o in queries), {})
         own = {installation.VARIABLE: self._own}
-        return {entry["name"]: entry.get("value") or "" for entry in wishes.get("env") or ()} | own
+        return {entry["name"]: entry.get("value") or "" for entry in spec.get("env") or ()} | own
 
     def _lease(self, fragment: str) -> FileLease:
         return FileLease(self._find(fragment))
@@ -108,7 +108,7 @@ class LocalCluster:
         return paths[0]
 
     def _clean_up(self, action: CleanUp) -> None:
-        """Checkpoint, flow, side log, state; the lease last, because it says that there is something left."""
+        """Checkpoint, flow, side log, state; the lease last, because it shows that something is left."""
         root = Path(self._layout.root)
         self._clean_up_flows(action)
         for what in FOLDERS:
@@ -137,7 +137,7 @@ class LocalCluster:
         self.store.write_status(status)
 
     def emit(self, event: Event) -> None:
-        """To the log of events and to whoever listens; the same again is not news."""
+        """To the log of events and to all listeners; a repeated event is dropped."""
         if self._last.get((event.query, event.reason)) == event:
             return
         self._last[event.query, event.reason] = event

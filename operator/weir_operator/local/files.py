@@ -1,4 +1,4 @@
-"""Manifests on disk as objects: looked at in every round; a wrong edit leaves the last good version."""
+"""Manifests on disk as objects: read in every round; an edit with errors leaves the last good version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ CLUSTER_KINDS = ("Node", "PlacementPolicy", "NetworkTopology")
 
 
 class ManifestFiles:
-    """What `kubectl apply` would do with edits: a generation for each change of a spec, a uid for each life.
+    """Edits as `kubectl apply` would apply them: a new generation for each change of a spec, a new uid for an
+    object that is created anew.
 
     Generations and uids are kept in the run folder, so that a restarted controller sees the same objects.
     """
@@ -36,7 +37,7 @@ class ManifestFiles:
         self.places: dict[str, str] = {}  # "kind/namespace/name" -> file
 
     def objects(self) -> tuple[Manifest, ...]:
-        """All objects now; wrong files change nothing and are told once."""
+        """All objects now; files with errors change nothing and are reported once."""
         documents, findings = read(self._paths)
         text = json.dumps([d.raw for d in documents], sort_keys=True, default=str) + str(findings)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -58,7 +59,7 @@ class ManifestFiles:
 
     def _remember(self, documents: list[Document]) -> tuple[Manifest, ...]:
         memory: dict[str, dict[str, Any]] = read_json(self._memory) or {}
-        kept, objects = {}, []
+        entries, objects = {}, []
         for document in documents:
             raw = document.raw
             meta = dict(raw.get("metadata") or {})
@@ -72,13 +73,13 @@ class ManifestFiles:
             entry = old or {"uid": str(uuid.uuid4()), "generation": 0, "spec": "", "created": time.time()}
             if entry["spec"] != digest:
                 entry = {**entry, "spec": digest, "generation": entry["generation"] + 1}
-            kept[key] = entry
+            entries[key] = entry
             meta.update(
                 uid=entry["uid"], generation=entry["generation"], creationTimestamp=_stamp(entry["created"])
             )
             objects.append({**raw, "metadata": meta})
             self.places[key] = document.file
-        write_whole(self._memory, json.dumps(kept))
+        write_whole(self._memory, json.dumps(entries))
         return tuple(objects)
 
 
@@ -87,7 +88,7 @@ def _stamp(seconds: float) -> str:
 
 
 def resolve(manifest: Manifest, base: Path) -> Mapping[str, Any]:
-    """Relative URIs of files sources and sinks (allowed for `weir run` alone) below `base`."""
+    """The object with relative URIs of its files source or sink placed below `base`."""
     spec = dict(manifest.get("spec") or {})
     for field in ("source", "sink"):
         files = (spec.get(field) or {}).get("files")

@@ -26,7 +26,7 @@ from weir_operator.manifests.site import HERE
 
 @dataclass(frozen=True)
 class Options:
-    """How `weir run` runs; `root` holds all its state, relative URIs lie below `base`."""
+    """Options of `weir run`; `root` is the folder of all its state, relative URIs are below `base`."""
 
     paths: tuple[str, ...]
     root: Path
@@ -38,7 +38,7 @@ class Options:
 
 
 class Machine:
-    """Files, processes, metrics and the loop over them. Killed and built again, it goes on where it was."""
+    """Files, processes, metrics and the loop over them. After a kill a new one continues where it was."""
 
     def __init__(self, options: Options, tell: Callable[[list[Finding]], None]) -> None:
         self.options = options
@@ -63,7 +63,7 @@ class Machine:
         return tuple(resolve(o, self.options.base.resolve()) for o in self.files.objects())
 
     def _matrices(self, objects: Objects) -> Mapping[str, Read]:
-        """Matrices lie beside the file of their topology."""
+        """Readers of matrices, which are in files beside that of their topology."""
         kind = "NetworkTopology//"
         return {
             k.removeprefix(kind): reader(f, objects.config_maps)
@@ -72,5 +72,5 @@ class Machine:
         }
 
     def stop(self) -> None:
-        """All fragments end gracefully; their state stays for the next run."""
+        """Ends all fragments gracefully; their state is kept for the next run."""
         self.cluster.processes.stop_all()

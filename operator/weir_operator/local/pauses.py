@@ -1,4 +1,4 @@
-"""How long a fragment's output stood still in a move: from the commits of its checkpoint."""
+"""How long a fragment's output paused during a move, from the commits of its checkpoint."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ class Pause:
 
     @property
     def pause(self) -> float:
-        """What the move itself cost."""
+        """The part of the gap that the move itself caused [s]."""
         return max(0.0, self.gap - self.normal)
 
 
 @dataclass
 class Pauses:
-    """Watches commits (Spark forgets old ones) and processes; `finished` are moves that are through."""
+    """Watches commits (Spark removes old ones) and processes; `finished` are completed moves."""
 
     root: Path
     commits: dict[str, dict[int, float]] = field(default_factory=dict)
-    began: dict[tuple[str, int], Process] = field(default_factory=dict)
+    starts: dict[tuple[str, int], Process] = field(default_factory=dict)
     warm: dict[tuple[str, int], bool] = field(default_factory=dict)
     finished: dict[tuple[str, int], Pause] = field(default_factory=dict)
 
     def look(self, processes: tuple[Process, ...]) -> None:
-        """Call it once a round."""
+        """To be called once a round."""
         for process in processes:
             key = (process.fragment, process.epoch)
             if process.state == "standby":
                 self.warm[key] = True
-            elif process.state == "running" and key not in self.began:
-                self.began[key] = process
+            elif process.state == "running" and key not in self.starts:
+                self.starts[key] = process
         for fragment in {p.fragment for p in processes}:
             epochs = self.commits.setdefault(fragment, {})
             for commit in self.root.glob(f"checkpoints/*/{fragment}/*/commits/[0-9]*"):
                 if commit.name.isdigit() and int(commit.name) not in epochs:
                     epochs[int(commit.name)] = commit.stat().st_mtime
-        for key in self.began:
+        for key in self.starts:
             if key[1] > 1 and key not in self.finished:
                 self._measure(key)
 
     def _measure(self, key: tuple[str, int]) -> None:
         fragment, epoch = key
-        process, earlier = self.began[key], self.began.get((fragment, epoch - 1))
+        process, earlier = self.starts[key], self.starts.get((fragment, epoch - 1))
         times = sorted(self.commits.get(fragment, {}).values())
         before = [t for t in times if t < process.since]
         after = [t for t in times if t >= process.since]

@@ -1,5 +1,4 @@
-"""Fragments as processes of this machine; what is known of them is on disk, so that a controller that was
-killed finds them again."""
+"""Fragments as processes of this machine; their records are on disk, so that a new controller finds them."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ PHASES: dict[str, ProcessState] = {
     "failed": "failed",
 }
 GRACE = 30.0
-"""[s] A process that was told to stop is killed after that."""
+"""[s] A process that does not stop within this time is killed."""
 
 
 class Processes:
@@ -46,12 +45,12 @@ class Processes:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def observe(self) -> tuple[Process, ...]:
-        """Every process that was started and not yet cleared away."""
+        """Every process that was started and is not yet removed."""
         self._reap()
         return tuple(self._process(entry) for entry in self._entries())
 
     def start(self, start: Start, environment: Mapping[str, str]) -> None:
-        """Idempotent: a live process is left alone; one that failed starts again, later each time."""
+        """Idempotent: a live process is left alone; a failed one is restarted, after longer each time."""
         path = self._path(start.spec.name, start.spec.epoch)
         entry = read_json(path)
         if entry and not _gone(entry):
@@ -91,7 +90,7 @@ class Processes:
         write_whole(path, json.dumps(record))
 
     def stop(self, fragment: str, epoch: int) -> None:
-        """SIGTERM, then SIGKILL; what has ended is cleared away."""
+        """SIGTERM, then SIGKILL; the record of an ended process is removed."""
         path = self._path(fragment, epoch)
         entry = read_json(path)
         if entry is None:
@@ -118,7 +117,7 @@ class Processes:
         sweep()
 
     def _reap(self) -> None:
-        """Children that have ended: a process that nobody waited for seems to be alive."""
+        """Waits for ended children: a process that is not waited for seems to be alive."""
         self._children = {pid: child for pid, child in self._children.items() if child.poll() is None}
 
     def _entries(self) -> Iterator[dict[str, Any]]:
@@ -151,10 +150,10 @@ class Processes:
     def _last_words(self, entry: dict[str, Any]) -> str:
         log = self._logs / f"{self._path(entry['fragment'], entry['epoch']).stem}.log"
         lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-        return lines[-1] if lines else f"the process ended without a word; see {log}"
+        return lines[-1] if lines else f"the process ended without a message; its log is {log}"
 
     def port_of(self, fragment: str, epoch: int) -> int | None:
-        """Where /metrics is; None before it is known."""
+        """The port of /metrics; None before the process has reported it."""
         entry = read_json(self._path(fragment, epoch))
         report = read_json(Path(entry["state"])) if entry else None
         return int(report["port"]) if report and report.get("port") else None
@@ -172,7 +171,7 @@ def _seconds_since(entry: dict[str, Any], what: str) -> float:
 
 
 def _signal(entry: dict[str, Any], number: signal.Signals) -> None:
-    """SIGTERM to the process; SIGKILL to its whole session, the JVM among it."""
+    """SIGTERM to the process; SIGKILL to its whole session, including the JVM."""
     with contextlib.suppress(ProcessLookupError):
         if number == signal.SIGKILL:
             os.killpg(entry["pid"], number)

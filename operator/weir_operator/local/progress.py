@@ -1,4 +1,4 @@
-"""What a person sees while queries run: rate, lag, headroom by query, and where the fragments are."""
+"""What `weir run` shows while queries run: rate, lag and headroom by query, and where fragments are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weir_operator.controller.statistics import measured_by_fragment
 
 
 def progress(loop: Loop) -> Table:
-    """One line a query, from the last round."""
+    """One line for each query, from the last round."""
     table = Table(expand=False, title_justify="left")
     for name in ("query", "rows in/s", "rows out/s", "lag s", "backlog", "headroom", "fragments"):
         table.add_column(name, justify="left" if name in ("query", "fragments") else "right")

@@ -1,4 +1,4 @@
-"""Metrics by asking each fragment directly."""
+"""Metrics scraped from each fragment directly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weir_operator.controller.snapshot import FragmentMetrics, Process
 from weir_operator.local.processes import Processes
 
 TIMEOUT = 1.0
-"""[s] A fragment that does not answer in time is left out of this round."""
+"""[s] after which a fragment is left out of the round."""
 
 
 class Scrape:

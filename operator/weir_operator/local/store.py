@@ -13,7 +13,7 @@ from weir_operator.controller.decision import DeletePlacement, Event, WritePlace
 
 
 class RunStore:
-    """What the controller writes about objects. Only the command line writes those in `asked`."""
+    """What the controller writes about objects. Files in `asked` are written by the command line alone."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -33,7 +33,7 @@ class RunStore:
             }
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
-        """Durable when it returns: the file is replaced whole."""
+        """Durable when it returns: the file is replaced as a whole."""
         namespace, name = placement.query.split("/", 1)
         path = self._root / "placements" / namespace / f"{name}.json"
         if isinstance(placement, DeletePlacement):
@@ -50,7 +50,7 @@ class RunStore:
         write_whole(path, json.dumps({k: v for k, v in merged.items() if v is not None}))
 
     def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
-        """An object's status; empty before the first."""
+        """An object's status; empty before it is first written."""
         return read_json(self._status(kind, namespace, name)) or {}
 
     def write_status(self, status: WriteStatus) -> None:
@@ -59,7 +59,7 @@ class RunStore:
         write_whole(path, json.dumps(status.status, indent=1))
 
     def emit(self, event: Event) -> None:
-        """Appends a line; the last ones are shown by `weir status`."""
+        """Appends a line to the log of events."""
         self._root.mkdir(parents=True, exist_ok=True)
         with open(self._root / "events.jsonl", "a") as log:
             log.write(json.dumps(vars(event)) + "\n")

@@ -1,4 +1,4 @@
-"""ExchangePort over files: what fragments that are gone have left in the run folder."""
+"""ExchangePort over files: removes what former fragments have left in the run folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ log = logging.getLogger("weir")
 
 
 class Sweep:
-    """Removes what no fragment owns any more; names are those of fragments."""
+    """Removes folders that no fragment owns any more; they are named after fragments."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._left: set[str] = set()  # has been told
+        self._reported: set[str] = set()  # lines about what was left
 
     def sweep(self, keep: frozenset[str]) -> None:
         """Folders below exchange, checkpoints and late whose name is not among these, and which are this
@@ -26,6 +26,6 @@ class Sweep:
             folder.parent.name for what in ("exchange", *FOLDERS) for folder in self._root.glob(f"{what}/*/*")
         }:
             left = sweep(self._root, namespace, keep, own).left
-            for line in sorted({*left} - self._left):
+            for line in sorted({*left} - self._reported):
                 log.warning("left: %s", line)
-            self._left |= {*left}
+            self._reported |= {*left}
