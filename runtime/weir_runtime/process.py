@@ -18,6 +18,7 @@ from weir_runtime import installation, secrets
 from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.clock_steps import ClockSteps
 from weir_runtime.dropped import DroppedRows
 from weir_runtime.exchanges import writer_of
 from weir_runtime.exchanges.ports import ExchangeWriter
@@ -221,6 +222,7 @@ class FragmentProcess:
     def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
         looked = reported = 0.0
+        clock_steps = ClockSteps()
         pressure = BackPressure(exchange, self.control, self.status, self.metrics) if exchange else None
         while True:
             now = time.monotonic()
@@ -238,6 +240,9 @@ class FragmentProcess:
             if self.tenure.lost:
                 query.stop()
                 self.tenure.check()
+            if back := clock_steps.set_back():
+                query.stop()
+                raise RuntimeError(f"the clock was set back by {back:.0f} s, for which Spark would wait")
             if self._final_batch is not None and reports.committed() >= self._final_batch:
                 query.stop()
                 self._report(reports, exchange)

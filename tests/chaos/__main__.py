@@ -1,4 +1,5 @@
-"""`python -m tests.chaos`: runs until so many faults have struck in all, going on where it stopped."""
+"""`python -m tests.chaos`: runs until so many faults have struck in all, going on where it stopped. An
+interrupt ends the run under way early, with its audit."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +37,12 @@ def main() -> int:
     earlier = [json.loads(line) for line in lines]
     total, seed = sum(len(r["faults"]) for r in earlier), max((r["seed"] for r in earlier), default=0)
     bad = 0
-    while args.seed or total < args.until:
+    interrupted = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    while not interrupted.is_set() and (args.seed or total < args.until):
         seed = args.seed or seed + 1
-        result = one_run(seed, min(args.each, args.until), args)
+        faults = args.each if args.seed else min(args.each, args.until - total)
+        result = one_run(seed, faults, args, interrupted.is_set)
         total += len(result["faults"])
         bad += not is_right(result)
         with args.results.open("a") as file:
@@ -46,7 +53,7 @@ def main() -> int:
     return 1 if bad else 0
 
 
-def one_run(seed: int, faults: int, args: argparse.Namespace) -> dict[str, Any]:
+def one_run(seed: int, faults: int, args: argparse.Namespace, enough: Callable[[], bool]) -> dict[str, Any]:
     """Its result; the run's folder goes when all is right."""
     root = (RUNS / f"run-{seed}").resolve()
     shutil.rmtree(root, ignore_errors=True)
@@ -63,7 +70,7 @@ def one_run(seed: int, faults: int, args: argparse.Namespace) -> dict[str, Any]:
         )
 
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
-    result = {"commit": commit} | run(seed, faults, root, args.kinds.split(","), tell)
+    result = {"commit": commit} | run(seed, faults, root, args.kinds.split(","), tell, enough)
     if is_right(result):
         subprocess.run(["umount", "--lazy", str(root / "disk")], check=True)
         shutil.rmtree(root)

@@ -49,16 +49,21 @@ class Stuck(Exception):
 
 
 def run(
-    seed: int, faults: int, root: Path, kinds: list[str], tell: Callable[[Fault], None]
+    seed: int,
+    faults: int,
+    root: Path,
+    kinds: list[str],
+    tell: Callable[[Fault], None],
+    enough: Callable[[], bool],
 ) -> dict[str, Any]:
-    """Its result as a JSON object; the run's files stay below `root`."""
+    """Its result as a JSON object; the run's files stay below `root`. Ends early when there is `enough`."""
     chance, begin, world = random.Random(seed), time.time(), World(root)
     struck: list[Fault] = []
     result: dict[str, Any] = {"seed": seed, "faults": [], "audit": {}, "stuck": ""}
     try:
         if not world.await_(world.delivered, STUCK):
             raise Stuck(f"not every query has delivered rows in {STUCK:.0f} s: {reports(world.lives())}")
-        strike(world, faults, kinds, chance, struck, tell)
+        strike(world, faults, kinds, chance, struck, tell, enough)
         for replayer in world.replayers:
             replayer.finish.set()
         if not world.await_(world.finished, STUCK):
@@ -84,18 +89,19 @@ def strike(
     chance: random.Random,
     struck: list[Fault],
     tell: Callable[[Fault], None],
+    enough: Callable[[], bool],
 ) -> None:
     """So many, several at a time; a fragment gets its next one when it has done a batch after the last.
     Appends each to `struck` when it is over. Raises Stuck."""
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         active: dict[Future[None], Fault] = {}
         deck: list[str] = []  # each kind once, so that the quick ones are no more than the others
-        while active or len(struck) < faults:
+        while active or (len(struck) < faults and not enough()):
             taken = {KINDS[fault.kind].alone for fault in active.values()} - {""}
             if "controller" not in taken:
                 world.supervise()
             deck = deck or chance.sample(kinds, len(kinds))
-            if len(active) < SIDE_BY_SIDE and len(struck) + len(active) < faults:
+            if len(active) < SIDE_BY_SIDE and len(struck) + len(active) < faults and not enough():
                 busy = {fault.fragment for fault in active.values()}
                 lives = [life for life in world.lives() if life.fragment not in busy]
                 fault = draw(lives, chance, deck, taken)

@@ -57,7 +57,7 @@ class Broker:
     def start_again(self) -> None:
         """On the same data and ports; returns at once."""
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, start_new_session=True)
 
 
 def jars() -> Path:
@@ -115,7 +115,7 @@ def start_broker(
     log = (folder / "log").open("wb")
     subprocess.run([*command, "kafka.tools.StorageTool", *arguments], check=True, stdout=log, stderr=log)
     command += ["kafka.Kafka", str(properties)]
-    process = subprocess.Popen(command, stdout=log, stderr=log)
+    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     broker = Broker(node, rack, folder, port, own, secure, process, command)
     for known_to in filter(None, (broker, after)):
         _await(broker, known_to.address)

@@ -41,7 +41,7 @@ class Server:
     def start_again(self) -> None:
         """On the same data and port; returns at once."""
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, start_new_session=True)
 
 
 @cache
@@ -63,7 +63,7 @@ def start_server(folder: Path, certificate: tuple[Path, Path] | None = None) -> 
         command += ["--cert", str(certificate[0]), "--key", str(certificate[1])]
     command += ["posix", "--sidecar", str(folder / "metadata"), str(folder / "data")]
     log = (folder / "log").open("wb")
-    process = subprocess.Popen(command, stdout=log, stderr=log)
+    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     deadline = time.monotonic() + 60
     while True:
         assert process.poll() is None, (folder / "log").read_text()[-2000:]
