@@ -1,4 +1,4 @@
-"""Cut a plan into fragments, and write down what each of them is told (runtime.md, "Fragments").
+"""Cut a plan into fragments, and write down the spec of each (runtime.md, "Fragments").
 
 A fragment is a connected set of operators on one node with one output stream. A stream with another
 reader, or one that is delivered, ends a fragment; so does one that leaves the node. Its name contains a
@@ -43,7 +43,7 @@ class Layout:
         return f"{self.root}/{what}/{namespace}/{name}"
 
     def stamp(self, spec: FragmentSpec, epoch: int, node: str, standby: bool) -> FragmentSpec:
-        """`spec` as one process is told it."""
+        """`spec` for one process."""
         where = {"root": self.root, "namespace": spec.namespace, "fragment": spec.name, "epoch": epoch}
         return replace(
             spec,
@@ -246,7 +246,7 @@ def _name(
     parts: list[Any] = [ends.incarnation, [semantics(op) for op in members], inputs, delivered]
     if any(
         waiting := waits(members).values()
-    ):  # before they waited, rows were lost: nothing of it is taken up
+    ):  # before they waited, rows were lost: such a state must not be taken up
         parts.append(list(waiting))
     canonical = json.dumps(parts, default=vars, sort_keys=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()[:8]

@@ -25,7 +25,7 @@ def finite(value: float | None) -> float | None:
 
 
 def report(problem: Problem, result: Result) -> dict[str, Any]:
-    """The plan and what it says about itself; rates and loads at the profile (x = 1), with a profile set
+    """The plan with its figures; rates and loads at the profile (x = 1), with a profile set
     at its binding point. Units: [tuples/s], [CPU-us/s], [bytes], [bytes/s], [s]."""
     evaluation = evaluate(problem, result.plan)
     binding = evaluation.binding

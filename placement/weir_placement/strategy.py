@@ -1,4 +1,4 @@
-"""What a strategy is: a function of a problem, a request and its own options, and what is said about it."""
+"""What a strategy is: a function of a problem, a request and its own options, and its description."""
 
 from __future__ import annotations
 

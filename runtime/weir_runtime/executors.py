@@ -132,7 +132,7 @@ class Executors:
         """Of this pod: at its start those of a life before, while Spark has made none yet; at its end all.
         Raises OSError when they do not go: the pod is then started once more."""
         if left := self._end(lambda owner: owner == self._own, wait):
-            raise OSError(f"executors of an earlier life are still there: {', '.join(left)}")
+            raise OSError(f"executors of an earlier life still exist: {', '.join(left)}")
 
     def end_others(self, wait: bool) -> None:
         """Of other epochs' pods. Call it only when the lease is held: a standby's predecessor still works.
@@ -162,7 +162,7 @@ class Executors:
         return text or "the API server refused them, or their images are still being pulled"
 
     def _end(self, is_owner: Callable[[str], bool], wait: bool) -> list[str]:
-        """Those that are still there, of those that were waited for."""
+        """Names of executors that have not ended in time, of those that were waited for."""
         for name in self._names(is_owner):
             status, body = self._call("DELETE", f"/{name}", {"gracePeriodSeconds": _GRACE})
             if status not in (200, 202, 404):

@@ -1,7 +1,7 @@
-"""Whose what lies on shared storage is: an installation's, known by a name that no other one has.
+"""To which installation of Weir something on shared storage belongs; each has a name of its own.
 
 Two clusters may share brokers, a store or a volume, and both have a namespace of one name. What a fragment
-leaves there therefore says whose it is, and a sweep removes only what says that it is its own.
+leaves there therefore has a record of its owner, and a sweep removes only what is recorded as its own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Swept:
 
 
 def current() -> str:
-    """This process's; "" when nobody has said: what it writes then says nothing of that."""
+    """This process's; "" when it is not set: what it writes then has no owner."""
     return os.environ.get(VARIABLE, "")
 
 
@@ -80,8 +80,8 @@ def owner_of(folder: Path) -> str | None:
 
 
 def take(folder: Path) -> None:
-    """Has the folder, and records that it is this process's installation's. Raises FragmentError when it is
-    another's."""
+    """Records that the folder belongs to this process's installation, making it if need be. Raises
+    FragmentError when it belongs to another."""
     owner = owner_of(folder)
     refuse_another(f"folder {folder}", owner)
     if current() and owner is None:

@@ -1,4 +1,4 @@
-"""Values of rows as JSON has them."""
+"""Values of rows as JSON."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class KubernetesLease:
         return time.monotonic() - self._confirmed < duration
 
     def _get(self) -> tuple[dict[str, Any], LeaseRecord | None]:
-        """The object, and what it says. Raises OSError."""
+        """The object and its record. Raises OSError."""
         status, body = self._requests.send("GET", f"{self._collection}/{self._name}")
         if status != 200:
             raise OSError(f"lease {self._name}: the API server answered {status}: {_message(body)}")

@@ -1,4 +1,4 @@
-"""What a file in a sink says of where it is from, so that two lives of a query are never taken for one."""
+"""The label of a file in a sink: which query and checkpoint wrote it, so that two lives are never mixed."""
 
 from __future__ import annotations
 

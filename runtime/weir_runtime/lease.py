@@ -37,7 +37,7 @@ class FragmentLease(Protocol):
     """Port: a JSON file on one machine, a coordination.k8s.io Lease in a cluster."""
 
     def read(self) -> LeaseRecord | None:
-        """What it says now; None when nobody ever held it."""
+        """The record; None when nobody ever held it."""
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """Takes it if the rules allow; False: not yet. Call again: expiry is judged over calls."""

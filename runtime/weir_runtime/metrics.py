@@ -1,4 +1,4 @@
-"""What a fragment measures of itself (docs/runtime.md, "Metrics")."""
+"""The metrics of a fragment (docs/runtime.md, "Metrics")."""
 
 from __future__ import annotations
 

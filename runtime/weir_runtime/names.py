@@ -25,7 +25,7 @@ TIMES = ".times"
 far event time was in sources."""
 
 SIZE = "size"
-"""[bytes] What an object store says of an object's length, among what the object says of itself."""
+"""[bytes] The length of an object, as the store has it, among the object's attributes."""
 
 PLAUSIBLE = FOREVER - 3650 * 86_400_000_000
 """[us] Event times stay below; a watermark above it means that every input has ended."""

@@ -51,7 +51,7 @@ REPORT = 0.5
 """[s] between two looks at what was committed."""
 
 PATIENCE = 45.0
-"""[s] for the batch under way when the process shall go; less than the grace time of a pod."""
+"""[s] for the batch under way when the process must stop; less than the grace time of a pod."""
 
 EXIT_FENCED = 75
 EXIT_TERMINATED = 128 + signal.SIGTERM

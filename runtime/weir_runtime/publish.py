@@ -32,8 +32,8 @@ UNNUMBERED = "none, by an earlier version"
 
 
 class OtherNumbering(FragmentError):
-    """What is there was numbered by another checkpoint: its batch 7 is not this one's, and neither may be
-    taken for the other."""
+    """The output has batches of another checkpoint, whose numbers mean other rows: one's batch 7 must not be
+    taken for the other's."""
 
     def __init__(self, place: str, theirs: str, ours: str, remedy: str) -> None:
         super().__init__(
@@ -72,7 +72,7 @@ def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
 
 
 def described(table: pa.Table, epoch: int, clock: int, numbering: str = "") -> dict[str, str]:
-    """What a published batch says of itself: `epoch`, `rows`, `clock`, `bytes` (of the rows in memory), and
+    """The metadata of a published batch: `epoch`, `rows`, `clock`, `bytes` (of the rows in memory), and
     with rows `min`, `max` [us]; and `numbering`, but in flows of format 0."""
     metadata: dict[str, object] = {"epoch": epoch, "rows": table.num_rows, "clock": clock}
     metadata["bytes"] = table.nbytes
@@ -85,7 +85,7 @@ def described(table: pa.Table, epoch: int, clock: int, numbering: str = "") -> d
 
 
 def newest(description: Mapping[str, str]) -> int:
-    """[us] The latest event time that a batch speaks of, by what it says of itself."""
+    """[us] The latest event time of a batch by its metadata: of its rows, or its clock."""
     return max(int(description["clock"]), int(description.get("max", 0)))
 
 

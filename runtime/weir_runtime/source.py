@@ -49,7 +49,7 @@ class Control:
         (self.folder / flag).touch()
 
     def once(self, name: str, decide: Callable[[], Any]) -> Any:
-        """What `decide` gave when it was first asked for in this life of the fragment; JSON."""
+        """The first decision of `decide` in this life of the fragment; JSON."""
         path = self.folder / f"{name}.json"
         if (decided := read_json(path)) is None:
             decided = decide()

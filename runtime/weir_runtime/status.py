@@ -1,4 +1,4 @@
-"""What a fragment's process says of itself: the state file, /metrics, /healthz, /readyz."""
+"""The status of a fragment's process: the state file, /metrics, /healthz, /readyz."""
 
 from __future__ import annotations
 

@@ -91,5 +91,5 @@ def test_costs_out_of_their_range_are_refused_by_name() -> None:
         StepCosts(0.0, 0.0, -1.0, 1.0)
     with pytest.raises(ValueError, match="bandwidth is 0"):
         StepCosts(0.0, 0.0, 0.0, 0.0)
-    with pytest.raises(ValueError, match="stream A is there twice"):
+    with pytest.raises(ValueError, match="stream A is given twice"):
         MultiwayJoin((windowed("A", 1, 0.1, 1, 1), windowed("A", 1, 0.1, 1, 1)), PAPER)

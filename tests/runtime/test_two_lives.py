@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,11 +60,29 @@ class Until(FragmentProcess):
         return super()._must_go()
 
 
-def live(spark: pyspark.sql.SparkSession, spec: FragmentSpec) -> FragmentProcess:
-    """A first life, which ends with its log still open."""
-    life = Until(spec, FileLease(spec.lease))
-    assert life.execute(spark) == EXIT_TERMINATED
-    return life
+Live = Callable[[FragmentSpec], FragmentProcess]
+
+
+@pytest.fixture
+def live(spark: pyspark.sql.SparkSession, tmp_path: Path) -> Live:
+    """A first life over three batches of the log `a`, which ends with its log still open."""
+    grow(tmp_path / "a", range(3))
+
+    def run_one(spec: FragmentSpec) -> FragmentProcess:
+        life = Until(spec, FileLease(spec.lease))
+        assert life.execute(spark) == EXIT_TERMINATED
+        return life
+
+    return run_one
+
+
+@pytest.fixture
+def ended(run: Run, tmp_path: Path) -> FragmentSpec:
+    """A count of three batches of the log `a`, which has run to its end."""
+    grow(tmp_path / "a", range(3), end=True)
+    spec = count(tmp_path)
+    run(spec)
+    return spec
 
 
 def checkpoint_of(spec: FragmentSpec) -> Path:
@@ -73,12 +91,9 @@ def checkpoint_of(spec: FragmentSpec) -> Path:
     return folder
 
 
-def test_a_sink_with_the_rows_of_a_lost_checkpoint_is_refused(
-    spark: pyspark.sql.SparkSession, run: Run, tmp_path: Path
-) -> None:
+def test_a_sink_with_the_rows_of_a_lost_checkpoint_is_refused(live: Live, run: Run, tmp_path: Path) -> None:
     spec = count(tmp_path)
-    grow(tmp_path / "a", range(3))
-    live(spark, spec)
+    live(spec)
     written = sink_rows(tmp_path / "out")
     assert written
     shutil.rmtree(spec.checkpoint)
@@ -92,45 +107,35 @@ def test_a_sink_with_the_rows_of_a_lost_checkpoint_is_refused(
 
 
 def test_a_query_that_is_made_again_does_not_mix_its_rows_with_those_of_its_first_life(
-    run: Run, tmp_path: Path
+    run: Run, ended: FragmentSpec, tmp_path: Path
 ) -> None:
     """Also where the plan differs, so that its files have other names: readers of the sink would see both."""
-    grow(tmp_path / "a", range(3), end=True)
-    first = count(tmp_path)
-    run(first)
     written = sink_rows(tmp_path / "out")
-    again = fragment(tmp_path / "again", "g", [source("a", tmp_path / "a", delay=1)], [COUNT], first.output)
+    again = fragment(tmp_path / "again", "g", [source("a", tmp_path / "a", delay=1)], [COUNT], ended.output)
     with pytest.raises(OtherNumbering):
         run(again)
     assert sink_rows(tmp_path / "out") == written
 
 
-def test_two_queries_may_share_a_sink(run: Run, tmp_path: Path) -> None:
-    grow(tmp_path / "a", range(3), end=True)
-    first = count(tmp_path)
-    run(first)
+def test_two_queries_may_share_a_sink(run: Run, ended: FragmentSpec, tmp_path: Path) -> None:
     once = sink_rows(tmp_path / "out")
     item = source("a", tmp_path / "a", delay=1)
-    run(fragment(tmp_path / "other", "g", [item], [COUNT], first.output, query="other"))
+    run(fragment(tmp_path / "other", "g", [item], [COUNT], ended.output, query="other"))
     assert sink_rows(tmp_path / "out") == sorted(once * 2, key=repr)
 
 
-def test_an_emptied_sink_begins_anew(run: Run, tmp_path: Path) -> None:
-    spec = count(tmp_path)
-    grow(tmp_path / "a", range(3), end=True)
-    run(spec)
-    for folder in (spec.checkpoint, str(tmp_path / "out"), str(tmp_path / "leases")):
+def test_an_emptied_sink_begins_anew(run: Run, ended: FragmentSpec, tmp_path: Path) -> None:
+    for folder in (ended.checkpoint, str(tmp_path / "out"), str(tmp_path / "leases")):
         shutil.rmtree(folder)
-    run(spec)
-    assert verdict(tmp_path, spec.inputs, spec.operators, COLUMNS).good
+    run(ended)
+    assert verdict(tmp_path, ended.inputs, ended.operators, COLUMNS).good
 
 
 def test_another_spark_goes_on_with_the_same_checkpoint(
-    spark: pyspark.sql.SparkSession, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    spark: pyspark.sql.SparkSession, live: Live, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     spec = count(tmp_path)
-    grow(tmp_path / "a", range(3))
-    live(spark, spec)
+    live(spec)
     checkpoint = checkpoint_of(spec)
     monkeypatch.setattr(pyspark, "__version__", "4.9.1")
     grow(tmp_path / "a", range(3, 6), end=True)
@@ -142,22 +147,18 @@ def test_another_spark_goes_on_with_the_same_checkpoint(
 
 
 def test_an_older_spark_does_not_read_a_newer_ones_state(
-    spark: pyspark.sql.SparkSession, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    live: Live, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     spec = count(tmp_path)
-    grow(tmp_path / "a", range(3))
-    live(spark, spec)
+    live(spec)
     monkeypatch.setattr(pyspark, "__version__", "4.1.0")
     with pytest.raises(FragmentError, match=r"written by Spark .*; Spark 4\.1\.0 may read its state wrongly"):
         run(spec)
 
 
-def test_a_checkpoint_of_a_newer_format_is_refused(
-    spark: pyspark.sql.SparkSession, run: Run, tmp_path: Path
-) -> None:
+def test_a_checkpoint_of_a_newer_format_is_refused(live: Live, run: Run, tmp_path: Path) -> None:
     spec = count(tmp_path)
-    grow(tmp_path / "a", range(3))
-    live(spark, spec)
+    live(spec)
     file = checkpoint_of(spec) / "numbering.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
     with pytest.raises(FragmentError, match="of format 2, written by a newer Weir"):
@@ -205,11 +206,10 @@ def two_fragments(root: Path) -> list[FragmentSpec]:
 
 
 def test_a_flow_with_the_batches_of_a_lost_checkpoint_is_refused(
-    spark: pyspark.sql.SparkSession, run: Run, tmp_path: Path
+    live: Live, run: Run, tmp_path: Path
 ) -> None:
     producer, _ = two_fragments(tmp_path)
-    grow(tmp_path / "a", range(3))
-    live(spark, producer)
+    live(producer)
     shutil.rmtree(producer.checkpoint)
     grow(tmp_path / "a", range(3, 5), end=True)
     with pytest.raises(OtherNumbering, match=r"exchange .*: has batches of another") as error:
@@ -218,13 +218,12 @@ def test_a_flow_with_the_batches_of_a_lost_checkpoint_is_refused(
 
 
 def test_a_reader_does_not_go_on_in_a_flow_that_was_begun_anew(
-    spark: pyspark.sql.SparkSession, run: Run, tmp_path: Path
+    spark: pyspark.sql.SparkSession, live: Live, run: Run, tmp_path: Path
 ) -> None:
     """Flow and checkpoint of the producer are lost together (a volume): batch 2 is another one then."""
     producer, consumer = two_fragments(tmp_path)
-    grow(tmp_path / "a", range(3))
-    live(spark, producer)
-    live(spark, consumer)
+    live(producer)
+    live(consumer)
     shutil.rmtree(producer.checkpoint)
     shutil.rmtree(producer.output.flow.address)  # type: ignore[union-attr]
     shutil.rmtree(tmp_path / "leases")

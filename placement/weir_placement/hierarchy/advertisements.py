@@ -15,7 +15,7 @@ from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.single import latencies, placing, translate
 
 Located = Mapping[int, tuple[int, ...]]
-"""Stream -> the nodes where it can be had."""
+"""Stream -> the nodes where it is available."""
 
 
 def advertised(ledger: Ledger, space: PlanSpace) -> dict[int, tuple[int, ...]]:

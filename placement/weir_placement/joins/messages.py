@@ -22,7 +22,7 @@ class SettledStep(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """The cheapest later stream at the first step where the one that is there is not the cheapest."""
+    """The cheapest later stream, at the first step whose own stream is not the cheapest."""
 
     position: int
     cost: float

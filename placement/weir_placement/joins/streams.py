@@ -106,7 +106,7 @@ class MultiwayJoin:
             )
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"multi-way join: stream {twice[0]} is there twice; a stream is joined once")
+            raise ValueError(f"multi-way join: stream {twice[0]} is given twice; a stream is joined once")
 
     @property
     def width(self) -> int:

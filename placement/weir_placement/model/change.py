@@ -10,7 +10,7 @@ class Change:
     """How a plan is left for one with other operators; kept in the lease of the fragment that delivers.
 
     Attributes:
-        lead: asked by the controller: for so long [s] the plan shall go on before the cut.
+        lead: set by the controller: how long [s] the plan goes on before the cut.
         time: agreed by the holder, once and for ever: the cut T [us]. From then on it publishes only rows
             up to T, and it has published none later. None: not agreed yet.
         passed: the holder has published every row up to T.

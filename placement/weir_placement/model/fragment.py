@@ -1,4 +1,4 @@
-"""What one process of the runtime is told to do: the contract between controller and runtime.
+"""The specification of one process of the runtime: the contract between controller and runtime.
 
 A fragment is a connected set of operators on one node with one output stream (runtime.md). The
 controller writes a `FragmentSpec` as JSON, `python -m weir_runtime FRAGMENT.json` runs it. Where
@@ -81,7 +81,7 @@ class Input:
     max_ahead: int | None = None
 
     def stored(self) -> dict[str, Any]:
-        """What specs are made of, in the order of the first version; later fields when they say something."""
+        """The stored form, in the order of the first version; later fields where they are set."""
         plain = {name: value for name, value in vars(self).items() if name not in UNNAMED}
         start, after, flow = (plain.pop(name) for name in ("start", "after", "flow"))
         where = stored(flow or Location("folder", ""), "exchange")
@@ -198,7 +198,7 @@ class FragmentSpec:
 
     @property
     def connectors(self) -> tuple[Mapping[str, Any], ...]:
-        """What sources, flows and the sink say of how they are reached."""
+        """The settings by which sources, flows and the sink are reached."""
         flows = [flow.options for flow in (*(item.flow for item in self.inputs), self.output.flow) if flow]
         sources = [connector for item in self.inputs for connector in (item.source, item.bad_rows)]
         return (*sources, *flows, self.output.options)

@@ -20,7 +20,7 @@ def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 POLICIES = ("onDataLoss",)
-"""Options of a source that say what becomes of rows that cannot be had."""
+"""Options of a source that decide what happens when rows are lost."""
 
 
 def identity_source(source: Mapping[str, Any]) -> dict[str, Any]:

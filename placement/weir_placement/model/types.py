@@ -198,7 +198,7 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
         except ValueError as error:
             raise ValueError(f"column {name}: {error}") from None
         if name.lower() in lower_names:
-            raise ValueError(f"column {name} is there twice (names differ by more than case)")
+            raise ValueError(f"column {name} is given twice (names differ by more than case)")
         if name.lower() in ROW_COLUMNS:
             raise ValueError(f"column {name}: readers have one of that name; leave it out or rename it")
         lower_names.add(name.lower())

@@ -69,7 +69,7 @@ class Side:
     columns: frozenset[str] | None
 
     def has(self, column: str) -> bool:
-        """Whether the column is there."""
+        """Whether the column is available here."""
         if self.columns is not None:
             return column in self.columns
         return column.partition(".")[0] in self.aliases

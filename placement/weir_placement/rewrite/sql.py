@@ -26,7 +26,7 @@ MAX_OPERATORS = 100
 
 @lru_cache(maxsize=16)
 def _statement(sql: str) -> Statement:
-    """Kept for a moment: who wants a query has just asked for its streams."""
+    """Kept for a moment: a query is read right after its streams were."""
     return Statement(sql)
 
 

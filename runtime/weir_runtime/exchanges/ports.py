@@ -61,11 +61,11 @@ class ExchangeWriter(BatchSink):
     numbering: str = ""
 
     def describe(self, description: dict[str, object]) -> None:
-        """Says what the stream is, before its first batch: readers wait for it. One that says nothing of
-        whose it is, of an earlier version, becomes this installation's.
+        """Describes the stream before its first batch: readers wait for it. One without an owner, of an
+        earlier version, becomes this installation's.
 
         Raises:
-            FragmentError: it is another installation's, or cannot be had.
+            FragmentError: it is another installation's, or cannot be made.
         """
         self.open()
         owner, own = self.owner(), installation.current()
@@ -76,11 +76,11 @@ class ExchangeWriter(BatchSink):
 
     @abstractmethod
     def open(self) -> None:
-        """Has the exchange. Raises FragmentError that says what is wrong with it."""
+        """Makes the exchange if it does not exist. Raises FragmentError that says what is wrong with it."""
 
     @abstractmethod
     def owner(self) -> str | None:
-        """The installation whose it is; None when nothing says so."""
+        """The installation to which it belongs; None when that is not recorded."""
 
     @abstractmethod
     def put_owner(self, installation: str) -> None:
@@ -88,10 +88,10 @@ class ExchangeWriter(BatchSink):
 
     @abstractmethod
     def put_description(self, description: dict[str, object]) -> None:
-        """Has what the stream is beside the batches."""
+        """Stores the description of the stream beside the batches."""
 
     def claim(self, numbering: str, fresh: bool) -> None:
-        """Has the exchange for batches of this numbering; called with the lease held, before the first one.
+        """Claims the exchange for this numbering; called with the lease held, before the first batch.
 
         Raises:
             OtherNumbering: it has batches of another one, or had some that were consumed.
@@ -113,7 +113,7 @@ class ExchangeWriter(BatchSink):
 
     @abstractmethod
     def used(self) -> bool:
-        """Whether a batch was ever published: it is there, or a reader has committed it."""
+        """Whether a batch was ever published: it still exists, or a reader has committed it."""
 
     @abstractmethod
     def ended(self) -> bool:

@@ -55,7 +55,7 @@ class StoreLetters:
         self._store = ObjectStore(uri, options)
 
     def put(self, name: str, letters: pa.Table) -> None:
-        """As `<name>.parquet`; what is there is the same."""
+        """As `<name>.parquet`; a file of that name has the same rows."""
         body = pa.BufferOutputStream()
         pq.write_table(letters, body)
         self._store.create(f"{name}.parquet", bytes(body.getvalue()))
@@ -111,13 +111,14 @@ class BadRows:
         return time.time_ns() // 1000 + self.ahead if self.ahead else None
 
     def behind(self, place: Place, bad: int, limit: int | None) -> Place:
-        """A place, with how many rows before it were bad and by which limit; with none, as it always was."""
+        """A place with the count of bad rows before it and the limit that decided them; neither where it is
+        0."""
         total = place.get("bad", 0) + bad
         place = {key: value for key, value in place.items() if key not in ("bad", "limit")}
         return {**place, **({"bad": total} if total else {}), **({"limit": limit} if limit else {})}
 
     def check(self, bad: Sequence[BadRow], source: str) -> None:
-        """Raises ValueError for the first of them, where a query shall not go on without it."""
+        """Raises ValueError for the first of them if the policy is Fail."""
         if bad and self.fail:
             where = source if bad[0].position is None else f"{source}, row {bad[0].position}"
             raise ValueError(f"{where}: {bad[0].reason} (onBadRow: Fail)")
@@ -131,7 +132,7 @@ class BadRows:
 
 
 def bad_rows_of(item: Input, sidelog: str) -> BadRows:
-    """As the stream says it; without a word, they go to the side log."""
+    """By the stream's settings; by default, bad rows go to the side log."""
     settings, ahead = item.bad_rows, MAX_AHEAD if item.max_ahead is None else item.max_ahead
     return BadRows(_letters(settings.get("deadLetter"), sidelog), settings.get("onBadRow") == "Fail", ahead)
 

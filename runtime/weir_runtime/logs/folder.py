@@ -30,7 +30,7 @@ class Folder(Protocol):
         """The lowest number of a file of this form: by a listing, where the first one is missing."""
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file that is there, to be read from any place."""
+        """An existing file, to be read from any offset."""
 
     def shown(self, name: str) -> str:
         """For messages."""

@@ -41,7 +41,7 @@ class Log(ABC):
 
     @abstractmethod
     def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
-        """As far as is there now, at most `most` batches and `room` bytes on, but one batch at the least;
+        """As far as is there now, at most `most` batches and `room` bytes on, but at least one batch;
         `place` itself when nothing is new."""
 
     @abstractmethod

@@ -113,7 +113,7 @@ class FileLog(Log):
         it, so that lateness is decided as by a reader of the whole log. O(files since the last
         note before it).
 
-        Files that were deleted are passed over, and it is said. Raises ValueError when among them may be some
+        Files that were deleted are skipped, with a message. Raises ValueError when among them may be some
         that `after` needs.
         """
         number, maximum = self._index.before(self._after) or (self._start, None)

@@ -36,7 +36,7 @@ class FolderWriter(ExchangeWriter):
         self._epoch = epoch
         self._consumers = consumers
         self._keep = keep
-        self._oldest: int | None = None  # the first batch that is still there
+        self._oldest: int | None = None  # the first batch that is not deleted
         self._sizes: dict[int, int] | None = (
             None  # [bytes] of batches that are not read; None: not looked yet
         )
@@ -62,7 +62,7 @@ class FolderWriter(ExchangeWriter):
         return (self._folder / END).exists()
 
     def open(self) -> None:
-        """It is there."""
+        """Its folder exists already."""
 
     def owner(self) -> str | None:
         """By its file `owner.json`."""
@@ -99,7 +99,7 @@ class FolderWriter(ExchangeWriter):
         return size
 
     def unread(self) -> Unread:
-        """By the files that are there; looked for once."""
+        """By one listing of the files in the life of a writer."""
         if self._sizes is None:
             self._sizes = {int(path.stem): size_of(path) or 0 for path in self._folder.glob("[0-9]*.arrow")}
         positions = {name: int((self._position(name) or {}).get("next", 0)) for name in self._consumers}

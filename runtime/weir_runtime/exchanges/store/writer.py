@@ -29,11 +29,11 @@ thread renews the lease."""
 class StoreWriter(ExchangeWriter):
     """Batches become objects under their numbers, by a put that fails where the name is taken.
 
-    What a batch says of itself rides beside its body too, so that readers learn it without the rows.
+    A batch's metadata are attributes of its object too, so that readers learn them without the rows.
 
     Args:
         store: the exchange.
-        epoch: rides in every batch.
+        epoch: part of every batch's metadata.
         consumers, keep: as of `FolderWriter`.
         every: as `LOOK`.
     """
@@ -54,12 +54,12 @@ class StoreWriter(ExchangeWriter):
         self._keep = keep
         self._every = every
         self._look_at = 0.0  # [s, monotonic]
-        self._oldest: int | None = None  # the first batch that is still there
+        self._oldest: int | None = None  # the first batch that is not deleted
         self._sizes: dict[int, int] | None = (
             None  # [bytes] of batches that are not read; None: not looked yet
         )
         self._unread = Unread()  # as last seen
-        self._descriptions: dict[int, dict[str, str]] = {}  # of batches of this life that are still there
+        self._descriptions: dict[int, dict[str, str]] = {}  # of batches of this life that are not deleted
 
     def claimed(self) -> str | None:
         """By its object `numbering.json`."""
@@ -189,7 +189,7 @@ def recorded_owner(store: ObjectStore) -> str | None:
 
 
 def serialised(table: pa.Table, about: Mapping[str, str]) -> bytes:
-    """The rows as a compressed Arrow file, and with them what it says of itself."""
+    """The rows as a compressed Arrow file with the batch's metadata."""
     table = table.replace_schema_metadata(dict(about))
     out = pa.BufferOutputStream()
     with pa.ipc.new_file(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:

@@ -28,9 +28,9 @@ class BatchEnd:
         copy: names this writing of the batch; all of its pieces carry it.
         first, last: offsets of its pieces among the rows; -1 without rows.
         pieces: how many there are.
-        newest: [us] the latest event time that the batch speaks of: of its rows, or its clock.
+        newest: [us] the latest event time of the batch: of its rows, or its clock.
         numbering: which one the batch is of; "" in format 0.
-        bytes: of the rows in memory; 0: not said.
+        bytes: of the rows in memory; 0: not known.
     """
 
     epoch: int

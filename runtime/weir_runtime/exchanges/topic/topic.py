@@ -39,7 +39,7 @@ PIECE = 512 * 1024
 """[bytes] of a batch in one message: brokers take 1 MiB by default."""
 
 PATIENCE = 60.0
-"""[s] Records that are there, and do not come, are waited for this long."""
+"""[s] for which records that exist, and do not arrive, are awaited."""
 
 BOOTSTRAP_MS = 5_000
 """Longest wait for the first broker that answers."""
@@ -101,12 +101,15 @@ class Topic:
         return f"{self.name.rsplit('.', 1)[0]}.{consumer}"
 
     def exists(self) -> bool:
-        """Whether it is there, without making it."""
+        """Whether it exists, without making it."""
         return bool(self._described())
 
     def create(self, zone: str) -> None:
-        """Has the topic, led in `zone` if a broker says that it is there. Raises FragmentError for a topic
-        of another kind, or for more replicas than brokers."""
+        """Makes the topic if it does not exist, led in `zone` if a broker is in that zone.
+
+        Raises:
+            FragmentError: it is a topic of another kind, or there are fewer brokers than replicas.
+        """
         admin, replication = admin_of(self.options), int(self.options.get("replication", 1))
         if not self.exists():
             replicas = replicas_in(zone, _racks(admin), replication, self.name)
@@ -260,7 +263,7 @@ def position_note(following: int, installation: str) -> str:
 
 
 def owner_in_note(note: str | None) -> str | None:
-    """Whose reader has said `position_note`; None when nothing says so."""
+    """The installation in a `position_note`; None when it names none."""
     return (note or "").partition(" ")[2] or None
 
 

@@ -56,7 +56,7 @@ class TopicWriter(ExchangeWriter):
         self._keep = keep
         self._client: KafkaProducer | None = None
         self._next: int | None = None  # batch; None: not looked yet
-        self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is still there
+        self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is not deleted
         self._unread = Unread()  # as last seen
         self._look_at = math.inf  # [s, monotonic] when to see where the topic is led
 
@@ -100,7 +100,7 @@ class TopicWriter(ExchangeWriter):
         self._look_at = 0.0
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
-        """The bytes written; 0 if it was there. Raises RuntimeError when batches before it are gone."""
+        """The bytes written; 0 for a replay. Raises RuntimeError when batches before it are gone."""
         if self._next is None:  # not before the lease is held: until then another process may write
             self._next, self._present, _ = self._published()
         if number < self._next:
@@ -194,7 +194,7 @@ class TopicWriter(ExchangeWriter):
         return deleted
 
     def _published(self) -> tuple[int, deque[tuple[int, BatchEnd]], bool]:
-        """The next batch's number, the ends that are there with their offsets, whether the stream is over."""
+        """The next batch's number, the ends in the topic with their offsets, whether the stream is over."""
         records = list(self._topic.records(ENDS, 0, self._topic.beyond(ENDS)))
         values = [(record.offset, json.loads(record.value)) for record in records]
         place, ends, ended = accept({"next": None, "offset": 0, "epoch": 0}, values)

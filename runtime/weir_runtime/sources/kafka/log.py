@@ -103,7 +103,7 @@ class KafkaLog(Log):
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
     def start(self) -> Place:
-        """Before the topic was looked at: the same whenever it is asked for."""
+        """Before the first look at the topic; always the same."""
         return START
 
     def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
@@ -204,7 +204,7 @@ class KafkaLog(Log):
         return without_idle(step, self._silence.idle(place, step, ends))
 
     def _step(self, place: Place, ends: Mapping[str, int], most: int, room: int) -> Place:
-        """What is there up to `ends` and fits into a batch."""
+        """The messages up to `ends` that fit into a batch."""
         bound = most * BATCH_ROWS
         ranges = {
             key: Range(at, min(max(at, ends[key]), at + bound), at + bound)

@@ -10,7 +10,7 @@ ON_LOSS = ("Fail", "Continue")
 
 
 class DataLoss(ValueError):
-    """Messages are gone before they were read, and the query shall not go on without them."""
+    """Messages were deleted before they were read, and the policy is Fail."""
 
 
 class Losses:

@@ -88,7 +88,7 @@ def made_again(place: Place, layout: TopicLayout) -> bool:
 
 
 def settled(place: Place) -> Place:
-    """The place without what is said of the range before it alone."""
+    """The place without what concerns only the range before it."""
     return {name: value for name, value in place.items() if name != "jump"}
 
 

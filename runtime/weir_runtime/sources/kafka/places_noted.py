@@ -15,7 +15,7 @@ NOTED = ("next", "max", "topic", "base")
 
 
 class PlacesNoted:
-    """Notes that are places (`place.py`), without what is said of one reader or of one range.
+    """Notes that are places (`place.py`), without what concerns one reader or one range.
 
     Args:
         sidelog, identity: as of `Notes`.
