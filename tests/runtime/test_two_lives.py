@@ -132,7 +132,7 @@ def test_an_emptied_sink_begins_anew(run: Run, ended: FragmentSpec, tmp_path: Pa
 
 
 def test_another_spark_goes_on_with_the_same_checkpoint(
-    spark: pyspark.sql.SparkSession, live: Live, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    live: Live, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     spec = count(tmp_path)
     live(spec)
