@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from weir_operator.pictures.draw import picture
 from weir_placement.fragments import Knobs
 from weir_placement.model.plan import Plan, Result
 from weir_placement.report import report
+from weir_runtime.audit import Verdict
 
 HERE = Path(__file__).parent
 OUT = Path("out/demo")
@@ -64,7 +66,7 @@ class Demo:
         self.pauses = Pauses(options.root)
 
     def run(self) -> int:
-        """The exit status: 0 when every row is right."""
+        """The exit status: 0 when every row is right, and a fragment has moved."""
         try:
             with Live(console=self.console, refresh_per_second=2, transient=True) as live:
                 self._until(live, self._all_run, "starting")
@@ -185,21 +187,40 @@ class Demo:
         verdicts = Table(
             "query", "rows", "missing", "doubled", "wrong", title="Audit against one batch query"
         )
-        good = self.dropped == 0
+        judged: dict[str, Verdict] = {}
         total = [0, 0, 0]
         for group in self._desired_state().groups:
             for name, desired in group.queries.items():
-                verdict = audit(desired, group.problem.streams)
+                verdict = judged[name] = audit(desired, group.problem.streams)
                 counts = [verdict.missing, verdict.doubled, verdict.wrong]
                 total = [a + b for a, b in zip(total, counts, strict=True)]
                 verdicts.add_row(name, str(verdict.rows), *map(str, counts))
-                good = good and verdict.good
         self.console.print(verdicts)
-        if self.dropped:
-            self.console.print(f"[red]{self.dropped:.0f} rows were dropped as late inside a fragment")
+        faults = shortcomings(judged, len(self.pauses.finished), self.dropped)
+        for fault in faults:
+            self.console.print(fault, style="red", markup=False)
         self.console.print(f"missing {total[0]}, doubled {total[1]}, wrong {total[2]}")
         self.console.print(f"pictures: {OUT}/plan-before.svg, {OUT}/plan-after.svg ({self._clock()} in all)")
-        return 0 if good else 1
+        return 1 if faults else 0
+
+
+def shortcomings(verdicts: Mapping[str, Verdict], moves: int, dropped: float) -> list[str]:
+    """Why a run has not shown what it is for; empty when it has.
+
+    Args:
+        verdicts: the audit's, by query.
+        moves: how many fragments have moved.
+        dropped: rows that Spark has dropped as late inside a fragment.
+    """
+    faults = [f"{name}: {verdict}" for name, verdict in verdicts.items() if not verdict.good]
+    faults += [f"{name}: no rows, right or wrong" for name, v in verdicts.items() if not v.rows]
+    if not verdicts:
+        faults.append("there is no query to audit")
+    if not moves:
+        faults.append("no fragment has moved, though the load rose")
+    if dropped:
+        faults.append(f"{dropped:.0f} rows were dropped as late inside a fragment")
+    return faults
 
 
 def main() -> int:

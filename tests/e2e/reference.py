@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,6 +16,10 @@ from tests.e2e.flights import STREAMS, Message, topics, wait_replayed
 from tests.e2e.kubectl import wait_until
 
 WATERMARK = 200_000  # microseconds, as in streams.yaml
+BY_CARRIER = """
+    SELECT carrier, ts - ts % 6000000 AS start, ts - ts % 6000000 + 6000000 AS "end",
+           count(*) AS departures, avg(dep_delay) AS mean_delay
+    FROM departures {where} GROUP BY ALL"""
 REFERENCE = {
     "delayed-weather": """
         SELECT d.month, d.carrier, d.flight, d.origin, d.dep_delay, w.wind_speed, w.precip, w.visib
@@ -27,11 +33,15 @@ REFERENCE = {
           AND d.origin = a.origin AND a.ts BETWEEN d.ts AND d.ts + 12000000
         JOIN weather w ON d.month = w.month AND d.origin = w.origin AND d.ts BETWEEN w.ts AND w.ts + 999000
         WHERE d.dep_delay >= 5 AND a.arr_delay < 0""",
-    "by-carrier": """
-        SELECT carrier, ts - ts % 6000000 AS start, ts - ts % 6000000 + 6000000 AS "end",
-               count(*) AS departures, avg(dep_delay) AS mean_delay
-        FROM departures WHERE month < 13 GROUP BY ALL""",
+    "by-carrier": BY_CARRIER.format(where=""),
 }
+EDITED = {"by-carrier": BY_CARRIER.format(where="WHERE dep_delay >= 15")}
+"""Queries as a test has edited them, with the condition `d.dep_delay >= 15`."""
+
+CUTS: dict[str, list[int]] = {}
+"""[us] By namespace: where `by-carrier` was edited, then edited back, and so on. Rows up to the first one are
+those of REFERENCE, from there to the second one those of EDITED."""
+
 TIMES = {"start", "end"}
 WINDOWED = {"by-carrier"}
 
@@ -83,10 +93,33 @@ def expected(namespace: str) -> dict[str, Counter[tuple[Any, ...]]]:
     with duckdb.connect() as database:
         for name, table in tables.items():
             database.register(name, table)
-        return {
-            query: Counter(tuple(map(_plain, row)) for row in database.execute(sql).fetchall())
-            for query, sql in REFERENCE.items()
-        }
+        plain, edited = (
+            {
+                query: Counter(tuple(map(_plain, row)) for row in database.execute(sql).fetchall())
+                for query, sql in queries.items()
+            }
+            for queries in (REFERENCE, EDITED)
+        )
+    cuts = CUTS.get(namespace, [])
+    return plain | {query: alternating(plain[query], rows, cuts) for query, rows in edited.items()}
+
+
+def alternating(
+    plain: Counter[tuple[Any, ...]], edited: Counter[tuple[Any, ...]], cuts: Sequence[int]
+) -> Counter[tuple[Any, ...]]:
+    """Windows of a query that was edited and edited back: each is of the query that its end belongs to, and
+    a cut belongs to what is before it.
+
+    Raises:
+        AssertionError: the edit made no difference between two cuts.
+    """
+    pieces = [
+        Counter({row: n for row, n in rows.items() if bisect_left(cuts, row[2]) % 2 == which})
+        for which, rows in enumerate((plain, edited))
+    ]
+    between = Counter({row: n for row, n in plain.items() if bisect_left(cuts, row[2]) % 2})
+    assert not between or between != pieces[1], "an edit that changes no row shows nothing"
+    return pieces[0] + pieces[1]
 
 
 def columns(query: str) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from weir_operator.controller.record import read_record
 from weir_operator.kube.leader import LEADER_LEASE
 from weir_operator.kube.process import FENCED
 from weir_placement.fragments import Knobs
@@ -36,7 +37,7 @@ from tests.e2e.faults import (
     tainted,
 )
 from tests.e2e.kubectl import WORKERS, Manifest, apply, condition, get, kubectl, run, wait_until
-from tests.e2e.reference import judge_so_far
+from tests.e2e.reference import CUTS, judge_so_far
 from tests.e2e.verdicts import assert_all_current
 
 HOURS, SPEED = 700, 0.2  # rows for longer than the tests take
@@ -108,6 +109,18 @@ def ready_reason(namespace: str, query: str) -> str:
     ready = condition(found, "Ready")
     same = ready.get("observedGeneration") == found["metadata"]["generation"]
     return ready.get("reason", "") if same and ready.get("status") == "True" else ""
+
+
+def cut_passed(namespace: str, query: str, last: int) -> int:
+    """[us] Where an edited query's plan begins, once the one before is left; later than `last`."""
+
+    def cut() -> int:
+        (placement,) = get("placements", query, "-n", namespace)
+        record = read_record(placement)
+        passed = record.since is not None and record.since > last and not record.leaving
+        return record.since or 0 if passed else 0
+
+    return int(wait_until(200, "the cut is passed", cut, every=1))
 
 
 def patch(namespace: str, query: str, spec: dict[str, object]) -> None:
@@ -232,10 +245,14 @@ def test_a_query_is_edited_suspended_and_resumed_and_the_others_do_not_notice(na
 
     (query,) = get("wsq", "by-carrier", "-n", namespace)
     sql, was = query["spec"]["sql"], of_query(namespace, "by-carrier")
-    patch(namespace, "by-carrier", {"sql": sql.replace("GROUP BY", "WHERE d.month < 20 GROUP BY")})
+    patch(namespace, "by-carrier", {"sql": sql.replace("GROUP BY", "WHERE d.dep_delay >= 15 GROUP BY")})
     wait_until(200, "other fragments", lambda: not set(of_query(namespace, "by-carrier")) & set(was))
+    CUTS[namespace] = [cut_passed(namespace, "by-carrier", 0)]
+    judge_so_far(namespace, 300)
     patch(namespace, "by-carrier", {"sql": sql})
     wait_until(150, "back again", lambda: ready_reason(namespace, "by-carrier") == "Running", every=1)
+    CUTS[namespace].append(cut_passed(namespace, "by-carrier", CUTS[namespace][0]))
+    judge_so_far(namespace, 300)
 
     patch(namespace, "by-carrier", {"suspend": True})
     wait_until(60, "suspended", lambda: ready_reason(namespace, "by-carrier") == "Suspended", every=1)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.e2e.flights import Message
-from tests.e2e.reference import audit_messages, compare, delivered
+from tests.e2e.reference import alternating, audit_messages, compare, delivered
 
 GOOD = {"carrier": "UA", "start": "2013-01-01T00:00:00Z", "end": "2013-01-01 00:00:06+00:00"}
 FIRST = Message("weir-row:01", GOOD | {"departures": 2, "mean_delay": 1.5})
@@ -44,3 +44,15 @@ def test_rows_without_an_id_all_count() -> None:
     assert delivered("by-carrier", [nameless, nameless]) == Counter(
         {next(iter(delivered("by-carrier", [FIRST]))): 2}
     )
+
+
+def test_rows_are_those_of_the_query_that_was_asked_for_at_their_time() -> None:
+    """Windows that end at 6, 12, ... 36 s, of a query that was edited at 12 s and back at 24 s."""
+    plain = Counter({("UA", end - 6, end, 9): 1 for end in range(6, 42, 6)})
+    edited = Counter({("UA", end - 6, end, 4): 1 for end in range(6, 42, 6)})
+    rows = alternating(plain, edited, [12, 24])
+    assert {row[2]: row[3] for row in rows} == {6: 9, 12: 9, 18: 4, 24: 4, 30: 9, 36: 9}
+    assert alternating(plain, edited, []) == plain
+    assert alternating(plain, edited, [12]).total() == 6
+    with pytest.raises(AssertionError, match="changes no row"):
+        alternating(plain, plain, [12, 24])
