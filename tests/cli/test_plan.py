@@ -111,7 +111,7 @@ def test_a_plan_is_valued_by_its_own_objective(capsys, tmp_path, objective):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "it is no PlanReport"),
+        ("{}", "it is not a PlanReport"),
         ("{", "Expecting"),
         ('{"kind": "PlanReport", "queries": 5}', "plan.json: "),
     ],

@@ -75,7 +75,7 @@ def test_state_that_no_node_has_memory_for_is_refused_in_words() -> None:
     assert reasons(planned).keys() == {"default/q"}
     reason = reasons(planned)["default/q"]
     assert reason.startswith("memory of node n")
-    assert "of it by this query, 8192Mi there; give the query shorter windows" in reason
+    assert "of it by this query, but only 8192Mi available; give the query shorter windows" in reason
     assert planned.result.value is not None
     assert planned.result.value >= 1.0
 

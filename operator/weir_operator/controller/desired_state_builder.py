@@ -113,7 +113,7 @@ class DesiredStateBuilder:
                 query = self._query(source, item, planned.get(name), raw[name], sources)
             except Exception as error:  # whatever it is: the others go on
                 log.error("%s cannot be read", name, exc_info=error)
-                faults[name] = Fault(f"reading it ended with {error!r}", False, generation(raw[name], 1))
+                faults[name] = Fault(f"it cannot be read: {error!r}", False, generation(raw[name], 1))
                 continue
             if query is not None:
                 queries[name] = query

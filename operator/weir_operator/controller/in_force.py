@@ -66,13 +66,13 @@ def _unplanned(policy: str) -> Group:
     return Group(policy, PlacementPolicySpec(), nowhere, {}, planned=False)
 
 
-def _missing_streams(known: Collection[str], record: Record) -> Iterator[tuple[str, Stream]]:
-    """Streams of a plan whose objects are gone or cannot be read, as its fragments were told of them. Their
+def _missing_streams(present: Collection[str], record: Record) -> Iterator[tuple[str, Stream]]:
+    """Streams of a plan whose objects are gone or cannot be read, as in the specs of its fragments. Their
     rates are known only where they are measured."""
     assert record.plan is not None
     columns = {i.name: i.columns for spec in record.specs for i in spec.inputs if i.kind == "source"}
     for alias, stream in record.plan.query.sources.items():
-        if stream not in known:
+        if stream not in present:
             typed = tuple(Column(c.name, c.type, VALUE_BYTES) for c in columns.get(alias, ()))
             entry = record.plan.origins.get(alias, "")
             yield stream, Stream(stream, 0.0, typed, (entry,), VALUE_BYTES * len(typed))

@@ -196,7 +196,7 @@ class Loop:
             )
             return False
         except Exception:  # whatever it is: the other writes are done
-            log.exception("%s of %s: tried again later", type(item).__name__, _subject(item))
+            log.exception("%s for %s failed; it will be retried", type(item).__name__, _subject(item))
             return False
         return True
 

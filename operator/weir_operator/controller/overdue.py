@@ -53,14 +53,12 @@ def stuck_fragments(
         text = f"{spec.name} has not started on node {spec.node} within {state.overdue[spec.name]:g} s"
         if owner is not None and owner.planned_node == spec.node:
             state.events.append(
-                Event(name, "MoveOverdue", f"{text}; it is no longer waited for", warning=True)
+                Event(name, "MoveOverdue", f"{text}; no other move waits for it", warning=True)
             )
         elif owner is not None and owner.state == "running" and owner.node not in _closed(state, name):
             back[name] = spec
         else:
-            state.events.append(
-                Event(name, "MoveOverdue", f"{text}; another node is looked for", warning=True)
-            )
+            state.events.append(Event(name, "MoveOverdue", f"{text}; looking for another node", warning=True))
             elsewhere |= {f"{name}/{op.id}": spec.node for op in spec.operators}
     return back, elsewhere
 

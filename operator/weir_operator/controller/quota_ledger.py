@@ -25,12 +25,14 @@ class QuotaLedger:
 
     def __init__(self, groups: Iterable[Group]) -> None:
         self._budgets: dict[str, Budget] = {}
-        self._asked: dict[str, dict[str, Budget]] = {}  # query -> the budgets that it is in, as they came
+        self._initial: dict[
+            str, dict[str, Budget]
+        ] = {}  # query -> the budgets that it is in, with nothing reserved
         for group in groups:
             for budget in group.problem.budgets:
                 self._budgets.setdefault(budget.name, budget)
                 for query in budget.each:
-                    self._asked.setdefault(query, {})[budget.name] = budget
+                    self._initial.setdefault(query, {})[budget.name] = budget
         self.blocked: dict[str, str] = {}  # queries with a plan in force that must not start, and why
 
     def __bool__(self) -> bool:
@@ -39,20 +41,20 @@ class QuotaLedger:
     def copy(self) -> QuotaLedger:
         """An independent copy: what is reserved there is not reserved here."""
         result = QuotaLedger(())
-        result._budgets, result._asked = dict(self._budgets), self._asked
+        result._budgets, result._initial = dict(self._budgets), self._initial
         result.blocked = self.blocked
         return result
 
     def reserve(self, query: str, fragments: int = 1) -> None:
         """Subtracts from the budgets what this many fragments of a query, running or starting, request."""
-        for name, asked in self._asked.get(query, {}).items():
+        for name, initial in self._initial.get(query, {}).items():
             budget = self._budgets[name]
-            self._budgets[name] = replace(budget, left=budget.left - asked.of(query, fragments))
+            self._budgets[name] = replace(budget, left=budget.left - initial.of(query, fragments))
 
     def fits(self, query: str, fragments: int = 1) -> bool:
         """Whether this many more would be admitted."""
-        asked = self._asked.get(query, {})
-        return all(fits(self._budgets[name], each.of(query, fragments)) for name, each in asked.items())
+        initial = self._initial.get(query, {})
+        return all(fits(self._budgets[name], each.of(query, fragments)) for name, each in initial.items())
 
     def refusal(self, query: str, fragments: int) -> str:
         """Why this many more would not be admitted; empty when they would."""
@@ -63,9 +65,9 @@ class QuotaLedger:
         each: dict[str, dict[str, float]] = {}
         state: dict[str, dict[str, float]] = {}
         for query in queries:
-            for name, asked in self._asked.get(query, {}).items():
-                each.setdefault(name, {})[query] = asked.each[query]
-                state.setdefault(name, {}).update({q: s for q, s in asked.state.items() if q == query})
+            for name, initial in self._initial.get(query, {}).items():
+                each.setdefault(name, {})[query] = initial.each[query]
+                state.setdefault(name, {}).update({q: s for q, s in initial.state.items() if q == query})
         return tuple(replace(self._budgets[name], each=each[name], state=state[name]) for name in each)
 
 

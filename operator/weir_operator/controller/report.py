@@ -105,7 +105,7 @@ def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
         text = f"{reading.fragment} skipped {rows} that the source deleted before they were read"
         yield Event(query, "RowsLost", text, warning=True)
     if reading.held_back:
-        text = f"{reading.fragment} reads no more until the slowest reader of its output has caught up"
+        text = f"{reading.fragment} has paused until the slowest reader of its output catches up"
         yield Event(query, "HeldBack", text, warning=True)
     if reading.idle_partitions:
         partitions = count(reading.idle_partitions, "idle partition")

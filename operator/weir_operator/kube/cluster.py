@@ -210,7 +210,7 @@ class KubernetesCluster:
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
         if policy is None and action.policy != DEFAULT_POLICY:  # its pods must not be less restricted
-            raise Refused(f"PlacementPolicy {action.policy} is gone, which says what its pods are like")
+            raise Refused(f"PlacementPolicy {action.policy}, which has its pod template, does not exist")
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         try:
             start_fragment(self._api, action, owner, query or {}, template)

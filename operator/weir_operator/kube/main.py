@@ -33,7 +33,7 @@ def cluster_uid(api: Api) -> str:
     """Of the cluster for as long as it lives: it has no name of its own. Raises ApiError."""
     namespace = api.get("Namespace", "", "kube-system")
     if namespace is None:
-        raise ApiError(404, "namespace kube-system is not there; give the chart's value `installation`")
+        raise ApiError(404, "namespace kube-system does not exist; set the chart's value `installation`")
     return str(namespace["metadata"]["uid"])
 
 

@@ -124,15 +124,15 @@ def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessS
     current = container.get("state") or {}
     last = current.get("terminated") or (container.get("lastState") or {}).get("terminated")
     waiting = current.get("waiting") or {}
-    said = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
+    message = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
     if last is None:
-        return "starting", created, said
+        return "starting", created, message
     since, code = seconds(last.get("finishedAt")), last.get("exitCode")
     if code in (0, FENCED):
         return "stopped", since, f"ended with exit code {code}"
     if waiting.get("reason") in (None, BACK_OFF, *CREATING):
-        said = _last_error(container)  # which says more
-    return ("failed" if code == CANNOT_RUN else "starting"), since, said
+        message = _last_error(container)  # which says more
+    return ("failed" if code == CANNOT_RUN else "starting"), since, message
 
 
 def _last_error(container: Mapping[str, Any]) -> str:

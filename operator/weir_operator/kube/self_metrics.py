@@ -73,7 +73,7 @@ class ClusterCollector(Collector):
         yield replans
         calls = CounterMetricFamily(
             "weir_operator_api_calls",
-            "Requests to the API server by the code of the answer, 0 without one.",
+            "Requests to the API server by the status code of the answer; 0: no answer.",
             labels=["verb", "code"],
         )
         for (verb, code), count in self._api.calls.totals().items():

@@ -78,13 +78,13 @@ class ManifestError(Exception):
 
 
 def isolated(key: Key, read: Callable[[], tuple[T, list[Finding]]], otherwise: T) -> tuple[T, list[Finding]]:
-    """What `read` says of one object. An error that nobody foresaw is a finding of that object: the others
-    are read all the same."""
+    """The result of `read` for one object. An unforeseen error becomes a finding about that object, and the
+    others are still read."""
     try:
         return read()
     except Exception as error:
         log.error("%s cannot be read", key, exc_info=error)
-        return otherwise, [Finding(key, "", f"reading it ended with {error!r}", "")]
+        return otherwise, [Finding(key, "", f"it cannot be read: {error!r}", "")]
 
 
 def shown(value: Any) -> str:

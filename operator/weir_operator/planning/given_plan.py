@@ -1,4 +1,4 @@
-"""Scores a plan that was written earlier against the manifests of today."""
+"""Scores an earlier plan against today's manifests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from weir_operator.planning.policies import PlannedPolicy
 
 
 def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
-    """The plan's report on today's problem. All policies' queries are scored together; a resource of which
-    the expected rates ask more than there is makes the plan infeasible.
+    """The plan's report on today's problem. All policies' queries are scored together; a resource that the
+    expected rates overload makes the plan infeasible.
 
     Raises:
-        ManifestError: the file is no plan, or names what the manifests do not have.
+        ManifestError: the file is not a plan, or names something that the manifests do not have.
     """
     if not groups:
         raise ManifestError([Finding(None, "", "no query to evaluate", "give a StreamQuery", file=str(file))])
@@ -33,7 +33,7 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.get("kind") != "PlanReport":
-            raise ValueError("it is no PlanReport; make one by `weir plan -o json`")
+            raise ValueError("it is not a PlanReport; write one with `weir plan -o json`")
         plan = read_plan(problem, document)
     except OSError as error:
         raise ManifestError(
@@ -58,6 +58,6 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
         evaluations=1,
         seconds=0.0,
     )
-    written = report(problem, result)
-    written["infeasible"] += [str(reason) for reason in evaluation.overloads]
-    return PlannedPolicy(first.policy.metadata.name, problem, result, written)
+    scores = report(problem, result)
+    scores["infeasible"] += [str(reason) for reason in evaluation.overloads]
+    return PlannedPolicy(first.policy.metadata.name, problem, result, scores)

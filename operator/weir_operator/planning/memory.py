@@ -78,9 +78,9 @@ def _state_on(problem: Problem, placed: QueryPlan, node: str, constraint: Constr
 
 
 def _why(constraint: Constraint, memory: float) -> str:
-    needed, there = amount_text(constraint.load(1.0), "bytes"), amount_text(constraint.capacity, "bytes")
+    needed, capacity = amount_text(constraint.load(1.0), "bytes"), amount_text(constraint.capacity, "bytes")
     own = amount_text(memory, "bytes")
     return (
-        f"{constraint.name}: {needed} needed at the expected rates, {own} of it by this query, {there} there;"
-        " give the query shorter windows, or its nodes more memory"
+        f"{constraint.name}: {needed} needed at the expected rates, {own} of it by this query, but only "
+        f"{capacity} available; give the query shorter windows, or its nodes more memory"
     )
