@@ -85,7 +85,11 @@ class Memory:
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
         self.refuse("delete", kind, namespace, name)
-        return self.objects.pop((kind, namespace, name), None) is not None
+        present = self.objects.get((kind, namespace, name))
+        if present is None or uid not in ("", present["metadata"]["uid"]):
+            return False
+        del self.objects[kind, namespace, name]
+        return True
 
 
 def _selected(selector: str, labels: Mapping[str, str]) -> bool:

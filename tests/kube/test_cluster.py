@@ -13,10 +13,12 @@ from weir_operator.controller.decision import (
     Protect,
     RequestCut,
     Start,
+    Stop,
     WritePlacement,
     WriteStatus,
 )
 from weir_operator.controller.ports import Gone, Refused
+from weir_operator.controller.snapshot import Requests
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError, NoAnswer, ObjectGone
 from weir_operator.kube.cluster import KubernetesCluster
@@ -94,20 +96,64 @@ def test_without_its_policy_nothing_is_started_as_the_built_in_one_says() -> Non
     assert memory.names("Pod") == {"f1-e1"}
 
 
+def labelled_as_ours(kind: str, name: str, **more: Any) -> Manifest:
+    return labelled(kind, name, {names.FRAGMENT: name, names.ROLE: "driver", names.EPOCH: "1"}, **more)
+
+
+def test_a_lease_that_is_named_as_something_else_has_nothing_deleted() -> None:
+    memory = Memory()
+    adapter = placed(memory)
+    owner = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "uid": "u"}]
+    for kind in ("ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget"):
+        memory.put({"kind": kind, "metadata": {"namespace": "a", "name": "postgres"}})
+    memory.put(labelled_as_ours("Lease", "postgres"))
+    pod = labelled_as_ours("Pod", "postgres-e1", spec={"containers": []})
+    pod["metadata"] |= {
+        "ownerReferences": owner,
+        "labels": pod["metadata"]["labels"] | {names.FRAGMENT: "postgres"},
+    }
+    memory.put(pod)
+    adapter.observe()
+    before = dict(memory.objects)
+    for action in (
+        Stop("postgres", 1, "no longer desired"),
+        CleanUp("postgres", ""),
+        Protect("postgres", "", False),
+    ):
+        adapter.apply(action)
+    assert memory.objects == before
+
+
+def test_only_pods_that_are_known_are_not_foreign_load() -> None:
+    """Those of another release, or of a tenant who writes the labels, take room that is not ours."""
+    memory = Memory()
+    placed(memory)
+    container = {"resources": {"requests": {"cpu": "1"}}}
+    for name in ("f1-e7", "other-e1", "f1-e1x"):
+        fragment, epoch = name.split("-e")
+        labels = {names.FRAGMENT: fragment, names.ROLE: "driver", names.EPOCH: epoch.rstrip("x")}
+        memory.put(labelled("Pod", name, labels, spec={"nodeName": "n9", "containers": [container]}))
+    mine = memory.objects["Pod", "a", "f1-e1"]
+    memory.put({**mine, "spec": {**mine["spec"], "nodeName": "n9"}})
+    foreign = cluster(memory).observe().foreign
+    assert foreign == {"n9": Requests(3.0, 0.0)}
+
+
 def test_a_budget_keeps_executors_too_and_they_are_nobody_elses_requests() -> None:
     memory = Memory()
     adapter = placed(memory)
     adapter.apply(Start(replace(spec(), epoch=2, executors=2), "b2", "a/q"))
     adapter.apply(Protect("f1", "a/q", True, executors=2))
     assert memory.objects["PodDisruptionBudget", "a", "f1"]["spec"]["minAvailable"] == 3
-    memory.put(
-        labelled(
-            "Pod",
-            "f1-e2-exec-1",
-            {names.ROLE: "executor", names.FRAGMENT: "f1", names.EPOCH: "2"},
-            spec={"nodeName": "n1", "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
-        )
+    executor = labelled(
+        "Pod",
+        "f1-e2-exec-1",
+        {names.ROLE: "executor", names.FRAGMENT: "f1", names.EPOCH: "2"},
+        spec={"nodeName": "n1", "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
     )
+    driver = memory.objects["Pod", "a", "f1-e2"]["metadata"]
+    executor["metadata"]["ownerReferences"] = [{"kind": "Pod", "uid": driver["uid"]}]
+    memory.put(executor)
     observed = cluster(memory).observe()
     assert {(p.fragment, p.epoch) for p in observed.processes} == {("f1", 1), ("f1", 2)}
     assert observed.foreign == {}

@@ -104,6 +104,13 @@ def test_a_query_cannot_replace_what_the_operator_sets(name: str) -> None:
     assert len(environment(pod)) == len(container(pod)["env"])
 
 
+def test_a_querys_labels_do_not_override_the_policys() -> None:
+    driver = replace(DRIVER, labels={"cost-centre": "theirs", "team": "ops"})
+    template = replace(TEMPLATE, labels={"cost-centre": "ours"})
+    labels = build_driver_pod_spec(driver, template)["metadata"]["labels"]
+    assert (labels["cost-centre"], labels["team"]) == ("ours", "ops")
+
+
 def test_a_querys_labels_cannot_hide_the_pod_from_its_budget() -> None:
     hidden = {names.FRAGMENT: "another", names.ROLE: "executor", "team": "ops"}
     labels = build_driver_pod_spec(replace(DRIVER, labels=hidden), TEMPLATE)["metadata"]["labels"]

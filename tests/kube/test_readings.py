@@ -11,7 +11,7 @@ from weir_operator.kube import names
 from weir_operator.kube.lease import SilentHolders, read_lease
 from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.process import read_process
-from weir_operator.kube.quantities import requests_of, sum_by_node
+from weir_operator.kube.quantities import requests_by_pod, requests_of, sum_by_node
 from weir_operator.manifests.cluster import UNREACHABLE
 from weir_placement.model.change import Change
 
@@ -192,8 +192,8 @@ def test_requests_are_counted_as_the_scheduler_counts_them() -> None:
 def test_pods_that_ended_or_are_nowhere_take_nothing() -> None:
     spec = {"containers": [container("1")], "nodeName": "n"}
     pods = [
-        {"spec": spec, "status": {"phase": "Running"}},
-        {"spec": spec, "status": {"phase": "Succeeded"}},
-        {"spec": {"containers": [container("1")]}, "status": {}},
+        {"metadata": {"uid": "a"}, "spec": spec, "status": {"phase": "Running"}},
+        {"metadata": {"uid": "b"}, "spec": spec, "status": {"phase": "Succeeded"}},
+        {"metadata": {"uid": "c"}, "spec": {"containers": [container("1")]}, "status": {}},
     ]
-    assert sum_by_node(pods) == {"n": Requests(1.0, 0.0)}
+    assert sum_by_node(requests_by_pod(pods), ()) == {"n": Requests(1.0, 0.0)}

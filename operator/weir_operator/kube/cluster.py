@@ -25,7 +25,7 @@ from weir_operator.controller.decision import (
     WriteStatus,
 )
 from weir_operator.controller.ports import Observed, Refused
-from weir_operator.controller.snapshot import Process, Requests
+from weir_operator.controller.snapshot import Process
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.budget import build_disruption_budget_spec
@@ -35,10 +35,16 @@ from weir_operator.kube.lease import SilentHolders, read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
 from weir_operator.kube.owner_references import OwnerReference
-from weir_operator.kube.ownership import epoch_of, in_own_namespace, namespaces_of_fragments
+from weir_operator.kube.ownership import (
+    delete_own,
+    epoch_of,
+    in_own_namespace,
+    namespaces_of_fragments,
+    own_pods,
+)
 from weir_operator.kube.pod_warnings import PodWarnings
 from weir_operator.kube.process import executors_by_driver, read_process
-from weir_operator.kube.quantities import sum_by_node
+from weir_operator.kube.quantities import PodRequests, requests_by_pod, sum_by_node
 from weir_operator.kube.quota import usage_by_query
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
@@ -65,7 +71,8 @@ class KubernetesCluster:
         self.matrices = Matrices(api, settings.namespace, clock)
         self._silence = SilentHolders()
         self._warnings = PodWarnings(api, clock)
-        self._foreign: dict[str, Requests] = {}
+        self._requests: list[PodRequests] = []  # of all pods
+        self._own_pods: frozenset[str] = frozenset()  # uids of drivers and executors
         self._foreign_at = float("-inf")
         self._drained_since: dict[str, float] = {}  # by uid of a driver's pod
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
@@ -81,8 +88,9 @@ class KubernetesCluster:
         Requests of other pods are read at the same time: it is the longest list, and need not be in step.
         """
         with ThreadPoolExecutor(1, "others") as beside:
-            others = beside.submit(self._other_requests)
-            return replace(self._own(), foreign=others.result())
+            others = beside.submit(self._all_requests)
+            own = self._own()
+            return replace(own, foreign=sum_by_node(others.result(), self._own_pods))
 
     def _own(self) -> Observed:
         nodes = [_without_images(node) for node in self._api.list("Node")]
@@ -95,6 +103,7 @@ class KubernetesCluster:
         ]  # read after the pods: what quotas leave is rather under- than overestimated
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
+        self._own_pods = own_pods(drivers, workers, objects)
         leases = in_own_namespace(self._list("Lease", selector=names.OF_FRAGMENTS), home)
         budgets = in_own_namespace(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS), home)
         self._remember(objects, drivers, leases, budgets)
@@ -163,12 +172,12 @@ class KubernetesCluster:
         sweeps = list(self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep"))
         self._sweeper.observe(present, ending, sweeps, self._of_kind("PlacementPolicy"))
 
-    def _other_requests(self) -> dict[str, Requests]:
-        """Requests of pods that are not Weir's: a list of every pod, so only every 30 seconds."""
+    def _all_requests(self) -> list[PodRequests]:
+        """Requests of every pod, whatever its labels say: a long list, so only every 30 seconds."""
         if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
-            self._foreign = sum_by_node(self._api.list("Pod", selector=names.OTHERS))
+            self._requests = requests_by_pod(self._api.list("Pod"))
             self._foreign_at = self._clock()
-        return self._foreign
+        return self._requests
 
     def _drains(
         self, nodes: list[dict[str, Any]], drivers: list[dict[str, Any]], processes: tuple[Process, ...]
@@ -239,13 +248,13 @@ class KubernetesCluster:
             self._api.apply(build_disruption_budget_spec(*about, action.executors))
         else:
             namespace = self._namespace(action.fragment)
-            self._api.delete("PodDisruptionBudget", namespace, names.object_name(action.fragment))
+            delete_own(self._api, "PodDisruptionBudget", namespace, action.fragment)
 
     def _clean_up(self, action: CleanUp) -> None:
         """The lease last: as long as it exists, the rest is tried again."""
-        namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
+        namespace = self._namespace(action.fragment)
         for kind in ("PodDisruptionBudget", "RoleBinding", "Role", "ServiceAccount", "Lease"):
-            self._api.delete(kind, namespace, name)
+            delete_own(self._api, kind, namespace, action.fragment)
 
     def _namespace(self, fragment: str) -> str:
         try:

@@ -105,7 +105,7 @@ def build_driver_pod_spec(driver: Driver, template: DriverTemplate) -> dict[str,
         "metadata": metadata(
             names.pod_name(driver.fragment, driver.epoch),
             driver.namespace,
-            dict(template.labels) | dict(driver.labels) | own,
+            dict(driver.labels) | dict(template.labels) | own,
             driver.owner,
             dict(template.annotations)
             | {

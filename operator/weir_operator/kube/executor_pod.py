@@ -44,7 +44,7 @@ def build_executor_template(driver: Driver, template: DriverTemplate) -> dict[st
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "labels": dict(template.labels) | dict(driver.labels) | own,
+            "labels": dict(driver.labels) | dict(template.labels) | own,
             "annotations": dict(template.annotations)
             | {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
         },

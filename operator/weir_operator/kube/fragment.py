@@ -16,6 +16,7 @@ from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_p
 from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
 from weir_operator.kube.owner_references import OwnerReference
+from weir_operator.kube.ownership import delete_own
 from weir_operator.manifests.requests import cores_of, heap_of, share
 
 
@@ -128,4 +129,4 @@ def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
 
 def stop_fragment(api: Api, namespace: str, fragment: str, epoch: int) -> None:
     """Delete the Pod with its grace period; on a lost node it ends when the node returns."""
-    api.delete("Pod", namespace, names.pod_name(fragment, epoch))
+    delete_own(api, "Pod", namespace, fragment, names.pod_name(fragment, epoch))

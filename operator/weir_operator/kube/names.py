@@ -30,7 +30,6 @@ MANAGED = f"{MANAGED_BY}={FIELD_MANAGER}"
 OF_FRAGMENTS = f"{MANAGED},{FRAGMENT}"
 WORKERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE} in (driver,executor)"
 DRIVERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE}=driver"
-OTHERS = f"{ROLE} notin (driver,executor,sweep)"
 
 _LONGEST = 52  # leaves room for "-e" and nine digits within the 63 of a label
 

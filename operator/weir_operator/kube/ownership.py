@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weir_operator.kube import names
+from weir_operator.kube.api import Api
 
 Manifest = Mapping[str, Any]
 
@@ -45,3 +46,32 @@ def epoch_of(pod: Manifest) -> int | None:
     """None: not a pod of Weir's, whatever its labels say."""
     text = pod["metadata"]["labels"][names.EPOCH]
     return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def own_pods(
+    drivers: Iterable[Manifest], executors: Mapping[str, Iterable[Manifest]], objects: Iterable[Manifest]
+) -> frozenset[str]:
+    """Uids of the drivers that are named as Weir names them and owned by a Placement that is there, and of
+    their executors (by the driver's uid). All others are load that the planner does not know."""
+    placements = {o["metadata"]["uid"] for o in objects if o["kind"] == "Placement"}
+    uids = set()
+    for driver in drivers:
+        meta = driver["metadata"]
+        named = meta["name"] == names.pod_name(meta["labels"][names.FRAGMENT], epoch_of(driver) or 0)
+        if named and any(owner["uid"] in placements for owner in meta.get("ownerReferences", ())):
+            uids |= {meta["uid"], *(pod["metadata"]["uid"] for pod in executors.get(meta["uid"], ()))}
+    return frozenset(uids)
+
+
+def delete_own(api: Api, kind: str, namespace: str, fragment: str, name: str = "") -> None:
+    """Deletes a fragment's object (`name`, or the fragment's own) if it is one of Weir's: made for it and
+    owned by a Placement. A tenant may write the labels of a Lease that is named as something else is."""
+    manifest = api.get(kind, namespace, name or names.object_name(fragment))
+    if manifest is None:
+        return
+    meta = manifest["metadata"]
+    labels, owners = meta.get("labels") or {}, meta.get("ownerReferences") or ()
+    ours = labels.get(names.MANAGED_BY) == names.FIELD_MANAGER
+    ours = ours and labels.get(names.FRAGMENT) == names.object_name(fragment)
+    if ours and any(o["kind"] == "Placement" and o["apiVersion"].startswith(names.GROUP) for o in owners):
+        api.delete(kind, namespace, meta["name"], meta["uid"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from weir_operator.api.values import parse_quantity
@@ -45,13 +46,30 @@ def _amount(amounts: Mapping[str, Any] | None, resource: str) -> float:
     return parse_quantity((amounts or {}).get(resource, "0"))
 
 
-def sum_by_node(pods: Iterable[Mapping[str, Any]]) -> dict[str, Requests]:
-    """Requests of all pods on a node that still run or will, by the node's name."""
+@dataclass(frozen=True, slots=True)
+class PodRequests:
+    """What one pod that is on a node, and has not ended, requests there."""
+
+    uid: str
+    node: str
+    requests: Requests
+
+
+def requests_by_pod(pods: Iterable[Mapping[str, Any]]) -> list[PodRequests]:
+    """Of all pods on a node that still run or will."""
+    return [
+        PodRequests(pod["metadata"]["uid"], node, requests_of(pod))
+        for pod in pods
+        if (node := pod["spec"].get("nodeName"))
+        and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    ]
+
+
+def sum_by_node(pods: Iterable[PodRequests], without: Collection[str]) -> dict[str, Requests]:
+    """Sums by the node's name, without the pods of these uids."""
     totals: dict[str, Requests] = {}
     for pod in pods:
-        node = pod["spec"].get("nodeName")
-        if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-            continue
-        before, more = totals.get(node, Requests()), requests_of(pod)
-        totals[node] = Requests(before.cpu + more.cpu, before.memory + more.memory)
+        if pod.uid not in without:
+            before = totals.get(pod.node, Requests())
+            totals[pod.node] = Requests(before.cpu + pod.requests.cpu, before.memory + pod.requests.memory)
     return totals
