@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,11 @@ from weir_placement.model.fragment import FragmentError
 from weir_runtime import installation
 from weir_runtime.exchanges.folder.writer import FolderWriter
 from weir_runtime.installation import OWNER, VARIABLE, take
+from weir_runtime.names import write_whole
 from weir_runtime.sweep import main, sweep
 
 from tests.runtime.flows import DESCRIPTION
+from tests.runtime.support import files_output, fragment, source, state
 
 NONE: frozenset[str] = frozenset()
 
@@ -114,3 +119,20 @@ def test_a_run_folder_keeps_its_name(tmp_path: Path) -> None:
     first = installation.of_run(tmp_path / "one")
     assert installation.of_run(tmp_path / "one") == first
     assert installation.of_run(tmp_path / "two") != first
+
+
+def test_a_process_ends_before_it_starts_anything_where_another_installation_was(tmp_path: Path) -> None:
+    spec = fragment(tmp_path, "f", [source("a", tmp_path / "a")], [], files_output(tmp_path / "out", "k"))
+    write_whole(Path(spec.checkpoint) / OWNER, '{"installation": "west"}')
+    path = tmp_path / "spec.json"
+    path.write_text(spec.to_json())
+    ended = subprocess.run(
+        [sys.executable, "-m", "weir_runtime", str(path)],
+        env={**os.environ, VARIABLE: "east"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 2
+    assert f"folder {spec.checkpoint}: it is of installation west, this is east" in ended.stderr
+    assert state(spec)["phase"] == "failed"
