@@ -37,8 +37,10 @@ QUICK = (timedelta(seconds=2), timedelta(0))
 SECRET_LIFE = timedelta(minutes=10)
 """Keys are read again from the mounted Secret after at most this."""
 
-TRIES = 3
+TRIES = 6
 """Attempts to create a name that the store refuses as taken although it is not there."""
+AGAIN = 0.02
+"""[s] before the second of them, twice as long before each later one: a rival's is still under way."""
 
 SILENT = 60.0
 """[s] after which a store that does not answer ends the process of who reads: its state says why."""
@@ -115,7 +117,9 @@ class ObjectStore:
         then failed: so a name that is taken must be there.
         """
         put = partial(obstore.put, attributes=dict(about or {}), mode="create", use_multipart=False)
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
+            if attempt:
+                time.sleep(AGAIN * 2 ** (attempt - 1))
             try:
                 with self._asking():
                     put(self._client(), self._path + name, body)

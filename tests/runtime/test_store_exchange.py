@@ -61,6 +61,40 @@ class Unable(Careless):
     status = 501
 
 
+class Slow(BaseHTTPRequestHandler):
+    """Shows an object only a while after it has refused the name to another writer."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+
+    def do_HEAD(self) -> None:
+        Slow.looks += 1
+        self.answer(200 if Slow.looks > 4 else 404, b"")
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+    looks = 0
+
+
+def test_a_name_that_another_writer_is_about_to_have_is_waited_for(secrets: Path) -> None:
+    Slow.looks = 0
+    with serving(Slow) as endpoint:
+        assert not at(endpoint).create("0000000000.arrow", b"x")
+    assert Slow.looks == 5
+
+
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
