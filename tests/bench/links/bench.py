@@ -68,13 +68,13 @@ def main() -> None:
         bench = Bench(setting, places, conditions, api(), file, options.out, present)
         with limited(places, options.bits):
             bench.run(options.queries, options.contenders, options.minutes)
-    for row in page.rows(bench.known, options.bits):
+    for row in page.rows(bench.results, options.bits):
         print("\t".join(map(shown, row)))
     if bench.failed:
         raise SystemExit(f"not measured: {'; '.join(bench.failed)}")
 
 
-def arguments(told: Sequence[str]) -> argparse.Namespace:
+def arguments(texts: Sequence[str]) -> argparse.Namespace:
     """Raises SystemExit for what is none."""
     parser = argparse.ArgumentParser(description="input rates over thin links between zones")
     parser.add_argument("--queries", type=_several(PLAIN), default=list(PLAIN), help=",".join(PLAIN))
@@ -87,7 +87,7 @@ def arguments(told: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="measure what is known already, too")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "benchmarks")
     parser.add_argument("--clean", action="store_true", help="only take away what a killed run left")
-    return parser.parse_args(told)
+    return parser.parse_args(texts)
 
 
 def api() -> Api:
@@ -97,11 +97,11 @@ def api() -> Api:
     return Api(client.ApiClient(configuration))
 
 
-def _several(known: Collection[str]) -> Callable[[str], list[str]]:
+def _several(names: Collection[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         chosen = text.split(",")
-        if wrong := [name for name in chosen if name not in known]:
-            raise argparse.ArgumentTypeError(f"no {', '.join(wrong)}; there are {', '.join(known)}")
+        if wrong := [name for name in chosen if name not in names]:
+            raise argparse.ArgumentTypeError(f"no {', '.join(wrong)}; there are {', '.join(names)}")
         return chosen
 
     return parse

@@ -64,7 +64,7 @@ def slope(samples: Sequence[Sample]) -> float:
 
 
 @dataclass(frozen=True)
-class Held:
+class Trial:
     """What one rate gave.
 
     Attributes:

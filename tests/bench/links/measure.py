@@ -32,7 +32,7 @@ TICKS = 100.0
 
 @dataclass
 class Bench:
-    """`known` is what was measured under these conditions, kept in `file` and on the page in `out`."""
+    """`results` are what was measured under these conditions, kept in `file` and on the page in `out`."""
 
     setting: Setting
     places: Mapping[str, Site]
@@ -40,7 +40,7 @@ class Bench:
     api: Api
     file: Path
     out: Path
-    known: list[page.Result]
+    results: list[page.Result]
     failed: list[str] = field(default_factory=list)
 
     def run(self, queries: Sequence[str], contenders: Sequence[str], minutes: float) -> None:
@@ -107,7 +107,7 @@ class Bench:
 
     def _found(self, chosen: str, name: str) -> Found:
         """What an earlier run has found, or this one so far."""
-        return next((r.found for r in self.known if (r.queries, r.contender) == (chosen, name)), Found(()))
+        return next((r.found for r in self.results if (r.queries, r.contender) == (chosen, name)), Found(()))
 
     def _feed(self, chosen: str, prefix: str, written: Written, zones: Sequence[str]) -> None:
         folder = self.setting.folder / "links"
@@ -131,9 +131,9 @@ class Bench:
 
     def _keep(self, result: page.Result) -> None:
         key = (result.queries, result.contender)
-        self.known = [r for r in self.known if (r.queries, r.contender) != key] + [result]
-        page.save(self.file, self.conditions, self.known)
-        page.publish(self.out, self.conditions, self.known, "make bench-links")
+        self.results = [r for r in self.results if (r.queries, r.contender) != key] + [result]
+        page.save(self.file, self.conditions, self.results)
+        page.publish(self.out, self.conditions, self.results, "make bench-links")
 
 
 def busy() -> float:

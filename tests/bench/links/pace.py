@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench.links.contenders import Contender, Reading
-from tests.bench.links.lag import FLAT, Held, History, Sample, behind, slope
+from tests.bench.links.lag import FLAT, History, Sample, Trial, behind, slope
 from tests.bench.links.pods.feed import target, write
 from tests.bench.links.rows import Written
 from tests.bench.links.search import got_through
@@ -119,7 +119,7 @@ class Course:
         self.set_rate(max(2.0, self.pace[-1]["rate"] / 50))
         self.watch(limit, lambda samples: samples[-1].lag < DRAINED)
 
-    def hold(self, rate: float, seconds: float) -> Held:
+    def hold(self, rate: float, seconds: float) -> Trial:
         """One rate for so long; less if its lag has grown beyond doubt."""
         if self.look().lag > DRAINED:
             self.drain()
@@ -129,12 +129,14 @@ class Course:
         before, at = self.taken(), self._read_at()
 
         def clear(samples: list[Sample]) -> bool:
-            gone = samples[-1].at - samples[0].at
-            return gone > EARLY and slope(samples) > 4 * FLAT and samples[-1].lag > samples[0].lag + DRAINED
+            elapsed = samples[-1].at - samples[0].at
+            return (
+                elapsed > EARLY and slope(samples) > 4 * FLAT and samples[-1].lag > samples[0].lag + DRAINED
+            )
 
         samples = self.watch(seconds, clear)
         gone, after = time.time() - begin, self.bytes()
-        sample = Held(
+        sample = Trial(
             rate=rate,
             read=got_through(before, self.taken(), max(self._read_at() - at, 1e-3)),
             slope=slope(samples),

@@ -11,7 +11,7 @@ from typing import Any
 from weir_placement.bench import page
 
 from tests.bench.links.contenders import EXECUTORS, PLACES
-from tests.bench.links.lag import FLAT, Held
+from tests.bench.links.lag import FLAT, Trial
 from tests.bench.links.queries import DELIVERY, PLAIN
 from tests.bench.links.search import STEP, Found
 
@@ -63,7 +63,7 @@ def load(path: Path, conditions: Conditions) -> list[Result]:
 
 
 def _result(raw: dict[str, Any]) -> Result:
-    tries = tuple(Held(**held) for held in raw["found"]["tries"])
+    tries = tuple(Trial(**trial) for trial in raw["found"]["tries"])
     return Result(raw["queries"], raw["contender"], Found(tries), raw["where"])
 
 
@@ -72,26 +72,26 @@ def rows(results: Sequence[Result], bits: int) -> list[page.Row]:
     base = {r.queries: r.found.sustained for r in results if r.contender == BASE}
     table: list[page.Row] = []
     for result in _ordered(results):
-        held, refused, plain = result.found.sustained, result.found.refused, base.get(result.queries)
+        sustained, refused, plain = result.found.sustained, result.found.refused, base.get(result.queries)
         above = (round(refused.rate), refused.slope) if refused else ("-", "-")
         figures: tuple[str | float, ...] = ("-",) * 7
-        if held:
-            total = sum(held.links.values())
-            fullest = max(held.links, key=lambda link: held.links[link])
-            share = held.links[fullest] * 8 / bits
+        if sustained:
+            total = sum(sustained.links.values())
+            fullest = max(sustained.links, key=lambda link: sustained.links[link])
+            share = sustained.links[fullest] * 8 / bits
             figures = (
-                held.lag,
-                held.slope,
-                held.cores,
+                sustained.lag,
+                sustained.slope,
+                sustained.cores,
                 total / 1e6,
-                total / held.rate,
+                total / sustained.rate,
                 fullest,
                 f"{share:.0%}",
             )
-        ratio: str | float = held.rate / plain.rate if held and plain else "-"
-        if refused and plain and not held:  # what it sustains, if anything, is below all that was held
+        ratio: str | float = sustained.rate / plain.rate if sustained and plain else "-"
+        if refused and plain and not sustained:  # what it sustains, if anything, is below all that was held
             ratio = f"< {refused.rate / plain.rate:.2f}"
-        rate = round(held.rate) if held else f"< {above[0]}"
+        rate = round(sustained.rate) if sustained else f"< {above[0]}"
         table.append((result.queries, PLACES[result.contender], rate, ratio, *above, *figures))
     return table
 
@@ -177,7 +177,7 @@ def draw(axes: Any, results: Sequence[Result]) -> None:
     width = 0.8 / len(PLACES)
     for k, (name, label) in enumerate(PLACES.items()):
         of = {r.queries: r.found.sustained for r in results if r.contender == name}
-        heights = [held.rate if (held := of.get(s)) else 0.0 for s in sets]
+        heights = [sustained.rate if (sustained := of.get(s)) else 0.0 for s in sets]
         at = [i + (k - (len(PLACES) - 1) / 2) * width for i in range(len(sets))]
         bars = axes.bar(at, heights, width, label=label)
         axes.bar_label(bars, fmt="%.0f", fontsize=8)

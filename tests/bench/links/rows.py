@@ -103,12 +103,12 @@ def flight_lines(hours: int) -> Iterator[Line]:
 def three_way_lines(rounds: int) -> Iterator[Line]:
     """Uniform keys, the three streams in turn."""
     domain = {"a": TIMES, "b": KEYS_B, "c": KEYS_B * TIMES, "d": TIMES}
-    drawn = {}
+    values = {}
     for seed, stream in enumerate(STREAMS["three-way"]):
         chance = np.random.default_rng(seed)
-        drawn[stream.name] = {
+        values[stream.name] = {
             column: chance.integers(0, domain[column], rounds) for column in stream.distinct
         }
     for i in range(rounds):
-        for name, columns in drawn.items():
+        for name, columns in values.items():
             yield name, NOW, json.dumps({column: int(values[i]) for column, values in columns.items()})[1:]

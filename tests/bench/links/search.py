@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench.links.lag import Held
+from tests.bench.links.lag import Trial
 
 STEP = 1.15
 BEGIN = 0.9
@@ -19,19 +19,19 @@ LEAST = 1.0
 class Found:
     """Every rate that was held, in order."""
 
-    tries: tuple[Held, ...]
+    tries: tuple[Trial, ...]
 
     @property
-    def sustained(self) -> Held | None:
+    def sustained(self) -> Trial | None:
         """The highest flat one below every one that was not; None when none was."""
-        ceiling = min((held.rate for held in self.tries if not held.flat), default=float("inf"))
-        flat = [held for held in self.tries if held.flat and held.rate < ceiling]
-        return max(flat, key=lambda held: held.rate, default=None)
+        ceiling = min((trial.rate for trial in self.tries if not trial.flat), default=float("inf"))
+        flat = [trial for trial in self.tries if trial.flat and trial.rate < ceiling]
+        return max(flat, key=lambda trial: trial.rate, default=None)
 
     @property
-    def refused(self) -> Held | None:
+    def refused(self) -> Trial | None:
         """The lowest one that was not flat; None when all were: the highest rate is not known then."""
-        return min((h for h in self.tries if not h.flat), key=lambda held: held.rate, default=None)
+        return min((h for h in self.tries if not h.flat), key=lambda trial: trial.rate, default=None)
 
     @property
     def following(self) -> float | None:
@@ -46,10 +46,10 @@ class Found:
 
 def climb(
     begin: float,
-    hold: Callable[[float], Held],
+    hold: Callable[[float], Trial],
     goes_on: Callable[[], bool] = lambda: True,
-    tell: Callable[[Found], None] = lambda found: None,
-    known: Found = Found(()),
+    tell: Callable[[Found], None] = lambda _: None,
+    outcome: Found = Found(()),
 ) -> Found:
     """Holds rates until one is flat and the next one, a step above, is not.
 
@@ -58,14 +58,14 @@ def climb(
         hold: sends at a rate for the time that counts.
         goes_on: whether there is time for another one.
         tell: is given what is known after each.
-        known: the rates that were held already.
+        outcome: the rates that were held already.
     """
     rate: float | None = begin
     while rate is not None and rate >= LEAST and goes_on():
-        known = Found((*known.tries, hold(rate)))
-        tell(known)
-        rate = known.following
-    return known
+        outcome = Found((*outcome.tries, hold(rate)))
+        tell(outcome)
+        rate = outcome.following
+    return outcome
 
 
 def got_through(before: Sequence[float], after: Sequence[float], seconds: float) -> float:

@@ -72,10 +72,12 @@ def limit_commands(others: Sequence[Site], bits: int) -> list[list[str]]:
 
 def in_node(node: str, command: Sequence[str]) -> str:
     """`docker exec`. Raises CalledProcessError with what it said."""
-    done = subprocess.run(["docker", "exec", node, *command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{node}: {' '.join(command)}: {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+    completed = subprocess.run(
+        ["docker", "exec", node, *command], capture_output=True, text=True, check=False
+    )
+    if completed.returncode:
+        raise RuntimeError(f"{node}: {' '.join(command)}: {completed.returncode}: {completed.stderr.strip()}")
+    return completed.stdout
 
 
 def unlimit(places: Mapping[str, Site], run: Run = in_node) -> None:

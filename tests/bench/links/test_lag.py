@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.links.lag import FLAT, Held, History, Sample, behind, slope
+from tests.bench.links.lag import FLAT, History, Sample, Trial, behind, slope
 
 
 def history(*points: tuple[float, float]) -> History:
@@ -54,4 +54,4 @@ def test_few_samples_have_no_slope() -> None:
 
 @pytest.mark.parametrize(("grows", "flat"), [(-0.3, True), (0.0, True), (FLAT, True), (FLAT + 0.001, False)])
 def test_a_rate_is_sustained_when_the_lag_does_not_grow(grows: float, flat: bool) -> None:
-    assert Held(100, 100, grows, 2, 120, 1, {}).flat == flat
+    assert Trial(100, 100, grows, 2, 120, 1, {}).flat == flat

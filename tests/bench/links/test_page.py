@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.bench.links import page
-from tests.bench.links.lag import Held
+from tests.bench.links.lag import Trial
 from tests.bench.links.search import Found
 
 CONDITIONS = page.Conditions(20_000_000, 4000, 120.0, 2000)
 
 
-def held(rate: float, slope: float) -> Held:
+def trial(rate: float, slope: float) -> Trial:
     links = {"newyork>atlanta": 2_000_000.0, "west>atlanta": 500_000.0}
-    return Held(rate, rate, slope, 3.0, 120.0, 1.2, links)
+    return Trial(rate, rate, slope, 3.0, 120.0, 1.2, links)
 
 
-PLAIN = page.Result("flights", "plain-job", Found((held(200, 0.0), held(230, 0.1))), {"plain": "n3"})
-WEIR = page.Result("flights", "weir", Found((held(1000, 0.0),)), {"f1": "n1"})
-STUCK = page.Result("flights", "round-robin", Found((held(100, 0.5),)), {})
+PLAIN = page.Result("flights", "plain-job", Found((trial(200, 0.0), trial(230, 0.1))), {"plain": "n3"})
+WEIR = page.Result("flights", "weir", Found((trial(1000, 0.0),)), {"f1": "n1"})
+STUCK = page.Result("flights", "round-robin", Found((trial(100, 0.5),)), {})
 
 
 def test_rows_have_ratios_over_the_plain_job() -> None:

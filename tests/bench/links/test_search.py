@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.links.lag import Held
+from tests.bench.links.lag import Trial
 from tests.bench.links.search import STEP, Found, climb, got_through
 
 
-def system(limit: float, held: list[float]) -> object:
+def system(limit: float, rates: list[float]) -> object:
     """What sustains every rate up to `limit`."""
 
-    def hold(rate: float) -> Held:
-        held.append(rate)
-        return Held(rate, min(rate, limit), 0.0 if rate <= limit else 1 - limit / rate, 2, 120, 1, {})
+    def hold(rate: float) -> Trial:
+        rates.append(rate)
+        return Trial(rate, min(rate, limit), 0.0 if rate <= limit else 1 - limit / rate, 2, 120, 1, {})
 
     return hold
 
@@ -54,7 +54,7 @@ def test_a_later_run_goes_on_from_what_is_known() -> None:
     rest = [True, True, False]
     first = climb(900, system(500, rates), lambda: rest.pop(0))  # type: ignore[arg-type]
     assert first.following is not None
-    second = climb(first.following, system(500, rates), known=first)  # type: ignore[arg-type]
+    second = climb(first.following, system(500, rates), outcome=first)  # type: ignore[arg-type]
     assert rates == pytest.approx([900 / STEP**step for step in range(6)])
     assert second == climb(900, system(500, []))  # type: ignore[arg-type]
     assert second.following is None
@@ -67,11 +67,11 @@ def test_nothing_is_sustained_by_what_stands_still() -> None:
 
 
 def test_a_flat_rate_above_one_that_was_not_does_not_count() -> None:
-    def held(rate: float, slope: float) -> Held:
-        return Held(rate, rate, slope, 2, 120, 1, {})
+    def trial(rate: float, slope: float) -> Trial:
+        return Trial(rate, rate, slope, 2, 120, 1, {})
 
-    result = Found((held(100, 0.5), held(87, 0.0), held(115, 0.0)))
-    assert result.sustained == held(87, 0.0)
+    result = Found((trial(100, 0.5), trial(87, 0.0), trial(115, 0.0)))
+    assert result.sustained == trial(87, 0.0)
 
 
 def test_rows_of_all_streams_count() -> None:

@@ -94,8 +94,8 @@ class Drivers(threading.Thread):
                     pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"])
                 )
                 for sweep in self._api.list("Pod", selector=f"{names.ROLE}=sweep"):
-                    meta, done = sweep["metadata"], {"status": {"phase": "Succeeded"}}
-                    self._api.merge("Pod", meta["namespace"], meta["name"], done, "status")
+                    meta, succeeded = sweep["metadata"], {"status": {"phase": "Succeeded"}}
+                    self._api.merge("Pod", meta["namespace"], meta["name"], succeeded, "status")
                 time.sleep(1.0 if any(objects) else 10.0)
 
     def _take(self, pod: Manifest) -> bool:
@@ -209,8 +209,8 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
         figures["seconds until all are Ready"] = wait(
             "every query Ready", 1800, lambda: ready(api) == queries
         )
-        done = sum(writes(api).values()) - before
-        figures["API writes a second meanwhile"] = done / figures["seconds until all are Ready"]
+        count = sum(writes(api).values()) - before
+        figures["API writes a second meanwhile"] = count / figures["seconds until all are Ready"]
         figures[PEAK] = operator.peak()
         operator.kill()
         operator = Operator()
@@ -232,9 +232,9 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
     return figures
 
 
-def crossed(found: Mapping[str, float]) -> list[str]:
+def crossed(measured: Mapping[str, float]) -> list[str]:
     """What is over its limit, or was not measured (NaN is under no limit)."""
-    figures = {name: found.get(name, float("nan")) for name in LIMITS}
+    figures = {name: measured.get(name, float("nan")) for name in LIMITS}
     return [
         f"over the limit: {name} is {figures[name]:.3g}, at most {most:g}"
         for name, most in LIMITS.items()
