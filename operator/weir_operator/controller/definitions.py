@@ -34,7 +34,7 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
             try:
                 result += _definition_status(state, manifest, numbers, streams, policies)
             except Exception:  # whatever it is: the others have theirs
-                log.exception("status of %s %s", manifest.get("kind"), name_of(manifest))
+                log.exception("%s %s: its status cannot be computed", manifest.get("kind"), name_of(manifest))
     return result
 
 
