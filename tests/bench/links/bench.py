@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from kubernetes import client, config
 from weir_operator.kube.api import Api
-from weir_placement.bench.page import shown
+from weir_placement.bench.page import cell
 
 from tests.bench.links import cluster, page
 from tests.bench.links.contenders import PLACES, Setting, put
@@ -69,7 +69,7 @@ def main() -> None:
         with limited(places, options.bits):
             bench.run(options.queries, options.contenders, options.minutes)
     for row in page.rows(bench.results, options.bits):
-        print("\t".join(map(shown, row)))
+        print("\t".join(map(cell, row)))
     if bench.failed:
         raise SystemExit(f"not measured: {'; '.join(bench.failed)}")
 
