@@ -61,6 +61,7 @@ class Memory:
         self.refuse("apply", *key)
         if subresource and key not in self.objects:
             raise ApiError(404, f"{key} not found")
+        self._precondition(meta, self.objects.get(key))
         return self.put(_merged(self.objects.get(key, {}), manifest))
 
     def create(self, manifest: Manifest) -> bool:
@@ -78,10 +79,13 @@ class Memory:
         before = self.objects.get((kind, namespace, name))
         if before is None:
             raise ApiError(404, f"{kind} {name} not found")
-        version = patch.get("metadata", {}).get("resourceVersion")
-        if version not in (None, before["metadata"]["resourceVersion"]):
-            raise ApiError(409, "the object has been modified")
+        self._precondition(patch.get("metadata", {}), before)
         return self.put(_merged(before, patch))
+
+    def _precondition(self, meta: Mapping[str, Any], present: Manifest | None) -> None:
+        version = meta.get("resourceVersion")
+        if version is not None and (present is None or version != present["metadata"]["resourceVersion"]):
+            raise ApiError(409, "the object has been modified")
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
         self.refuse("delete", kind, namespace, name)

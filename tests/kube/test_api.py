@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from kubernetes import client
-from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.api import Api, ApiError, NoAnswer, once
 
 REFUSAL = {"kind": "Status", "apiVersion": "v1", "message": "no endpoints available"}
 
@@ -66,3 +66,27 @@ def test_an_answer_that_is_an_error_is_no_text(api: Api) -> None:
     with pytest.raises(ApiError, match="no endpoints available") as refused:
         api.text("/api/v1/namespaces/n/pods/p:8080/proxy/metrics")
     assert refused.value.status == 503
+
+
+def test_a_write_that_is_not_answered_is_not_sent_again() -> None:
+    """It may have been carried out, and another replica may lead by now."""
+    sent: list[str] = []
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            sent.append(self.path)
+            self.close_connection = True
+            self.connection.close()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    configuration = client.Configuration(host=f"http://127.0.0.1:{server.server_address[1]}")
+    api = Api(client.ApiClient(configuration), client.ApiClient(once(configuration)))
+    with pytest.raises(NoAnswer):
+        api.replace({"kind": "Lease", "metadata": {"namespace": "a", "name": "l"}})
+    server.shutdown()
+    server.server_close()
+    assert len(sent) == 1

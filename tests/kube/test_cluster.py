@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from weir_operator.controller.decision import (
     CleanUp,
+    DeletePlacement,
     Event,
     HandOver,
     Protect,
@@ -94,6 +95,47 @@ def test_without_its_policy_nothing_is_started_as_the_built_in_one_says() -> Non
     with pytest.raises(Refused, match="PlacementPolicy strict"):
         adapter.apply(replace(start(), spec=replace(spec(), epoch=2), policy="strict"))
     assert memory.names("Pod") == {"f1-e1"}
+
+
+def test_a_replica_that_led_before_overwrites_no_intent() -> None:
+    memory = Memory()
+    late = placed(memory)
+    leader = cluster(memory)
+    leader.observe()
+    leader.write_placement(WritePlacement("a/q", {"revision": 2, "fragments": []}, {"ready": "1/1"}))
+    with pytest.raises(ApiError, match="modified"):
+        late.write_placement(WritePlacement("a/q", {"revision": 9, "fragments": []}, {"ready": "9/9"}))
+    stored = memory.objects["Placement", "a", "q"]
+    assert (stored["spec"]["revision"], stored["status"]["ready"]) == (2, "1/1")
+    leader.write_placement(WritePlacement("a/q", {"revision": 3, "fragments": []}, {"ready": "2/2"}))
+
+
+def test_a_placement_that_another_replica_has_made_is_not_overwritten() -> None:
+    memory = Memory(query("a"))
+    late, leader = cluster(memory), cluster(memory)
+    late.observe()
+    leader.observe()
+    leader.write_placement(WritePlacement("a/q", {"revision": 1, "fragments": []}, {}))
+    with pytest.raises(ApiError, match="was not observed"):
+        late.write_placement(WritePlacement("a/q", {"revision": 7, "fragments": []}, {}))
+
+
+def test_a_placement_of_the_same_name_that_is_another_is_not_deleted() -> None:
+    memory = Memory()
+    late = placed(memory)
+    old = memory.objects.pop(("Placement", "a", "q"))
+    memory.put({**old, "metadata": {**old["metadata"], "uid": "another"}})
+    late.write_placement(DeletePlacement("a/q"))
+    assert ("Placement", "a", "q") in memory.objects
+
+
+def test_a_hand_over_is_never_taken_back() -> None:
+    memory = Memory()
+    adapter = placed(memory)
+    adapter.apply(HandOver("f1", 3))
+    adapter.apply(HandOver("f1", 2))
+    notes = memory.objects["Lease", "a", "f1"]["metadata"]["annotations"]
+    assert notes[names.HANDOVER] == "3"
 
 
 def labelled_as_ours(kind: str, name: str, **more: Any) -> Manifest:

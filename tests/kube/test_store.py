@@ -44,11 +44,11 @@ class Cluster:
             }
         )
         self.operator = KubernetesCluster(self.memory.api, OperatorSettings())
-        self.operator.observe()
         self.goes_round()
 
     def goes_round(self) -> None:
-        """The operator writes what it has to say."""
+        """The operator observes, and writes what it has to say."""
+        self.operator.observe()
         self.operator.write_placement(WritePlacement("a/q", SPEC, STATUS))
 
     def weir(self, command: str, *arguments: str) -> int:

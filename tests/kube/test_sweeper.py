@@ -40,6 +40,9 @@ class Claims:
         self.made.append(manifest)
         return True
 
+    def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        return pod(namespace, "Running")
+
     def delete(self, kind: str, namespace: str, name: str, uid: str) -> bool:
         self.deleted.append(namespace)
         return True
@@ -119,6 +122,31 @@ def test_a_sweep_that_cannot_begin_does_not_block_the_namespace() -> None:
     api = Claims()
     sweeper(api, NOW + PENDING_SECONDS + 1).observe({}, NOBODY, [pod("a", "Pending"), pod("b", "Running")])
     assert api.deleted == ["a"]
+
+
+def test_a_sweep_ends_for_a_fragment_that_is_not_on_its_list() -> None:
+    """What is on it starts at once; the sweep comes again when its pod is gone."""
+    api = Claims()
+    it = sweeper(api)
+    it.observe({"a": F2}, NOBODY, [])
+    it.observe({"a": F1}, NOBODY, [])
+    (own,) = api.made
+    it.observe({"a": F1}, NOBODY, [{**pod("a", "Running"), "spec": own["spec"]}])
+    assert not it.in_the_way("a", "f1")
+    assert not it.in_the_way("b", "new")
+    assert api.deleted == []
+    assert it.in_the_way("a", "new")
+    assert api.deleted == ["a"]
+    it.observe({"a": F1 | {"new"}}, NOBODY, [])
+    assert api.kept() == {"a": ["f1", "new"]}, "made again, with what has been started meanwhile"
+
+
+def test_a_sweep_on_a_lost_node_does_not_block_its_namespace_for_ever() -> None:
+    it = sweeper(Claims(), NOW + 1000.0)
+    ending = pod("a", "Running")
+    ending["metadata"]["deletionTimestamp"] = AT
+    it.observe({}, NOBODY, [ending])
+    assert not it.in_the_way("a", "new")
 
 
 def test_a_namespace_that_ends_needs_no_sweep() -> None:

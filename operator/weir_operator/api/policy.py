@@ -69,7 +69,9 @@ class StrategySpec(Model):
         Field(max_length=64),
     ] = Field(default_factory=dict, description="Options of the strategy, as with --set KEY=VALUE.")
     seed: int = Field(0, description="Seed of its random numbers.", ge=0, le=2**31 - 1)
-    time_limit: Duration = Field(5.0, description="Longest time for one plan, at most 10m.")
+    time_limit: Duration = Field(
+        5.0, description="Longest time for one plan, at most 10m; the operator takes at most 1m of it."
+    )
 
 
 class Drift(Model):

@@ -65,8 +65,9 @@ def _streams(state: RoundState) -> dict[str, dict[str, Any]]:
     readers: dict[str, set[str]] = defaultdict(set)
     rates: dict[str, float] = {}
     for group in state.desired.groups:
+        measured = (state.numbers.get(name, {}).get("rates") for name in group.queries)
+        rates |= next(filter(None, measured), {})  # the same of every query of a policy
         for name, desired in group.queries.items():
-            rates |= state.numbers.get(name, {}).get("rates") or {}
             for stream in desired.model.sources.values():
                 readers[stream].add(name)
     statuses: dict[str, dict[str, Any]] = {

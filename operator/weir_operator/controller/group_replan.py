@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from weir_placement.cost.evaluation import Evaluation
 from weir_placement.model.plan import Plan, QueryPlan
@@ -38,6 +39,7 @@ class GroupReplan:
     left_out: set[str] = field(default_factory=set)  # that run, and with which nothing can be planned
     moving: frozenset[str] = frozenset()  # queries with a fragment that is moving
     look: bool = True  # whether this is a round in which a better plan is looked for
+    longest: float = inf  # [s] that one call of the strategy may take
     ledger: QuotaLedger | None = None  # what remains of quotas; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
 
@@ -73,8 +75,8 @@ class GroupReplan:
             "gain": gain,
             "plan": packed,
         }
-        changed = record.with_status(proposed=proposed)
-        if changed.status != record.status:
+        if {**(record.status.get("proposed") or {}), "gain": gain} != proposed:  # the gain is measured
+            changed = record.with_status(proposed=proposed)
             self.records[name] = changed.with_decision(self.now, f"proposed: {why}")
             self.add_event(name, "Proposed", f"revision {revision}, plan {candidate}: {why}")
         return False

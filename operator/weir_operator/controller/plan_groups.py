@@ -55,6 +55,7 @@ def _plan_isolated(
 ) -> GroupReplan | None:
     """The group's planning. Queries that end it with an error, whatever it is, fail by themselves: they stay
     as they are, and the rest is planned beside them. None: all fail."""
+    state.settings.alive()
     try:
         return _plan(state, group, others, ledger.copy(), look)
     except Exception as error:
@@ -111,6 +112,7 @@ def _plan(
         unplaced={**_unplaced(state, in_force), **elsewhere},
         moving=_moving(state, in_force),
         look=look,
+        longest=state.settings.longest_planning,
         ledger=ledger,
     )
     take_back(planning, stuck)
@@ -133,7 +135,7 @@ def _collect(state: RoundState, planning: GroupReplan) -> None:
             headroom=evaluation.rank,
             binding=getattr(evaluation.binding, "name", ""),
             latency=evaluation.latency.get(name),
-            rates=dict(planning.rates),
+            rates=planning.rates,
         )
 
 

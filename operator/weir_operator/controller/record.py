@@ -195,7 +195,7 @@ def _specs(raw: list[Any] | None) -> tuple[FragmentSpec, ...]:
     return tuple(_built(FragmentSpec, json.dumps(item)) for item in raw or [])
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65_536)  # some 15,000 queries: a smaller one would hold nothing of a longer round trip
 def _built(kind: Any, text: str) -> Any:
     """The object in the text. Cached by the text: every round reads all Placements, and few have changed."""
     return build_plain(kind, json.loads(text), "plan")

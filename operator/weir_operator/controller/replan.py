@@ -105,7 +105,8 @@ def _plan_beside(planning: GroupReplan, beside: Sequence[str], new: Sequence[str
     call = StrategyCall.of(planning.group.policy)
     # no fragment is shared between queries at run time: a plan that counted on it would overload nodes
     options = {key: value for key, value in call.options.items() if key != "reuse"}
-    return replace(call, options=options).run(problem).plan
+    limit = min(call.time_limit, planning.longest)
+    return replace(call, options=options, time_limit=limit).run(problem).plan
 
 
 def _isolate(planning: GroupReplan, beside: Sequence[str], new: Sequence[str], error: Exception) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from weir_placement.fragments import Layout
@@ -17,6 +18,8 @@ class Settings:
     pending_grace: float = 30.0  # a node on which a process finds no room for this long is full
     reference_grace: float = 120.0  # a reference that is missing for this long stalls a query
     concurrent_moves: int = 10  # warm standbys of all policies at a time, but for nodes that are left
+    longest_planning: float = 60.0  # of one policy in one round, whatever its timeLimit: all others wait
+    alive: Callable[[], None] = lambda: None  # called while a round goes on
     period: float = 5.0  # longest time between two rounds
     status_period: float = 60.0  # shortest time between writes of a status of which only numbers changed
     look_period: float = 10.0  # shortest time between searches for a better plan

@@ -5,6 +5,7 @@ Calls block and carry a timeout: the loop that makes them runs in a thread of it
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -97,14 +98,23 @@ def connect(context: str | None = None) -> Api:
             config.load_config(client_configuration=configuration)
     except config.ConfigException as error:
         raise ApiError(0, f"no cluster to connect to: {error}") from None
-    return Api(client.ApiClient(configuration))
+    return Api(client.ApiClient(configuration), client.ApiClient(once(configuration)))
+
+
+def once(configuration: client.Configuration) -> client.Configuration:
+    """The configuration for writes: none is sent twice, for the first may have been carried out, and another
+    replica may lead by now. The next round sees what is still to be written."""
+    result = copy.deepcopy(configuration)
+    result.retries = False
+    return result
 
 
 class Api:
     """Objects are plain dictionaries, addressed by their kind; every failure is an `ApiError`."""
 
-    def __init__(self, api_client: client.ApiClient) -> None:
+    def __init__(self, api_client: client.ApiClient, writes: client.ApiClient | None = None) -> None:
         self._client = api_client
+        self._writes = writes or api_client  # for all but GET
         self.calls: Counts[tuple[str, int]] = Counts()  # by verb and code of the answer, 0 without one
 
     def call(
@@ -136,7 +146,8 @@ class Api:
         query: Mapping[str, str] | None = None,
     ) -> bytes:
         """The answer to one request. Raises ApiError for an error, and when there is no answer."""
-        request = self._client.param_serialize(
+        sender = self._client if method == "GET" else self._writes
+        request = sender.param_serialize(
             method,
             path,
             query_params=list((query or {}).items()),
@@ -146,7 +157,7 @@ class Api:
         )
         code = 0
         try:
-            response = self._client.call_api(*request, _request_timeout=TIMEOUT)
+            response = sender.call_api(*request, _request_timeout=TIMEOUT)
             code = response.status
             answer = bytes(response.read())
         except ApiException as error:

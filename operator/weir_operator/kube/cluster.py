@@ -202,9 +202,7 @@ class KubernetesCluster:
             case Stop():
                 stop_fragment(self._api, self._namespace(action.fragment), action.fragment, action.epoch)
             case HandOver():
-                notes = {"metadata": {"annotations": {names.HANDOVER: str(action.epoch)}}}
-                name = names.object_name(action.fragment)
-                self._api.merge("Lease", self._namespace(action.fragment), name, notes)
+                self._hand_over(action)
             case RequestCut():
                 self._request_cut(action)
             case Protect():
@@ -214,7 +212,7 @@ class KubernetesCluster:
 
     def _start(self, action: Start) -> None:
         namespace, name = action.query.split("/", 1)
-        if namespace in self._sweeper.busy:
+        if self._sweeper.in_the_way(namespace, names.object_name(action.spec.name)):
             raise ApiError(409, f"files of deleted queries are being removed in namespace {namespace}")
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
@@ -230,6 +228,19 @@ class KubernetesCluster:
                 raise Refused(str(error)) from None
             raise
         self._namespaces[names.object_name(action.spec.name)] = namespace
+
+    def _hand_over(self, action: HandOver) -> None:
+        """Only forward, and in the version that was read: a replica that led before takes nothing back."""
+        namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
+        manifest = self._api.get("Lease", namespace, name)
+        if manifest is None:
+            raise ObjectGone(404, f"lease {name} is gone")
+        lease = read_lease(manifest)
+        if lease is not None and action.epoch <= max(lease.epoch, lease.handover or 0):
+            return
+        notes = {names.HANDOVER: str(action.epoch)}
+        meta = {"annotations": notes, "resourceVersion": manifest["metadata"]["resourceVersion"]}
+        self._api.merge("Lease", namespace, name, {"metadata": meta})
 
     def _request_cut(self, action: RequestCut) -> None:
         """Once: the holder's answer must not be overwritten, so the patch names the version that was read."""
@@ -275,10 +286,12 @@ class KubernetesCluster:
     # report
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
-        """Record an intent: the Placement's spec, then its status."""
+        """Record an intent: the Placement's spec, then its status; each only over what was read, so that a
+        replica that led before, or a decision made before a person's, overwrites nothing (ApiError 409)."""
         namespace, name = placement.query.split("/", 1)
         if isinstance(placement, DeletePlacement):
-            self._api.delete("Placement", namespace, name)
+            present = self._objects.get(("Placement", namespace, name))
+            self._api.delete("Placement", namespace, name, present["metadata"]["uid"] if present else "")
             return
         query = self._objects.get(("StreamQuery", namespace, name))
         if query is None:
@@ -290,10 +303,16 @@ class KubernetesCluster:
             "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.QUERY: names.object_name(name)},
             "ownerReferences": [owner.reference()],
         }
+        present = self._objects.get(("Placement", namespace, name))
+        if present is not None:
+            meta["resourceVersion"] = present["metadata"]["resourceVersion"]
+        elif self._api.get("Placement", namespace, name) is not None:
+            raise ApiError(409, f"Placement {placement.query} is there already, and was not observed")
         manifest = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
         stored = self._api.apply({**manifest, "spec": dict(placement.spec)})
         if placement.status:
-            self._apply_status("Placement", namespace, name, placement.status)
+            version = stored["metadata"]["resourceVersion"]
+            stored = self._apply_status("Placement", namespace, name, placement.status, version)
         self._objects["Placement", namespace, name] = {"kind": "Placement", **stored}
 
     def write_status(self, status: WriteStatus) -> None:
@@ -305,10 +324,14 @@ class KubernetesCluster:
                 raise ObjectGone(404, f"{status.kind} {status.name} is gone") from None
             raise
 
-    def _apply_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+    def _apply_status(
+        self, kind: str, namespace: str, name: str, status: Mapping[str, Any], version: str = ""
+    ) -> dict[str, Any]:
         meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+        meta |= {"resourceVersion": version} if version else {}
         manifest = {"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "status": dict(status)}
-        self._api.apply(manifest, subresource="status")
+        stored: dict[str, Any] = self._api.apply(manifest, subresource="status")
+        return stored
 
     def emit(self, event: Event) -> None:
         """Publish an event about the query."""

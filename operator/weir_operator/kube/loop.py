@@ -27,8 +27,14 @@ class NothingToSweep:
         """Nothing."""
 
 
-def build_loop(cluster: KubernetesCluster, settings: OperatorSettings, leads: Callable[[], bool]) -> Loop:
-    """The loop, ready for its first round; it writes while this replica `leads`."""
+def build_loop(
+    cluster: KubernetesCluster,
+    settings: OperatorSettings,
+    leads: Callable[[], bool],
+    alive: Callable[[], None] = lambda: None,
+) -> Loop:
+    """The loop, ready for its first round; it writes while this replica `leads`, and calls `alive` while a
+    round goes on."""
     metrics = (
         Prometheus(settings.prometheus_url)
         if settings.prometheus_url
@@ -44,7 +50,7 @@ def build_loop(cluster: KubernetesCluster, settings: OperatorSettings, leads: Ca
             executors=True,
             site=SITE,
         ),
-        settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image),
+        settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image, alive=alive),
         clock=time.time,
         pool=ThreadPoolExecutor(WRITES_AT_A_TIME, thread_name_prefix="write"),
         leads=leads,

@@ -48,7 +48,7 @@ def run(settings: OperatorSettings, context: str | None = None) -> None:
     liveness = Liveness()
     metrics = CollectorRegistry()
     leader = Leader(api, settings.namespace, settings.identity)
-    loop = build_loop(cluster, settings, leader.leads)
+    loop = build_loop(cluster, settings, leader.leads, liveness.round_ended)
     rehearse(loop.settings)
     runner = Runner(loop, leader, liveness, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
     metrics.register(ClusterCollector(cluster, loop, liveness, leader, api))

@@ -30,6 +30,7 @@ from weir_operator.kube.template import template_of
 
 log = logging.getLogger("weir")
 SWEEP_POD = "weir-sweep"
+DEADLINE_SECONDS = 300
 FLOWS = "WEIR_FLOWS"  # environment variable of weir_runtime.sweep
 PENDING_SECONDS = 60.0  # after which a sweep that cannot begin no longer keeps fragments from starting
 
@@ -61,7 +62,8 @@ def build_sweep_pod_spec(
         },
         "spec": {
             "restartPolicy": "OnFailure",
-            "activeDeadlineSeconds": 300,
+            "activeDeadlineSeconds": DEADLINE_SECONDS,
+            "terminationGracePeriodSeconds": 1,  # what it has not removed yet, the next one removes
             **account,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
@@ -122,8 +124,8 @@ class Sweeper:
     """Remembers which fragments each namespace had; after a restart its first round sweeps every namespace
     that may have files but no fragments.
 
-    `busy` are namespaces in which a sweep runs: no fragment may be started there meanwhile, because it
-    would not be on the sweep's list.
+    `busy` are namespaces in which a sweep runs. A fragment that is not on its list may not be started there
+    meanwhile: the sweep is ended for it, and begun again later.
     """
 
     def __init__(self, api: Api, settings: OperatorSettings, clock: Callable[[], float]) -> None:
@@ -137,6 +139,7 @@ class Sweeper:
         self._retry_at: dict[str, float] = {}  # by namespace that refused a sweep
         self._reported: set[str] = set()  # lines about what a sweep left
         self.busy: frozenset[str] = frozenset()
+        self._kept: dict[str, frozenset[str]] = {}  # by namespace in which a sweep runs
 
     def observe(
         self,
@@ -156,7 +159,9 @@ class Sweeper:
             self._before = {}
         self._due |= {ns for ns, had in self._before.items() if had - present.get(ns, frozenset())}
         self._before = dict(present)
+        sweeps = [pod for pod in sweeps if not self._over(pod)]
         running = {pod["metadata"]["namespace"] for pod in sweeps}
+        self._kept = {pod["metadata"]["namespace"]: frozenset(_arguments(pod)) for pod in sweeps}
         for pod in sweeps:
             if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
                 self._attempt(pod["metadata"]["namespace"], partial(self._clear, pod))
@@ -165,7 +170,22 @@ class Sweeper:
             keep = present.get(namespace, frozenset())
             if self._attempt(namespace, partial(self._sweep, namespace, keep)):
                 running.add(namespace)
+                self._kept[namespace] = keep
         self.busy = frozenset(running)
+
+    def in_the_way(self, namespace: str, fragment: str) -> bool:
+        """Whether a sweep runs that could remove what this fragment writes. It is ended, and due again when
+        its pod is gone: what waits is the removal, not the start."""
+        if namespace not in self.busy or fragment in self._kept.get(namespace, frozenset()):
+            return False
+        self._due.add(namespace)
+        self._attempt(namespace, partial(self._end, namespace))
+        return True
+
+    def _end(self, namespace: str) -> None:
+        pod = self._api.get("Pod", namespace, SWEEP_POD)
+        if pod is not None and "deletionTimestamp" not in pod["metadata"]:
+            self._api.delete("Pod", namespace, SWEEP_POD, pod["metadata"]["uid"])
 
     def _attempt(self, namespace: str, what: Callable[[], None]) -> bool:
         """A refusal by one namespace does not stop the sweeps of others; it is tried again later."""
@@ -211,6 +231,11 @@ class Sweeper:
         )
         return build_sweep_pod_spec(namespace, keep, template, [flows for flows, _ in allowed])
 
+    def _over(self, pod: Mapping[str, Any]) -> bool:
+        """Whether it was deleted, and its time is over also on a node that does not answer."""
+        age = self._clock() - seconds(pod["metadata"].get("creationTimestamp"))
+        return "deletionTimestamp" in pod["metadata"] and age > DEADLINE_SECONDS + PENDING_SECONDS
+
     def _stuck(self, pod: Mapping[str, Any]) -> bool:
         age = self._clock() - seconds(pod["metadata"]["creationTimestamp"])
         return bool(pod["status"]["phase"] == "Pending" and age > PENDING_SECONDS)
@@ -228,6 +253,15 @@ class Sweeper:
             log.warning("the sweep of %s has left %s", meta["namespace"], line)
             self._reported.add(line)
         self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
+
+
+def _arguments(pod: Mapping[str, Any]) -> list[str]:
+    """Of its container: the fragments that it keeps are among them."""
+    return [
+        argument
+        for container in pod.get("spec", {}).get("containers", ())
+        for argument in container.get("args", ())
+    ]
 
 
 def _termination_message(pod: Mapping[str, Any]) -> str:
