@@ -30,12 +30,22 @@ def proof_space(queries: Iterable[tuple[Query, Floats]], priced: bool) -> str:
 def _of(query: Query, place: Floats, priced: bool) -> str:
     if query.fixed_order:
         return ALL
-    kinds = {op.id: op for op in query.operators}
-    beside = [(op, kinds[i]) for op in query.operators for i in op.inputs if i in kinds]
-    if any(_keeps_columns(above, below) for above, below in beside):
+    if keeps_columns(query):
         return COLUMNS
+    beside = _beside(query)
     choice = any(isinstance(op, Filter | Project) and in_block(op) for pair in beside for op in pair)
     return EARLY if choice and (priced or bool((place != place[:1]).any())) else ALL
+
+
+def _beside(query: Query) -> list[tuple[Operator, Operator]]:
+    """Operators and what is right below them."""
+    by_id = {op.id: op for op in query.operators}
+    return [(op, by_id[i]) for op in query.operators for i in op.inputs if i in by_id]
+
+
+def keeps_columns(query: Query) -> bool:
+    """Whether columns are carried up to what computes or groups them, which a plan may drop below."""
+    return any(_keeps_columns(above, below) for above, below in _beside(query))
 
 
 def _keeps_columns(above: Operator, below: Operator) -> bool:

@@ -15,7 +15,7 @@ from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
-from weir_placement.proof import ALL
+from weir_placement.proof import ALL, with_proof
 from weir_placement.request import PlanRequest
 from weir_placement.search import clones, forms
 from weir_placement.search.arrays import searches
@@ -27,13 +27,15 @@ from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel.entry_codes import PACKED, PLAIN
 from weir_placement.search.large import LARGE, NEAR, search_large
+from weir_placement.search.priced_bound import priced_bound
 from weir_placement.search.session import SearchResult, best_of, plan_with
 from weir_placement.strategy import Strategy
 
 WIDE = 64
 """Nodes from which on a step of the proof costs in proportion to them, and there are less steps."""
-SLOWER = 4
-"""Restarts less where flows count: an evaluation takes some twenty times as long."""
+FLOWS_RESTARTS, FLOWS_DOUBLINGS = 3, 5
+"""Where flows count most annealings end far from the best plan: so many times the restarts, which double
+only so often."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,17 @@ def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound:
     """Anneals, bounds, proves or anneals again."""
     best, best_configuration, proven = -HUGE * 2, None, False
     iterations, restarts = options.iterations, options.restarts
+    doublings, near = restarts, max(restarts - 2, 1)
     if encoding.dims["flags"]:
-        restarts = max(1, restarts - SLOWER)
+        restarts, doublings, near = FLOWS_RESTARTS * restarts, FLOWS_DOUBLINGS, FLOWS_DOUBLINGS
     for restart in range(restarts):
-        if restart >= restarts - 2 and restart and bound <= best * (1 + NEAR):
+        if restart >= near and bound <= best * (1 + NEAR):
             break
         encoding.reset()
         encoding.run(code.SCATTER)
-        value = encoding.run(code.SETTLE, iterations=iterations << restart, goal=bound * (1 - EQUAL))
+        value = encoding.run(
+            code.SETTLE, iterations=iterations << min(restart, doublings), goal=bound * (1 - EQUAL)
+        )
         if best_configuration is None or value > best * (1 + EQUAL):
             best, best_configuration = value, encoding.best()
             if best >= HUGE:
@@ -140,7 +145,7 @@ def over_forms(
         def once(p: Problem) -> Result:
             if not options.forms:
                 return form(p, -HUGE)
-            best = forms.best_form(p, form, deadline)
+            best = _bounded(p, forms.best_form(p, form, deadline), deadline)
             if best.value is None or not _small(p, best, options.small):
                 return best
             return forms.over_every_swap(p, best, options.plans, deadline)
@@ -150,6 +155,20 @@ def over_forms(
         return replace(result, seconds=perf_counter() - started)  # a scan that was given up is in it
 
     return plan
+
+
+def _bounded(problem: Problem, best: Result, deadline: float) -> Result:
+    """The result with the bound that knows links and memory, if that is the better one."""
+    if best.value is None or best.reached or not best.plan.queries:
+        return best
+    planned = {placed.query.name for placed in best.plan.queries}
+    admitted = replace(problem, queries=tuple(q for q in problem.queries if q.name in planned))
+    bound = priced_bound(admitted, best.value, deadline)
+    if bound >= (HUGE if best.bound is None else best.bound):
+        return best
+    reached = bound <= best.value
+    extra = {**best.extra, "space": ALL} if reached else best.extra
+    return with_proof(replace(best, bound=bound, extra=extra), reached)
 
 
 def _small(problem: Problem, best: Result, most: int) -> bool:
