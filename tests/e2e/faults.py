@@ -7,7 +7,17 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.e2e.kubectl import ENVIRONMENT, WORKERS, Manifest, condition, get, kubectl, refusal
+from tests.e2e.kubectl import (
+    CLUSTER,
+    ENVIRONMENT,
+    WORKERS,
+    Manifest,
+    condition,
+    get,
+    kubectl,
+    refusal,
+    wait_until,
+)
 
 
 def _docker(*arguments: str, check: bool = True) -> str:
@@ -38,6 +48,25 @@ def cut_off(node: str) -> Iterator[None]:
         yield
     finally:
         _docker("exec", node, "nft", "delete", "table", "inet", "weir_test", check=False)
+
+
+@contextmanager
+def without_api_server() -> Iterator[None]:
+    """No API server runs, as its kubelet has no manifest of it; at the end it answers again."""
+    node, manifest = f"{CLUSTER}-control-plane", "/etc/kubernetes/manifests/kube-apiserver.yaml"
+    _docker("exec", node, "mv", manifest, "/kube-apiserver.yaml")
+    try:
+        wait_until(90, "the API server has ended", lambda: not api_server_answers(), every=1)
+        yield
+    finally:
+        _docker("exec", node, "mv", "/kube-apiserver.yaml", manifest, check=False)
+        wait_until(120, "the API server is back", api_server_answers, every=1)
+
+
+def api_server_answers() -> bool:
+    """Asked once, where `kubectl` of the tests would go on asking."""
+    command = ["kubectl", "get", "--raw", "/readyz", "--request-timeout=3s"]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager

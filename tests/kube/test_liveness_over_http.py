@@ -19,6 +19,8 @@ from weir_operator.kube.server import serve
 class Always:
     """A leader without rivals."""
 
+    unanswered = False
+
     def leads(self) -> bool:
         return True
 

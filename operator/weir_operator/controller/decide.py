@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from weir_operator.controller.actions import actions, choose_steps, cut_fragments, leave_alone
+from weir_operator.controller.blindness import why_nothing_moves, without_moves
 from weir_operator.controller.change import advance
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
@@ -31,7 +32,10 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
     """One round: plans first, then each fragment's next step, then statuses and events."""
     records, unreadable = _records(snapshot)
     desired = with_plans_in_force(desired.without(unreadable), records, unreadable)
-    state = RoundState(snapshot, desired, settings, records, defaultdict(list))
+    paused = why_nothing_moves(snapshot, desired)
+    if paused:
+        snapshot, desired, settings = without_moves(snapshot, desired, settings)
+    state = RoundState(snapshot, desired, settings, records, defaultdict(list), paused=paused)
     for process in snapshot.processes:
         state.processes[process.fragment].append(process)
     before = dict(state.records)
@@ -66,6 +70,7 @@ def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Dec
         keep=_fragments_to_keep(state)
         if settings.first_round_of(settings.sweep_period, snapshot.now)
         else None,
+        paused=paused,
         wake_after=settings.period,
         explain=state.numbers,
     )

@@ -115,5 +115,6 @@ class Decision:
     statuses: tuple[WriteStatus, ...] = ()
     events: tuple[Event, ...] = ()
     keep: frozenset[str] | None = None  # sweep the files of all other fragments now; None: not now
+    paused: str = ""  # why nothing moves
     wake_after: float = 5.0  # [s] until the next round, at most
     explain: Mapping[str, Any] = field(default_factory=dict)  # numbers behind it, for `weir status` and logs

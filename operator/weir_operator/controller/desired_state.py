@@ -69,6 +69,8 @@ class DesiredState:
     groups: tuple[Group, ...]
     faults: Mapping[str, Fault] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
+    not_ready: frozenset[str] = frozenset()  # those of `lost` that are still there
+    nodes: frozenset[str] = frozenset()  # all that are there
     cordoned: frozenset[str] = frozenset()
     closed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # query -> nodes
     created: Mapping[str, float] = field(default_factory=dict)  # query -> [s since 1970]

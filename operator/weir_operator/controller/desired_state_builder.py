@@ -84,6 +84,8 @@ class DesiredStateBuilder:
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
             lost=lost,
+            not_ready=lost & _node_names(snapshot),
+            nodes=_node_names(snapshot),
             cordoned=cordoned,
             closed=_closed(objects),
             errors=_errors([*findings, *built.findings]),

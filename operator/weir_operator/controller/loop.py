@@ -95,7 +95,10 @@ class Loop:
         published = frozenset(self.last.events)
         desired = self.desired_state(self.snapshot, self.settings)
         laps.end("desired state")
+        paused = self.last.paused
         self.last = decide(self.snapshot, desired, self.settings)
+        if self.last.paused != paused:
+            log.warning("%s", self.last.paused or "nodes are heard of again: moves go on")
         laps.end("decide")
         self._apply(self.last, published)
         laps.end("apply")
@@ -140,12 +143,14 @@ class Loop:
         if decision.keep is not None:
             self.exchange.sweep(decision.keep)
         self._write_each(self.cluster.write_status, decision.statuses)
-        self._write_each(self.cluster.emit, news)
-        for event in news:
-            if event.reason in IN_FORCE:
-                self.replans.add(event.query)
+        self._write_each(self._publish, news)
         started = {_fragment(action) for action in decision.actions if isinstance(action, Start)}
         self.refusals = {name: why for name, why in self.refusals.items() if name in started}
+
+    def _publish(self, event: Event) -> None:
+        if event.reason in IN_FORCE:
+            self.replans.add(event.query)
+        self.cluster.emit(event)
 
     def _apply_in_order(self, actions: list[Action]) -> None:
         """The actions of one fragment, in order."""

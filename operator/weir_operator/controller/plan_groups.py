@@ -168,7 +168,9 @@ def _measurements(
 
 
 def _moving(state: RoundState, in_force: InForce) -> frozenset[str]:
-    """Queries with a fragment that is still to reach its node."""
+    """Queries with a fragment that is still to reach its node; all while nothing is to move."""
+    if state.paused:
+        return frozenset(name for name, _ in in_force)
     leases = state.snapshot.leases
     return frozenset(
         name

@@ -42,6 +42,7 @@ class RoundState:
     blocked: dict[str, str] = field(
         default_factory=dict
     )  # queries whose plan in force has no room in a quota
+    paused: str = ""  # why nothing moves in this round
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
     @contextmanager

@@ -34,6 +34,7 @@ class Process:
     restarts: int = 0
     message: str = ""  # the last error, or why it is pending
     terminating: bool = False  # told to stop (a pod with a deletionTimestamp)
+    silent: bool = False  # it holds the lease, and does not renew it
     executors: int = 0  # executors that work for it
     no_room: bool = False  # cannot work there: the node lacks some resource, or cannot reach the lease
 

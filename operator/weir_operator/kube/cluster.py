@@ -89,8 +89,12 @@ class KubernetesCluster:
         """
         with ThreadPoolExecutor(1, "others") as beside:
             others = beside.submit(self._all_requests)
-            own = self._own()
-            return replace(own, foreign=sum_by_node(others.result(), self._own_pods))
+            try:
+                own = self._own()
+                return replace(own, foreign=sum_by_node(others.result(), self._own_pods))
+            except ApiError:
+                self._silence.forget()
+                raise
 
     def _own(self) -> Observed:
         nodes = [_without_images(node) for node in self._api.list("Node")]

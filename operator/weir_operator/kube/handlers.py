@@ -23,6 +23,8 @@ KINDS = (
 )
 
 
+BACKOFFS = (1.0, 2.0, 5.0, *[10.0] * 8640)
+"""[s] between tries of a watch: for a day, and never so long that the API server's return goes unnoticed."""
 LAG_LOOK = 0.5  # [s]
 FIRST_LOOK = 60.0  # [s]
 CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "networktopologies")
@@ -113,6 +115,7 @@ def prepare(settings: kopf.OperatorSettings) -> None:
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 10
+    settings.networking.error_backoffs = BACKOFFS
     settings.watching.label_selectors["pods"] = names.MANAGED
     settings.watching.label_selectors["leases"] = ",".join(f"{k}={v}" for k, v in CANARY.items())
 

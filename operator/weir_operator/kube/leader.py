@@ -30,6 +30,7 @@ class Leader:
         self._record: tuple[str, str] | None = None  # holder and renewal last seen
         self._since = 0.0
         self._renewed = float("-inf")
+        self.unanswered = False  # the last campaign: nobody else can have won meanwhile
 
     def leads(self) -> bool:
         """Whether this replica may write now: it holds the Lease and renewed it in time."""
@@ -51,8 +52,10 @@ class Leader:
                 won = True
             else:
                 won = False
-        except ApiError:
+        except ApiError as error:
+            self.unanswered = error.status == 0 or error.status >= 500
             return self.leads()  # no answer, or another was faster: an earlier renewal lasts its time
+        self.unanswered = False
         self._renewed = start if won else float("-inf")
         return self.leads()
 

@@ -52,6 +52,10 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
     )
 
 
+GAP = 30.0
+"""[s] between two readings at most, unless they are as far apart as ever."""
+
+
 class SilentHolders:
     """Leases whose holder has not renewed for their duration, by the operator's own clock: the holders'
     clocks may differ."""
@@ -60,11 +64,22 @@ class SilentHolders:
         self._renewals: dict[
             str, tuple[tuple[int, str, float], float]
         ] = {}  # the last renewal, and when it was first observed
+        self._read_at: float | None = None
+        self._pace = 0.0  # [s] between the last two readings: rounds of large clusters are long
+
+    def forget(self) -> None:
+        """A reading has failed: until the next one nobody knows who renews."""
+        self._renewals = {}
 
     def since(self, leases: Mapping[str, Lease], now: float) -> dict[str, float]:
-        """When each expired lease did so [s since 1970]; `leases` as read at `now`."""
+        """When each expired lease did so [s since 1970]; `leases` as read at `now`.
+
+        After a gap between two readings, in which this operator was blind, silence begins anew.
+        """
         records = {name: (lease.epoch, lease.holder, lease.renewed) for name, lease in leases.items()}
-        before = self._renewals
+        gap, self._read_at = now - (self._read_at or now), now
+        before = {} if gap > max(GAP, 3 * self._pace) else self._renewals
+        self._pace = gap
         self._renewals = {
             name: before[name] if name in before and before[name][0] == record else (record, now)
             for name, record in records.items()

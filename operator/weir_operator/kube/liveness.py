@@ -67,6 +67,10 @@ class Liveness:
         with self._lock:
             self._canary = self._clock()
 
+    def api_away(self) -> None:
+        """The API server does not answer: there are no renewals to watch, and a restart would not help."""
+        self.renewal_watched()
+
     def since_round(self) -> float:
         """Time since the loop's thread last completed a round [s]."""
         return self._clock() - self._round

@@ -46,7 +46,7 @@ def build_loop(
         exchange=NothingToSweep(),
         desired_state=DesiredStateBuilder(
             cluster.matrices.readers,
-            knobs=Knobs(trigger_ms=settings.trigger_ms),
+            knobs=Knobs(trigger_ms=settings.trigger_ms, lease_seconds=float(settings.lease_seconds)),
             executors=True,
             site=SITE,
         ),

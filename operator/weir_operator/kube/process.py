@@ -54,8 +54,9 @@ def read_process(
         waits, at, why = _state(executor, {}, False)
         if state == "starting" and waits == "pending" and _no_room(why):
             no_room, since, message = True, at, f"executor {executor['metadata']['name']}: {why}"
+    silent = False
     if state == "running" and silent_since is not None:
-        state, since, no_room = "starting", max(since, silent_since), True
+        state, since, no_room, silent = "starting", max(since, silent_since), True, True
         message = f"it does not renew its lease: can node {spec['nodeName']} reach the API server?"
     if node_lost_since is not None and spec.get("nodeName"):
         state, since, message = "lost", node_lost_since, f"node {spec['nodeName']} does not answer"
@@ -70,6 +71,7 @@ def read_process(
         restarts=int(container.get("restartCount", 0)),
         message=message,
         terminating=terminating,
+        silent=silent and state != "lost",
         executors=ready,
         no_room=no_room and state != "lost",
     )

@@ -39,6 +39,7 @@ class Runner:
         self._leader = leader
         self._liveness = liveness
         self._lost = lost
+        self._overtaken = False
         self._renew = renew  # [s] between two campaigns
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -78,25 +79,32 @@ class Runner:
 
     def _campaign(self) -> None:
         led = False
-        while not self._stop.is_set():
-            leads = self._ask()
-            if leads != led:
-                log.info("this replica %s", "leads" if leads else "no longer leads")
-                self._wake.set()
-            if led and not leads and not self._stop.is_set():
-                self._lost()
-                return
-            led = leads
-            if not leads:
+        while not self._stop.is_set() and not self._overtaken:
+            led = self.ask(led)
+            if not led:
                 self._first_round.set()
             self._stop.wait(self._renew)
 
-    def _ask(self) -> bool:
+    def ask(self, led: bool) -> bool:
+        """One campaign of a replica that `led` so far, and what follows from it: whether it leads now.
+
+        A replica that another has overtaken ends. While the API server does not answer nobody can overtake:
+        then this one only makes no round, and goes on afterwards.
+        """
         try:
-            return self._leader.campaign()
+            leads = self._leader.campaign()
         except Exception:
             log.exception("cannot campaign for the lead; trying again")
-        return self._leader.leads()
+            leads = self._leader.leads()
+        if leads != led:
+            log.info("this replica %s", "leads" if leads else "no longer leads")
+            self._wake.set()
+        if self._leader.unanswered:
+            self._liveness.api_away()
+        elif led and not leads and not self._stop.is_set():
+            self._overtaken = True
+            self._lost()
+        return leads
 
     def _run_rounds(self) -> None:
         while not self._stop.is_set():

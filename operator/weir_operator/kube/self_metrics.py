@@ -41,6 +41,11 @@ class ClusterCollector(Collector):
             "weir_operator_rounds_failed", "Rounds that ended early.", self._liveness.failed_rounds
         )
         yield from self._counters()
+        yield GaugeMetricFamily(
+            "weir_operator_moves_paused",
+            "1 while most nodes are silent, so that nothing is moved.",
+            float(bool(self._loop.last.paused)),
+        )
         laps = self._loop.laps
         yield GaugeMetricFamily(
             "weir_operator_round_seconds", "How long the last round took.", sum(laps.values())

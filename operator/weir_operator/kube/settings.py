@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+SHORTEST_LEASE = 5
+"""[s]: a request may take 2, and a lease is renewed three times in its duration."""
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -26,6 +28,7 @@ class OperatorSettings:
     claim: str = "weir-exchange"
     installation: str = ""  # whose what fragments leave on shared storage is; empty: of the cluster
     trigger_ms: int = 200  # of every fragment: shortest time between two batches
+    lease_seconds: int = 10  # of every fragment: a lease that was not renewed for so long may be taken
     prometheus_url: str = ""
     metrics_port: int = 8080
     webhook_port: int = 0  # 0: no webhook
@@ -46,6 +49,14 @@ class OperatorSettings:
             trigger_ms=_number(
                 environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "a number of ms"
             ),
+            lease_seconds=_number(
+                environment,
+                "WEIR_LEASE_SECONDS",
+                default.lease_seconds,
+                3600,
+                "a number of s",
+                SHORTEST_LEASE,
+            ),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
             webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),
@@ -65,10 +76,12 @@ def _port(environment: Mapping[str, str], name: str, default: int) -> int:
     return _number(environment, name, default, 65535, "a port")
 
 
-def _number(environment: Mapping[str, str], name: str, default: int, most: int, what: str) -> int:
+def _number(
+    environment: Mapping[str, str], name: str, default: int, most: int, what: str, least: int = 0
+) -> int:
     text = environment.get(name, "")
     if not text:
         return default
-    if not text.isdigit() or not 0 <= int(text) <= most:
-        raise ValueError(f"{name}: {text!r} is not {what}; write a whole number from 0 to {most}")
+    if not text.isdigit() or not least <= int(text) <= most:
+        raise ValueError(f"{name}: {text!r} is not {what}; write a whole number from {least} to {most}")
     return int(text)
