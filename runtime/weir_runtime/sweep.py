@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     if not current():
-        print(f"{VARIABLE}: missing; nothing is removed, as nobody says whose sweep it is", file=sys.stderr)
+        print(f"{VARIABLE}: missing; nothing is removed: it says whose leftovers may go", file=sys.stderr)
         return 2
     root, namespace, keep = Path(arguments[0]), arguments[1], frozenset(arguments[2:])
     swept = sweep(root, namespace, keep, current())

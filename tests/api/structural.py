@@ -38,7 +38,7 @@ def violations(schema: Mapping[str, Any], value: Any, path: str = "") -> Iterato
         yield f"{path}: {value!r} is no {wanted}"
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{path}: {value!r} is none of {schema['enum']}"
+        yield f"{path}: {value!r} is not one of {schema['enum']}"
     if isinstance(value, str):
         if len(value) > schema.get("maxLength", math.inf):
             yield f"{path}: {len(value)} letters, {schema['maxLength']} allowed"

@@ -34,9 +34,9 @@ def test_every_kind_has_what_its_port_asks_for(package: Any, port: type[Any]) ->
 
 
 def test_a_tag_that_nobody_has_is_refused_by_name() -> None:
-    with pytest.raises(FragmentError, match="exchange: 'ports' is none of folder"):
+    with pytest.raises(FragmentError, match="exchange: 'ports' is not one of folder"):
         backend("ports")
-    with pytest.raises(FragmentError, match="exchange: 'pigeon' is none of"):
+    with pytest.raises(FragmentError, match="exchange: 'pigeon' is not one of"):
         reader_of(Input("f", "exchange", flow=Location("pigeon", "loft")))
 
 

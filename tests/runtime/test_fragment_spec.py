@@ -115,7 +115,7 @@ def test_a_flow_on_an_object_store_has_a_bucket_and_a_path() -> None:
         ({"inputs": []}, "fragment.inputs: empty"),
         ({"colour": 1}, "fragment.colour: no such field"),
         ({"name": "Q1"}, "fragment.name: 'Q1' is not a DNS label"),
-        ({"output": {"kind": "ftp"}}, "fragment.output.kind: 'ftp' is none of exchange, files"),
+        ({"output": {"kind": "ftp"}}, "fragment.output.kind: 'ftp' is not one of exchange, files"),
     ],
 )
 def test_a_wrong_field_is_named(change: dict[str, object], message: str) -> None:
@@ -127,7 +127,7 @@ def test_a_wrong_field_is_named(change: dict[str, object], message: str) -> None
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "sort"}, "kind: 'sort' is none of filter, project, join, aggregate, union"),
+        ({"kind": "sort"}, "kind: 'sort' is not one of filter, project, join, aggregate, union"),
         ({"colour": 1}, "colour: no such field"),
         ({"windows": 1}, "windows: 1 is not a list"),
     ],
@@ -159,7 +159,7 @@ def test_an_operator_reads_only_what_is_known() -> None:
 
 
 def test_a_source_needs_its_event_time() -> None:
-    with pytest.raises(FragmentError, match="'at' is none of the columns carrier, ts"):
+    with pytest.raises(FragmentError, match="'at' is not one of the columns carrier, ts"):
         replace(SPEC, inputs=(replace(SOURCE, event_time="at"), SPEC.inputs[1])).check()
 
 

@@ -55,7 +55,7 @@ PROJECT = Project("p", ("a",), ("a.k", "a.ts"), items=(Item("a.k", "a.k"), Item(
 
 
 def calibrate(tell: Callable[[str], None], files: int = FILES) -> Calibration:
-    """Runs six fragments one after the other; about 20 s each on a free core.
+    """Runs six fragments one after the other; about 20 s each, two minutes in all, on a free core.
 
     A fragment's cost a row is (reading + operators + handing on); a fragment with four filters less one
     with a single one gives a filter, and that less the filter gives the reading, which the others contain.

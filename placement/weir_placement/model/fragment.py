@@ -285,7 +285,7 @@ def _check_source(item: Input, path: str) -> None:
     names = [column.name for column in item.columns]
     if item.event_time not in names:
         raise FragmentError(
-            f"{path}.event_time: {item.event_time!r} is none of the columns {', '.join(names)}"
+            f"{path}.event_time: {item.event_time!r} is not one of the columns {', '.join(names)}"
         )
     for name, value in (("delay", item.delay), ("idle", item.idle)):
         if value < 0:

@@ -35,7 +35,7 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
         return tuple(build_plain(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
     if origin is Literal:
         if raw not in arguments:
-            raise FormError(f"{path}: {raw!r} is none of {', '.join(map(str, arguments))}")
+            raise FormError(f"{path}: {raw!r} is not one of {', '.join(map(str, arguments))}")
         return raw
     if origin in (Union, UnionType):
         return None if raw is None else build_plain(arguments[0], raw, path)
@@ -52,7 +52,7 @@ def _build_operator(raw: Any, path: str) -> Operator:
     if "kind" not in raw:
         raise FormError(f"{path}.kind: missing")
     if raw["kind"] not in KINDS:
-        raise FormError(f"{path}.kind: {raw['kind']!r} is none of {', '.join(KINDS)}")
+        raise FormError(f"{path}.kind: {raw['kind']!r} is not one of {', '.join(KINDS)}")
     kind = KINDS[raw["kind"]]
     operator: Operator = _build_dataclass(kind, fields_of(raw, kind), path)
     return operator

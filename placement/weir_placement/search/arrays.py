@@ -68,7 +68,7 @@ class Arrays:
         """Calls the compiled code with the parameters that `code.PARAMETERS` names.
 
         Raises:
-            TypeError: a parameter is missing, or is none of the command's.
+            TypeError: a parameter is missing, or is not one of the command's.
         """
         integers, reals = code.PARAMETERS[command]
         if parameters.keys() != {*integers, *reals}:

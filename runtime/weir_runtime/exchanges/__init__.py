@@ -21,7 +21,7 @@ KINDS = tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} 
 def backend(kind: str) -> Backend:
     """Raises FragmentError for a tag that no package has."""
     if kind not in KINDS:
-        raise FragmentError(f"exchange: {kind!r} is none of {', '.join(KINDS)}")
+        raise FragmentError(f"exchange: {kind!r} is not one of {', '.join(KINDS)}")
     return cast(Backend, import_module(f"{__name__}.{kind}"))
 
 

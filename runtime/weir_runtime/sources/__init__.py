@@ -42,7 +42,7 @@ def source_log(item: Input, sidelog: str, ahead: Path | None = None) -> Log:
     """The log that a Stream's `source` mapping names; `sidelog` and `ahead` as of `open_log`."""
     kind, options = next(iter(item.source.items()))
     if kind not in KINDS:
-        raise FragmentError(f"input {item.name}: source: {kind!r} is none of {', '.join(KINDS)}")
+        raise FragmentError(f"input {item.name}: source: {kind!r} is not one of {', '.join(KINDS)}")
     source = cast(SourceKind, import_module(f"{__name__}.{kind}"))
     schema = arrow_schema(item.columns, f"input {item.name}: columns")
     return source.open_log(item, options or {}, schema, sidelog, ahead)

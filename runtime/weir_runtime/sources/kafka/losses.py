@@ -22,7 +22,7 @@ class Losses:
 
     def __init__(self, topic: str, policy: str) -> None:
         if policy not in ON_LOSS:
-            raise FragmentError(f"source.kafka.onDataLoss: {policy!r} is none of {', '.join(ON_LOSS)}")
+            raise FragmentError(f"source.kafka.onDataLoss: {policy!r} is not one of {', '.join(ON_LOSS)}")
         self._topic = topic
         self._fail = policy == "Fail"
 
