@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,10 @@ FORMAT = 1
 """Of what a fragment keeps beside Spark's files (docs/runtime.md, "Formats"). 0: no `numbering.json`."""
 
 
+STALE = 120.0
+"""[s] in which what another machine has written must be seen; NFS caches names and attributes for 60 s."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint's folder."""
@@ -29,6 +34,32 @@ class Checkpoint:
     def planned(self) -> int:
         """The last batch whose offsets are written; -1: none."""
         return _newest(self.folder / "offsets")
+
+    def shows_all(self, deadline: float) -> bool:
+        """Whether this machine sees every batch that another one has planned. A network file system may show
+        names as they were a while ago; whether a name can be made anew, its server decides. With the holder's
+        lease only. Left behind by a kill in between, the empty file is dropped as a torn one.
+
+        Args:
+            deadline: time.monotonic() by which it must be so.
+
+        Raises:
+            FragmentError: it is not. Spark would plan that batch again, with other rows under its number.
+        """
+        offsets, batch = self.folder / "offsets", self.planned() + 1
+        try:
+            offsets.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(offsets / str(batch), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            if time.monotonic() < deadline:
+                return False
+            raise FragmentError(
+                f"checkpoint {self.folder}: batch {batch} is planned, but this machine does not see its "
+                f"offsets, {STALE:.0f} s after it got the lease: mount the volume so that names made "
+                "elsewhere are seen sooner (of NFS: lookupcache=none, actimeo=1)"
+            ) from None
+        (offsets / str(batch)).unlink()
+        return True
 
     def committed(self) -> int:
         """The last batch that is committed; -1: none."""

@@ -17,7 +17,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_runtime import installation, secrets
 from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
-from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.checkpoint import STALE, Checkpoint
 from weir_runtime.clock_steps import ClockSteps
 from weir_runtime.dropped import DroppedRows
 from weir_runtime.exchanges import writer_of
@@ -181,6 +181,8 @@ class FragmentProcess:
     def _begin(self, checkpoint: Checkpoint, sink: BatchSink) -> None:
         """From here on this process is the one that publishes."""
         self._acquire()
+        deadline = time.monotonic() + STALE
+        self._await(lambda: checkpoint.shows_all(deadline))
         checkpoint.drop_unfinished()
         clear_earlier(self.spec)
         fresh, numbering = checkpoint.planned() < 0, checkpoint.numbering()
