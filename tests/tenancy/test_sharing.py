@@ -1,4 +1,4 @@
-"""Streams of other namespaces: read if they are shared; what runs goes on when they are no more."""
+"""Streams of other namespaces are read if they are shared (withdrawn: tests/controller/test_in_force.py)."""
 
 from __future__ import annotations
 
@@ -67,15 +67,3 @@ def test_one_that_is_not_shared_is_refused(query: Any) -> None:
     assert condition(cluster, "q", "Stalled") == "True"
     (ready,) = [c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready"]
     assert "stream shop.bids is not shared with namespace default" in ready["message"]
-
-
-def test_a_running_query_goes_on_when_the_stream_is_shared_no_more() -> None:
-    raw, cluster = Raw([*NODES, bids("default"), by_sql()]), FakeCluster()
-    it = loop(raw, cluster)  # type: ignore[arg-type]
-    rounds(it)
-    running = dict(cluster.processes)
-    assert {p.state for p in running.values()} == {"running"}
-    raw.objects[-2] = bids()
-    rounds(it)
-    assert cluster.processes == running
-    assert condition(cluster, "q", "Stalled") == "True"
