@@ -15,6 +15,7 @@ from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.overdue import overdue_moves
 from weir_operator.controller.plan_groups import plan_groups
 from weir_operator.controller.record import Record, name_of, read_record
+from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.report import (
     assess,
     fragments,
@@ -28,14 +29,18 @@ from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
 
 
-def decide(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Decision:
-    """One round: plans first, then each fragment's next step, then statuses and events."""
+def decide(
+    snapshot: Snapshot, desired: DesiredState, settings: Settings, memory: RefusalMemory | None = None
+) -> Decision:
+    """One round: plans first, then each fragment's next step, then statuses and events. With the `memory` of
+    earlier rounds it searches no plan again where nothing has changed; nothing else hangs on that."""
     records, unreadable = _records(snapshot)
     desired = with_plans_in_force(desired.without(unreadable), records, unreadable)
     paused = why_nothing_moves(snapshot, desired)
     if paused:
         snapshot, desired, settings = without_moves(snapshot, desired, settings)
     state = RoundState(snapshot, desired, settings, records, defaultdict(list), paused=paused)
+    state.memory = state.memory if memory is None else memory
     for process in snapshot.processes:
         state.processes[process.fragment].append(process)
     before = dict(state.records)

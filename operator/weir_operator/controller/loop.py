@@ -31,6 +31,7 @@ from weir_operator.controller.ports import (
     Refused,
     Unreachable,
 )
+from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
 
@@ -59,6 +60,7 @@ class Loop:
     settings: Settings
     clock: Clock
     readings: dict[str, deque[FragmentMetrics]] = field(default_factory=dict)  # of each fragment, by time
+    memory: RefusalMemory = field(default_factory=RefusalMemory)
     last: Decision = field(default_factory=Decision)
     refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why its last start was refused
     snapshot: Snapshot | None = None
@@ -96,7 +98,7 @@ class Loop:
         desired = self.desired_state(self.snapshot, self.settings)
         laps.end("desired state")
         paused = self.last.paused
-        self.last = decide(self.snapshot, desired, self.settings)
+        self.last = decide(self.snapshot, desired, self.settings, self.memory)
         if self.last.paused != paused:
             log.warning("%s", self.last.paused or "nodes are heard of again: moves go on")
         laps.end("decide")

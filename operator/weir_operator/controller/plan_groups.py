@@ -35,6 +35,7 @@ def plan_groups(state: RoundState) -> None:
     ledger = beside_plans_in_force(state)
     state.blocked |= ledger.blocked
     groups = state.desired.groups
+    state.memory.forget_all_but(name for group in groups for name in group.queries)
     look = state.settings.first_round_of(state.settings.look_period, state.snapshot.now)
     several = len(groups) > 1
     usage = {group.name: _usage_or_none(state, group) for group in groups} if several else {}
@@ -116,7 +117,7 @@ def _plan(
         ledger=ledger,
     )
     take_back(planning, stuck)
-    replan(planning, new)
+    replan(planning, state.memory if new else None)
     return planning
 
 

@@ -16,15 +16,20 @@ from weir_operator.controller.current_plan import as_specified, unconstrained
 from weir_operator.controller.drift import drift
 from weir_operator.controller.group_replan import GroupReplan
 from weir_operator.controller.record import unpack
+from weir_operator.controller.refusal_memory import RefusalMemory
+from weir_operator.controller.refusals import ground_of, keep_outcomes, to_search
 from weir_operator.planning.strategy import StrategyCall
 
 
-def replan(planning: GroupReplan, new: bool = True) -> None:
-    """Rollbacks, then first plans and edits (with `new`), then nodes that go, then drift."""
+def replan(planning: GroupReplan, memory: RefusalMemory | None) -> None:
+    """Rollbacks, then first plans and edits (with a `memory`), then nodes that go, then drift."""
     for name in planning.records:
         _roll_back(planning, name)
-    if new:
-        _plan_new(planning, _without_plan(planning))
+    if memory is not None and (new := _without_plan(planning)):
+        ground = ground_of(planning)
+        new = to_search(planning, memory, ground, new)
+        _plan_new(planning, new)
+        keep_outcomes(planning, memory, ground, new)
     drift(planning)
 
 

@@ -14,6 +14,7 @@ from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.record import Record
+from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Process, Snapshot
 
@@ -37,6 +38,7 @@ class RoundState:
     events: list[Event] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no new plan
     failed: set[str] = field(default_factory=set)  # those of `refusals` caused by an error, not a constraint
+    memory: RefusalMemory = field(default_factory=RefusalMemory)
     overdue: dict[str, float] = field(default_factory=dict)  # fragments whose move is, and its deadline [s]
     revoked: set[str] = field(default_factory=set)  # whose plan in force reads a stream not shared any more
     blocked: dict[str, str] = field(
