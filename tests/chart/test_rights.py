@@ -8,25 +8,27 @@ from weir_operator.kube.rights import RIGHTS
 
 from tests.chart.conftest import Render
 
-Grant = tuple[str, str, str]  # group, resource, verb
+Grant = tuple[str, str, str, str]  # group, resource, name of the only object or "", verb
 
 
 def granted(role: dict[str, Any]) -> set[Grant]:
     return {
-        (group, resource, verb)
+        (group, resource, name, verb)
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
         for verb in rule["verbs"]
     }
 
 
 def listed(scope: str) -> set[Grant]:
     return {
-        (r.group, resource, verb)
+        (r.group, resource, name, verb)
         for r in RIGHTS
         if r.scope == scope
         for resource in r.resources
+        for name in r.only or [""]
         for verb in r.verbs
     }
 

@@ -32,8 +32,9 @@ def listed(*scopes: str) -> dict[tuple[str, str], set[str]]:
     for right in RIGHTS:
         for resource in right.resources if right.scope in scopes else ():
             plural, _, part = resource.partition("/")
-            name = f"{plural}.{right.group}" if right.group else plural
-            verbs_of.setdefault((name + (f"/{part}" if part else ""), ""), set()).update(right.verbs)
+            kind = (f"{plural}.{right.group}" if right.group else plural) + (f"/{part}" if part else "")
+            for name in right.only or [""]:
+                verbs_of.setdefault((kind, name), set()).update(right.verbs)
     return verbs_of
 
 

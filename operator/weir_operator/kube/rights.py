@@ -12,13 +12,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Right:
-    """Verbs on resources of one API group, and why each is needed."""
+    """Verbs on resources of one API group (`only`: on objects of these names), and why each is needed."""
 
     scope: Literal["cluster", "namespace", "own"]
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     reason: str
+    only: tuple[str, ...] = ()
 
 
 RIGHTS: tuple[Right, ...] = (
@@ -43,6 +44,7 @@ RIGHTS: tuple[Right, ...] = (
         ("get",),
         "of kube-system alone, whose uid names the installation: "
         "a sweep removes only what is recorded as its own",
+        only=("kube-system",),
     ),
     Right(
         "cluster",
