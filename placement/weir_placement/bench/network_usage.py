@@ -22,7 +22,7 @@ from weir_placement.network.workload import random_problem
 from weir_placement.strategies import STRATEGIES
 
 SIZES = (8, 16, 32)
-BOUND_ROUNDS = 150
+BOUND_ROUNDS = 600
 HIERARCHICAL = ("top-down", "bottom-up", "net-present-cost", "top-down-refined")
 HEADER = (
     "algorithm",

@@ -18,15 +18,15 @@ from weir_placement.network.sites import all_sites, named_nodes
 
 MOST = 60_000
 """Flows of a program of all queries."""
-PART = 6_000
+PART = 20_000
 """Flows of a program of some."""
 WORK = 3.0
 """Of CP-SAT's deterministic seconds for all queries; a tenth for some."""
 DIGITS = 1e-7
 """Relative: whole numbers stand for costs in the program, so that it is exact to so much."""
-GROUPS = 200
+GROUPS = 40
 """Of some queries at most."""
-PATIENCE = 40
+PATIENCE = 10
 """Groups without a better plan after which it ends."""
 
 
@@ -111,7 +111,7 @@ class Together:
         return sorted({*anchors, *chosen})
 
 
-SITES = 12
+SITES = 4
 """Nodes of a query in a program of some, beside its own."""
 
 
