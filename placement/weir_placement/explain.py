@@ -1,6 +1,6 @@
 """What would change a plan: what binds, what a core or a Mbit/s is worth, what each constraint costs.
 
-Every figure is the headroom of the plan made anew for the changed problem, not a derivative: one more
+Every figure is the headroom of a new plan for the changed problem, not a derivative: one more
 core may let operators move.
 """
 

@@ -10,7 +10,7 @@ Options(alpha=0.5, items=7)
 >>> read(Options, {"alpha": "2"})
 Traceback (most recent call last):
     ...
-weir_placement.options.OptionError: option alpha: 2 is not possible; give a number from 0 to 1
+weir_placement.options.OptionError: option alpha: 2 is not allowed; give a number from 0 to 1
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Option:
             return None
         value = SWITCH.get(text.lower()) if self.type is bool else self._number(text)
         if value is None:
-            raise OptionError(self.name, f"{text} is not possible", f"give {self.accepts}")
+            raise OptionError(self.name, f"{text} is not allowed", f"give {self.accepts}")
         return value
 
     def _number(self, text: str) -> int | float | None:

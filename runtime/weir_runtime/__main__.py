@@ -46,7 +46,7 @@ def lease_at(location: str) -> FragmentLease:
         raise FragmentError(f"fragment.lease: {location!r}; write kubernetes:NAMESPACE/NAME")
     if not host:
         raise FragmentError(
-            f"fragment.lease: {location!r}, but this process runs in no pod; give a file's path"
+            f"fragment.lease: {location!r}, but this process does not run in a pod; give a file's path"
         )
     port = int(os.environ.get("KUBERNETES_SERVICE_PORT", "443"))
     return KubernetesLease(Server.of_pod(host, port), namespace, name)

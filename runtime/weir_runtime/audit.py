@@ -152,7 +152,7 @@ SELECT: Mapping[str, Callable[[Any, list[str], Mapping[str, str]], str]] = {
 def compare(expected: pa.Table, actual: pa.Table) -> Verdict:
     """Both as multisets of rows; columns by position, floating numbers within TOLERANCE. O(rows)."""
     if expected.num_columns != actual.num_columns:
-        raise ValueError(f"columns differ: {expected.column_names} against {actual.column_names}")
+        raise ValueError(f"columns differ: expected {expected.column_names}, found {actual.column_names}")
     expected_rows, actual_rows = _counted(expected), _counted(actual)
     lacking, surplus = expected_rows - actual_rows, actual_rows - expected_rows
     _pair_up(lacking, surplus)
@@ -244,7 +244,7 @@ def audit(spec: FragmentSpec) -> Verdict:
     """The rows of files or of a topic against the batch query; `spec` has the query's sources (finite file
     logs) and all its operators. Raises FragmentError."""
     if spec.output.kind not in ("files", "kafka"):
-        raise FragmentError(f"output.kind: {spec.output.kind!r}; an audit reads files or a topic")
+        raise FragmentError(f"output.kind: {spec.output.kind!r}; an audit reads only files or a topic")
     expected = batch(spec.operators, {item.name: _read_source(item) for item in spec.inputs})
     if spec.output.columns:
         names = [(c.column, c.name) for c in spec.output.columns]

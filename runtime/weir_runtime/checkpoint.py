@@ -82,13 +82,13 @@ class Checkpoint:
             write_whole(file, json.dumps(result))
         if result["format"] > FORMAT:
             raise FragmentError(
-                f"checkpoint {self.folder}: of format {result['format']}, written by a newer Weir; this one "
+                f"checkpoint {self.folder}: format {result['format']}, written by a newer Weir; this one "
                 f"reads formats up to {FORMAT}"
             )
         if _release(result["spark"]) > _release(spark):
             raise FragmentError(
                 f"checkpoint {self.folder}: written by Spark {result['spark']}; Spark {spark} may read its "
-                "state wrongly: go on with the newer one"
+                "state wrongly: continue with the newer one"
             )
         if result["spark"] != spark:
             write_whole(file, json.dumps({**result, "spark": spark}))

@@ -58,7 +58,7 @@ class ExecutorTemplate:
         path = environment.get(TEMPLATE)
         if not path:
             raise FragmentError(
-                f"fragment.executors: executors are pods, but {TEMPLATE} names no template of one; "
+                f"fragment.executors: executors are pods, but {TEMPLATE} does not name a pod template; "
                 "run it in a cluster, or with 0 executors"
             )
         return ExecutorTemplate(path, json.loads(Path(path).read_text()))
@@ -132,7 +132,7 @@ class Executors:
         """Of this pod: at its start those of a life before, while Spark has made none yet; at its end all.
         Raises OSError when they do not go: the pod is then started once more."""
         if left := self._end(lambda owner: owner == self._own, wait):
-            raise OSError(f"executors of an earlier life still exist: {', '.join(left)}")
+            raise OSError(f"executors of an earlier run still exist: {', '.join(left)}")
 
     def end_others(self, wait: bool) -> None:
         """Of other epochs' pods. Call it only when the lease is held: a standby's predecessor still works.
@@ -218,5 +218,5 @@ def open_session(spec: FragmentSpec) -> tuple[SparkSession, Executors | None]:
     if not registered:
         trouble = executors.trouble()
         executors.close()
-        raise RuntimeError(f"no executor came up within {ARRIVE} s: {trouble}")
+        raise RuntimeError(f"no executor started within {ARRIVE} s: {trouble}")
     return spark, executors

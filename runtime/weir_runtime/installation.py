@@ -68,8 +68,8 @@ def refuse_another(place: str, owner: str | None) -> None:
     own = current()
     if owner and own and owner != own:
         raise FragmentError(
-            f"{place}: it is of installation {owner}, this is {own}; give one of the two another prefix, "
-            "path or namespace. If this one goes on in the other's place, start it with the other's name "
+            f"{place}: it belongs to installation {owner}, this is {own}; give one of the two another "
+            "prefix, path or namespace. If this one replaces the other, start it with the other's name "
             "(the chart's value `installation`)"
         )
 

@@ -44,7 +44,7 @@ _PYTHON_NAMES = {
 
 def _brokers(options: Mapping[str, Any]) -> str:
     if not options.get("bootstrapServers"):
-        raise FragmentError("kafka.bootstrapServers: missing; give host:port of the brokers")
+        raise FragmentError("kafka.bootstrapServers: missing; give the brokers' host:port")
     return str(options["bootstrapServers"])
 
 

@@ -126,7 +126,7 @@ class TransactionalKafkaSink(BatchSink):
             self._producer.begin_transaction()
             self._commit(0)
         else:
-            forgotten = "no longer says which batch comes next: one that was under way may come twice"
+            forgotten = "no longer says which batch comes next: one that was being written may appear twice"
             print(f"{where}: {forgotten}", file=sys.stderr)
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:

@@ -117,7 +117,7 @@ class KubernetesLease:
             record = record or nobody(epoch)
             if self._put(manifest, replace(record, handover=epoch) if epoch != record.epoch else record):
                 return
-        raise OSError(f"lease {self._name}: {_TRIES} writes crossed with others")
+        raise OSError(f"lease {self._name}: {_TRIES} writes in a row collided with another writer's")
 
     def request_cut(self, lead: float) -> None:
         """Raises OSError when the API server does not answer, or nobody has taken it yet."""
@@ -127,7 +127,7 @@ class KubernetesLease:
                 raise OSError(f"lease {self._name}: nobody has taken it yet")
             if record.change is not None or self._put(manifest, replace(record, change=Change(lead))):
                 return
-        raise OSError(f"lease {self._name}: {_TRIES} writes crossed with others")
+        raise OSError(f"lease {self._name}: {_TRIES} writes in a row collided with another writer's")
 
     def answer(self, epoch: int, holder: str, change: Change) -> bool:
         """True when it was written; False also when the API server does not answer."""

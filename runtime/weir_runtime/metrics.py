@@ -31,25 +31,29 @@ class Metrics:
         counter, gauge = self._counter, self._gauge
         self.rows_in = counter("weir_rows_in", "Rows into an operator", "operator")
         self.rows_out = counter("weir_rows_out", "Rows out of an operator", "operator")
-        self.selectivity = gauge("weir_selectivity", "Rows out a row in, last minute", "operator")
+        self.selectivity = gauge("weir_selectivity", "Rows out per row in, over the last minute", "operator")
         self.cpu_seconds = gauge(
             "weir_cpu_seconds_total", "CPU seconds of the process tree and of the executors"
         )
-        self.cpu_row = gauge("weir_cpu_us_per_row", "CPU-microseconds a row in, last minute", "operator")
+        self.cpu_row = gauge(
+            "weir_cpu_us_per_row", "CPU-microseconds per row in, over the last minute", "operator"
+        )
         self.state_rows = gauge("weir_state_rows", "Rows in state", "operator")
         self.state_bytes = gauge("weir_state_bytes", "Bytes in state", "operator")
-        self.lag = gauge("weir_watermark_lag_seconds", "Newest event time less the watermark")
+        self.lag = gauge("weir_watermark_lag_seconds", "Newest event time minus the watermark")
         self.duration = gauge("weir_batch_duration_seconds", "Duration of the last batch")
         self.batches = counter("weir_batches", "Committed batches")
         self.bytes = counter("weir_published_bytes", "Bytes written to the output")
-        self.unread = gauge("weir_unread_bytes", "Published bytes that the slowest reader has not read")
-        self.held_back = gauge("weir_held_back", "1 while it waits for the slowest reader of its output")
-        self.published = gauge("weir_publish_timestamp_seconds", "When the last batch was published")
-        self.backlog = gauge("weir_backlog_batches", "Batches of an input that wait", "operator")
-        self.late = counter("weir_late_rows", "Rows late at a source", "operator")
+        self.unread = gauge("weir_unread_bytes", "Published bytes that the slowest reader has not read yet")
+        self.held_back = gauge("weir_held_back", "1 while waiting for the slowest reader of the output")
+        self.published = gauge(
+            "weir_publish_timestamp_seconds", "Unix time at which the last batch was published"
+        )
+        self.backlog = gauge("weir_backlog_batches", "Batches of an input waiting to be read", "operator")
+        self.late = counter("weir_late_rows", "Rows that arrived too late at a source", "operator")
         self.lost = counter("weir_lost_rows", "Rows that were gone before they were read", "operator")
         self.idle = gauge("weir_idle_partitions", "Partitions that the clock does not wait for", "operator")
-        self.silent = gauge("weir_silent_seconds", "Since the last row of a source", "operator")
+        self.silent = gauge("weir_silent_seconds", "Seconds since the last row of a source", "operator")
         self.bad = counter("weir_bad_rows", "Rows of a source that cannot be read", "operator")
         self.dropped = counter("weir_dropped_rows", "Rows dropped as late by Spark: must be 0")
         self.link = gauge("weir_link_seconds", "One-way latency to the producer of an input", "operator")

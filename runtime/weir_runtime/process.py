@@ -150,7 +150,7 @@ class FragmentProcess:
 
     def _rotated(self) -> None:
         """Ends as on SIGTERM: what starts it again gives it the new values, also as variables."""
-        print("a secret was rotated: starting again with it", file=sys.stderr)
+        print("a secret was rotated: restarting with the new one", file=sys.stderr)
         self.terminate.set()
 
     def _await(self, condition: Any) -> None:

@@ -127,7 +127,7 @@ class ObjectStore:
             except AlreadyExistsError:
                 if self.about(name) is not None:
                     return False
-        raise StoreError(f"{self.uri}/{name}: said to exist, but it does not")
+        raise StoreError(f"{self.uri}/{name}: the store says that it exists, but it cannot be read")
 
     def put(self, name: str, text: str) -> None:
         """Puts an object in the place of one that may be there."""

@@ -37,7 +37,7 @@ class Tenure:
             self._renewal.start()
             return True
         if before is not None and before.epoch > self._epoch:
-            raise Fenced(f"epoch {self._epoch} is over: the lease says {before.epoch}")
+            raise Fenced(f"epoch {self._epoch} is over: the lease says epoch {before.epoch}")
         return False
 
     def fence(self) -> None:

@@ -89,9 +89,9 @@ def join_range(left: Clocking, right: Clocking, windows: Iterable[Window], name:
     upper = max(min(bound[a, b] for b in right.aliases) for a in left.aliases)
     lower = -max(min(bound[b, a] for a in left.aliases) for b in right.aliases)
     if upper == inf or lower == -inf:
-        raise FragmentError(f"operator {name}: no window bounds both sides; state would grow for ever")
+        raise FragmentError(f"operator {name}: no window bounds both sides; state would grow forever")
     if lower > upper:
-        raise FragmentError(f"operator {name}: its windows exclude each other; no rows can ever join")
+        raise FragmentError(f"operator {name}: its windows exclude each other; no rows could ever join")
     return int(lower), int(upper)
 
 
@@ -137,7 +137,7 @@ def aggregate_clocking(operator: Aggregate, inner: Clocking, wait: int) -> Clock
     """Of windows, stamped with their end: one is published when Spark's watermark is `wait` [us] past it."""
     if operator.time not in inner.times:
         raise FragmentError(
-            f"operator {operator.id}: groups by windows of {operator.time!r}, which is no event time "
+            f"operator {operator.id}: groups by windows of {operator.time!r}, which is not an event time "
             f"here (event times: {', '.join(sorted(inner.times)) or 'none'})"
         )
     length = round(operator.window * 1e6)

@@ -82,7 +82,7 @@ def test_a_strategy_that_refuses_a_value_is_bad_input(capsys):
     options = ("--strategy", "top-down", "--set", "maxClusterSize=1")
     code, _, err = run(capsys, "plan", "-f", FLIGHTS, *options)
     assert code == 2
-    assert "--set maxClusterSize=1: 1 is not possible; give a whole number of at least 2" in err
+    assert "--set maxClusterSize=1: 1 is not allowed; give a whole number of at least 2" in err
 
 
 def test_a_plan_scores_the_same_when_it_is_read_back(capsys, tmp_path):

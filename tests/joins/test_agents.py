@@ -185,7 +185,7 @@ def test_each_statistic_can_pass_the_threshold(values: dict[str, float]) -> None
 
 def test_a_message_that_no_agent_sends_is_refused() -> None:
     agent = agents_of(steady(2, 100.0), nos_greedy(steady(2, 100.0)))[0]
-    with pytest.raises(TypeError, match="no message of a migration"):
+    with pytest.raises(TypeError, match="not a migration message"):
         agent.receive(Letter(1, 0, "hello"))  # type: ignore[arg-type]
 
 

@@ -200,9 +200,9 @@ def test_a_topic_that_was_emptied_is_an_error_for_both_sides(topic: Topic) -> No
     admin_of(topic.options).delete_topics([topic.name])
     until(lambda: not topic.exists())
     anew = writer(topic)
-    with pytest.raises(ValueError, match="emptied or made anew"):
+    with pytest.raises(ValueError, match="emptied or recreated"):
         log(topic).advance(place, 0, 64)
-    with pytest.raises(RuntimeError, match="batch 2 follows, but it has those up to -1"):
+    with pytest.raises(RuntimeError, match="batch 2 is next, but the last one is -1"):
         anew.write(batch(3), 2, 0, free)
 
 

@@ -72,7 +72,7 @@ def test_of_two_installations_and_a_user_at_one_kafka_none_loses_anything(
     monkeypatch.setenv(VARIABLE, "east")
     writer(Topic("both.a.f5", broker.options))
     monkeypatch.setenv(VARIABLE, "west")
-    with pytest.raises(FragmentError, match=r"topic both\.a\.f5: it is of installation east"):
+    with pytest.raises(FragmentError, match=r"topic both\.a\.f5: it belongs to installation east"):
         writer(Topic("both.a.f5", broker.options))
     assert writer(left[1]).owner() == "west", "its own writer takes what an earlier version made"
     assert "both.a.f3" in swept_of(broker, "both.", "west").gone

@@ -139,7 +139,7 @@ def test_without_reuse_the_cost_model_agrees_on_several_queries_and_their_loads(
 
 
 def test_reuse_is_on_or_off():
-    with pytest.raises(ValueError, match="option reuse: perhaps is not possible; give on or off"):
+    with pytest.raises(ValueError, match="option reuse: perhaps is not allowed; give on or off"):
         plan(small_problem(1), reuse="perhaps")
 
 

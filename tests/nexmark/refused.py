@@ -6,7 +6,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "q3": (
         "SELECT p.name, p.city, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id "
         "WHERE a.category = 10 AND p.state = 'OR'",
-        "the join of p has no time window, so its rows would be kept for ever; write ",
+        "the join of p has no time window, so its rows would be kept forever; write ",
     ),
     "q4": (
         "SELECT q.category, avg(q.final) AS price FROM (SELECT max(b.price) AS final, a.category FROM "
@@ -48,7 +48,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "q12": (
         "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder, window(now(), '10 seconds')",
-        "gives another value each time it runs",
+        "gives a different value each time it runs",
     ),
     "q13": (
         "SELECT b.auction, s.value FROM bid b JOIN side_input s ON b.auction = s.key",
@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "q20": (
         "SELECT auction, bidder, price, a.itemName FROM bid b JOIN auction a ON b.auction = a.id "
         "WHERE a.category = 10",
-        "the join of a has no time window, so its rows would be kept for ever; write ",
+        "the join of a has no time window, so its rows would be kept forever; write ",
     ),
     "q21": (
         "SELECT auction, REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) AS channel_id FROM bid",

@@ -227,7 +227,7 @@ class StoreCases:
             monkeypatch.setenv(VARIABLE, own)
             assert writer(store).owner() == own
         monkeypatch.setenv(VARIABLE, "west")
-        with pytest.raises(FragmentError, match=f"exchange {store.uri}: it is of installation east"):
+        with pytest.raises(FragmentError, match=f"exchange {store.uri}: it belongs to installation east"):
             writer(store)
 
     def test_a_probe_leaves_nothing(self, store: ObjectStore) -> None:

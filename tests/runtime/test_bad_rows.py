@@ -233,7 +233,7 @@ def test_dead_letters_go_where_the_stream_says(tmp_path: Path) -> None:
     assert letter == {
         "source": str(tmp_path / "0000000000.json"),
         "offset": 0,
-        "reason": "no JSON object",
+        "reason": "not a JSON object",
         "row": b"x",
     }
 

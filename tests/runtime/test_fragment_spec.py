@@ -154,7 +154,7 @@ def test_fields_that_a_kind_has_not_any_more_are_read_over() -> None:
 
 
 def test_an_operator_reads_only_what_is_known() -> None:
-    with pytest.raises(FragmentError, match=r"operators\[0\].inputs: 'x' is no input"):
+    with pytest.raises(FragmentError, match=r"operators\[0\].inputs: 'x' is neither an input"):
         replace(SPEC, operators=(replace(SPEC.operators[0], inputs=("d", "x")),)).check()
 
 

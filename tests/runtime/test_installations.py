@@ -70,10 +70,10 @@ def test_nobody_goes_on_in_what_another_installation_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave(tmp_path, "f1", "east", monkeypatch)
-    with pytest.raises(FragmentError, match="f1: it is of installation east, this is west; give"):
+    with pytest.raises(FragmentError, match="f1: it belongs to installation east, this is west; give"):
         leave(tmp_path, "f1", "west", monkeypatch)
     monkeypatch.setenv(VARIABLE, "west")
-    with pytest.raises(FragmentError, match=r"exchange .*f1: it is of installation east"):
+    with pytest.raises(FragmentError, match=r"exchange .*f1: it belongs to installation east"):
         FolderWriter(str(tmp_path / "exchange/a/f1"), 1).describe({"another": 1})
     assert json.loads((tmp_path / "exchange/a/f1/stream.json").read_text()) == DESCRIPTION
     leave(tmp_path, "f1", "", monkeypatch)  # a process that was started by hand
@@ -134,5 +134,5 @@ def test_a_process_ends_before_it_starts_anything_where_another_installation_was
         timeout=120,
     )
     assert ended.returncode == 2
-    assert f"folder {spec.checkpoint}: it is of installation west, this is east" in ended.stderr
+    assert f"folder {spec.checkpoint}: it belongs to installation west, this is east" in ended.stderr
     assert state(spec)["phase"] == "failed"

@@ -103,7 +103,7 @@ def test_a_new_reader_begins_at_the_first_file_that_is_left(
     delete(log, 7)
     assert reader(tmp_path, "new").start() == {"next": 7, "max": None}
     said = capfd.readouterr().err
-    assert said == f"{log}/0000000000.parquet: is gone; reading begins at 0000000007.parquet\n"
+    assert said == f"{log}/0000000000.parquet is gone; reading begins at 0000000007.parquet\n"
 
 
 def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -118,6 +118,6 @@ def test_a_changed_plan_does_not_miss_in_silence_what_was_deleted(tmp_path: Path
     delete(log, 7)
     assert reader(tmp_path, "new", 20).start()["next"] == 21, "files before it are there, and not needed"
     with pytest.raises(
-        ValueError, match=r"0000000000.parquet: is gone, as those up to 0000000007.parquet; .* later"
+        ValueError, match=r"0000000000.parquet is gone, like all files before 0000000007.parquet; .* later"
     ):
         reader(tmp_path, "new", 3).start()

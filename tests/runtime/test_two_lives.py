@@ -161,7 +161,7 @@ def test_a_checkpoint_of_a_newer_format_is_refused(live: Live, run: Run, tmp_pat
     live(spec)
     file = checkpoint_of(spec) / "numbering.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
-    with pytest.raises(FragmentError, match="of format 2, written by a newer Weir"):
+    with pytest.raises(FragmentError, match="format 2, written by a newer Weir"):
         run(spec)
 
 

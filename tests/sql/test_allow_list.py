@@ -57,7 +57,7 @@ TYPES = {"a.x": "INT", "a.s": "STRING", "a.ts": "TIMESTAMP"}
         ("a.s = 'x\x00'", "control character"),
         ("a.x = 1 UNION SELECT 1", "not an expression"),
         ("a.x = 1; SELECT 1", "not an expression"),
-        ("a.x = (((" + "(" * 200 + "1", "inside each other"),
+        ("a.x = (((" + "(" * 200 + "1", "nested more than"),
         ("a.x = 1" + " OR a.x = 1" * 2000, "at most"),
     ],
 )

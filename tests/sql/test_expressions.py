@@ -83,7 +83,7 @@ def test_written_again(text: str, canonical: str, spark: str, kind: str) -> None
         ("a.x + ", (1, 5), "not an expression"),
         ("a.x = 1; DROP TABLE x", (1, 10), "not an expression"),
         ("lower(a.x)", (1, 1), "lower needs a STRING"),
-        ("CASE WHEN b.ok THEN a.x ELSE a.s END", (1, 11), "do not mix"),
+        ("CASE WHEN b.ok THEN a.x ELSE a.s END", (1, 11), "cannot be mixed"),
     ],
 )
 def test_errors_have_a_place(text: str, place: tuple[int, int], reason: str) -> None:

@@ -75,10 +75,10 @@ REFUSED = [
     (
         "SELECT price AS _id FROM bids",
         (1, 8),
-        "_id is a name that the runtime reserves; write ... AS another_name",
+        "_id is a name reserved by the runtime; write ... AS another_name",
     ),
-    (f"SELECT max(price) AS _TIME {GROUP}", (1, 8), "_TIME is a name that the runtime reserves"),
-    ("SELECT price AS _t_bids FROM bids", (1, 8), "_t_bids is a name that the runtime reserves"),
+    (f"SELECT max(price) AS _TIME {GROUP}", (1, 8), "_TIME is a name reserved by the runtime"),
+    ("SELECT price AS _t_bids FROM bids", (1, 8), "_t_bids is a name reserved by the runtime"),
     (f"SELECT count(DISTINCT price) AS n {GROUP}", (1, 8), "DISTINCT"),
     (f"SELECT count(price) FILTER (WHERE price > 1) AS n {GROUP}", None, "FILTER"),
     (f"SELECT stddev(price) AS n {GROUP}", (1, 8), "count, sum, avg, min or max"),

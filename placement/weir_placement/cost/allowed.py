@@ -59,5 +59,5 @@ def impossible(problem: Problem, query: Query) -> str:
         if not allowed_nodes(problem, query, op):
             return no_place(problem, query, op)
     if query.deliver_to and not any(n in problem.cluster.index for n in query.deliver_to):
-        return f"none of the nodes it is to be delivered to exists: {', '.join(query.deliver_to)}"
+        return f"none of the nodes it should be delivered to exists: {', '.join(query.deliver_to)}"
     return ""

@@ -76,7 +76,7 @@ class Migration:
             case GlobalReady():
                 self._switch()
                 return []
-        raise TypeError(f"node {self.node}: no message of a migration: {body}")
+        raise TypeError(f"node {self.node}: not a migration message: {body}")
 
     def _reported(self, affected: tuple[int, ...]) -> list[Letter]:
         for node in affected:

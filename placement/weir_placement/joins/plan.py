@@ -29,7 +29,7 @@ class Sep:
     def __post_init__(self) -> None:
         if self.head in self.order or len(set(self.order)) != len(self.order):
             raise ValueError(
-                f"SEP of stream {self.head}: order {self.order} must have each other stream once"
+                f"SEP of stream {self.head}: order {self.order} must contain every other stream once"
             )
         if len(self.bits) != len(self.order) or not set(self.bits) <= {0, 1}:
             raise ValueError(f"SEP of stream {self.head}: bits {self.bits} must be one 0 or 1 for each step")

@@ -68,7 +68,7 @@ class JoinStream:
     def __post_init__(self) -> None:
         if self.window == inf:
             raise ValueError(
-                f"stream {self.name}: its window is unbounded; a multi-way window join wants a finite window "
+                f"stream {self.name}: its window is unbounded; a multi-way window join needs a finite window "
                 "on every stream"
             )
         _within(f"stream {self.name}: rate", self.rate, 0.0, inf)

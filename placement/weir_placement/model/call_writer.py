@@ -86,7 +86,7 @@ class CallWriter(BaseWriter):
 
     def _write_trim(self, node: Node) -> TypedText:
         if node.expression or node.args.get("collation"):
-            self.refuse(node, "TRIM of other characters than spaces is not supported")
+            self.refuse(node, "TRIM of characters other than spaces is not supported")
         word = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
         argument = self.write(node.this)
         self.check_families(node, Function(word, "this", "S", "STRING"), [argument])

@@ -72,30 +72,28 @@ def check_text(text: str) -> None:
     if not text.strip():
         raise ExpressionError("empty", text, 0)
     if len(text) > MAX_CHARACTERS:
-        raise ExpressionError(f"{len(text)} characters; at most {MAX_CHARACTERS} are possible")
+        raise ExpressionError(f"{len(text)} characters; at most {MAX_CHARACTERS} are allowed")
     for offset, character in enumerate(text):
         if character == "\\":
             raise ExpressionError(
-                'a backslash is not supported; write "it\'s" to have a quote in a string', text, offset
+                'a backslash is not supported; write "it\'s" for a quote in a string', text, offset
             )
         if (ord(character) < 32 and character not in "\n\r\t") or 0xD800 <= ord(character) < 0xE000:
-            raise ExpressionError(
-                f"a control character (code {ord(character)}) is not possible", text, offset
-            )
+            raise ExpressionError(f"a control character (code {ord(character)}) is not allowed", text, offset)
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(text)
     except SqlglotError as error:
-        raise ExpressionError(f"a string or a quoted name does not end: {error}", text) from None
+        raise ExpressionError(f"a string or a quoted name is not closed: {error}", text) from None
     depth = 0
     for previous, token in zip([None, *tokens], tokens, strict=False):
         depth += {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}.get(
             token.token_type, 0
         )
         if depth > MAX_DEPTH:
-            raise ExpressionError(f"more than {MAX_DEPTH} parentheses inside each other", text, token.start)
+            raise ExpressionError(f"parentheses nested more than {MAX_DEPTH} deep", text, token.start)
         if previous and previous.token_type == token.token_type == TokenType.STRING:
             raise ExpressionError(
-                'two strings side by side; write "it\'s" to have a quote in a string', text, token.start
+                'two strings side by side; write "it\'s" for a quote in a string', text, token.start
             )
 
 

@@ -244,8 +244,8 @@ class FragmentSpec:
             for name in operator.inputs:
                 if name not in names:
                     raise FragmentError(
-                        f"fragment.operators[{i}].inputs: {name!r} is no input and no earlier operator "
-                        f"(known: {', '.join(names)})"
+                        f"fragment.operators[{i}].inputs: {name!r} is neither an input nor an earlier "
+                        f"operator (known: {', '.join(names)})"
                     )
             names.append(operator.id)
         twice = {name for name in names if names.count(name) > 1}

@@ -160,7 +160,7 @@ WHY_REFUSED: dict[str, str] = {
     "Subquery": "a subquery inside an expression is not supported; join its stream instead",
     "Select": "a subquery inside an expression is not supported; join its stream instead",
     "Exists": "EXISTS is not supported; join the other stream within a time window",
-    "Star": "* is only possible as an item of SELECT",
+    "Star": "* is only allowed as an item of SELECT",
     "Placeholder": "parameters are not supported; write the value",
     "Parameter": "parameters are not supported; write the value",
     "Lambda": "lambda functions are not supported",
@@ -183,7 +183,7 @@ WHY_REFUSED |= dict.fromkeys(
         *("current_schema", "current_catalog", "current_timezone", "session_user", "user", "version"),
         *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
     ],
-    "gives another value each time it runs, so a replay would change the result",
+    "gives a different value each time it runs, so a replay would change the result",
 )
 WHY_REFUSED |= dict.fromkeys(
     ["reflect", "java_method", "try_reflect", "transform", "python_udf"], "could run any code"

@@ -70,7 +70,7 @@ def normalise(text: str) -> str:
         precision, scale = int(match[2] or 10), int(match[3] or 0)
         if not 1 <= precision <= _MAX_DIGITS or scale > precision:
             raise ValueError(
-                f"DECIMAL({precision},{scale}): 1 to {_MAX_DIGITS} digits, no more of them behind the point"
+                f"DECIMAL({precision},{scale}): give 1 to {_MAX_DIGITS} digits, the scale among them"
             )
         return f"DECIMAL({precision},{scale})"
     if match is None or match[2] is not None or name not in _BYTES:
@@ -120,7 +120,7 @@ def _wider(a: str, b: str) -> str:
     if a == "NULL":
         return b
     if family(a) != "number" or family(b) != "number":
-        raise ValueError(f"{a} and {b} do not mix; write a CAST")
+        raise ValueError(f"{a} and {b} cannot be mixed; write a CAST")
     if a in FLOATS or b in FLOATS:
         both_small = {a, b} <= {"FLOAT", *INTEGERS}
         return "FLOAT" if both_small else "DOUBLE"
@@ -198,9 +198,9 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
         except ValueError as error:
             raise ValueError(f"column {name}: {error}") from None
         if name.lower() in lower_names:
-            raise ValueError(f"column {name} is given twice (names differ by more than case)")
+            raise ValueError(f"column {name} is given twice (names must differ in more than case)")
         if name.lower() in ROW_COLUMNS:
-            raise ValueError(f"column {name}: readers have one of that name; leave it out or rename it")
+            raise ValueError(f"column {name}: the name is reserved for readers; leave it out or rename it")
         lower_names.add(name.lower())
         columns.append(Column(name, type_name, type_bytes(type_name)))
     return tuple(columns)

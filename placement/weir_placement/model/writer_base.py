@@ -54,7 +54,7 @@ class BaseWriter:
         sql_name = str(node.this) if name == "Anonymous" else _sql_name(node)
         if name in AGGREGATES:
             self.refuse(
-                node, f"{sql_name} is an aggregate; it is only possible as an item of SELECT with GROUP BY"
+                node, f"{sql_name} is an aggregate; it is only allowed as an item of SELECT with GROUP BY"
             )
         why = WHY_REFUSED.get(sql_name.lower()) or WHY_REFUSED.get(name)
         if why and (name in WHY_REFUSED and sql_name.lower() not in WHY_REFUSED):

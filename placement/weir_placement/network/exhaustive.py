@@ -85,6 +85,6 @@ def exhaustive(problem: Problem, request: PlanRequest) -> Result:
             seconds = perf_counter() - started
             if seconds > request.time_limit:
                 return best or Refusal(not_found(seconds))
-        return best or Refusal("none of its plans fits the capacities left")
+        return best or Refusal("none of its plans fits the remaining capacity")
 
     return result(problem, "exhaustive", planner, request, rounds=0)

@@ -54,7 +54,7 @@ def refused(problem: Problem, query: Query) -> str:
         return f"query {query.name} has no operators"
     for node in query.deliver_to:
         if node not in index:
-            return f"query {query.name} is to be delivered to {node}, which is not in the cluster"
+            return f"query {query.name} should be delivered to {node}, which is not in the cluster"
     for alias, stream in query.sources.items():
         if not any(origin in index for origin in problem.streams[stream].origins):
             origins = ", ".join(problem.streams[stream].origins) or "no node"

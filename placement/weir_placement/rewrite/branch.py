@@ -148,7 +148,7 @@ class BranchBuilder:
                 self.scope.refuse(node, f"two output columns are called {name}; write ... AS another_name")
             if is_hidden(name):
                 self.scope.refuse(
-                    node, f"{name} is a name that the runtime reserves; write ... AS another_name"
+                    node, f"{name} is a name reserved by the runtime; write ... AS another_name"
                 )
             names.add(name.lower())
             items.append(Item(name, written.text))

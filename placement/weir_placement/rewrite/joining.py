@@ -66,7 +66,7 @@ class _Joining:
         for a, b in unlimited:
             self._refuse_table(
                 b,
-                f"{a} and {b} are limited in time on one side only, so rows would be kept for ever; "
+                f"{a} and {b} are limited in time on one side only, so rows would be kept forever; "
                 f"write {self._example(a, b)}",
             )
         return self._join_tree(pairs, windows), filters
@@ -122,7 +122,7 @@ class _Joining:
         if not any(alias in (w.left, w.right) for w in windows):
             self._refuse_table(
                 alias,
-                f"the join of {alias} has no time window, so its rows would be kept for ever; "
+                f"the join of {alias} has no time window, so its rows would be kept forever; "
                 f"write {self._example(joined[0], alias)}",
             )
         self._refuse_table(

@@ -80,7 +80,7 @@ def query_from_sql(
     if len(branches) > 1:
         operators = _union(branches, ids, sql, costs or CostDefaults())
     if len(operators) > MAX_OPERATORS:
-        raise ExpressionError(f"{len(operators)} operators; at most {MAX_OPERATORS} are possible")
+        raise ExpressionError(f"{len(operators)} operators; at most {MAX_OPERATORS} are allowed")
     return Query(name, sources, tuple(operators), deliver_to, max_latency, priority, fixed_order)
 
 

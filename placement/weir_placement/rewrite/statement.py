@@ -100,7 +100,7 @@ class Statement:
             if node.args.get("distinct"):
                 self.refuse(
                     None,
-                    "UNION is not supported: it would drop equal rows for ever; write UNION ALL",
+                    "UNION is not supported: it would have to remember every row forever; write UNION ALL",
                     "UNION",
                 )
             self._only(node, {"this", "expression", "distinct"}, _CLAUSES)
@@ -190,7 +190,7 @@ class Statement:
     def _item(self, node: Node) -> SelectItem:
         if type(node).__name__ == "Alias":
             if not NAME.fullmatch(node.alias):
-                self.refuse(node, f"{node.alias!r} is no name for a column; use letters, digits and _")
+                self.refuse(node, f"{node.alias!r} is not a column name; use letters, digits and _")
             return SelectItem(node.this, node.alias)
         return SelectItem(node, "")
 
@@ -219,7 +219,7 @@ def _parse(sql: str) -> Node:
     except (SqlglotError, RecursionError) as error:
         raise parse_error(error, sql, "a query") from None
     if len(statements) != 1 or type(statements[0]).__name__ == "Block":
-        raise ExpressionError("one statement is needed; remove what comes after ;", sql, sql.find(";"))
+        raise ExpressionError("one statement is expected; remove what comes after ;", sql, sql.find(";"))
     return cast("Node", statements[0])
 
 

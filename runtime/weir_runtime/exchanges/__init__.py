@@ -28,12 +28,12 @@ def backend(kind: str) -> Backend:
 def reader_of(item: Input) -> ExchangeReader:
     """What an input of kind `exchange` reads."""
     if item.flow is None:
-        raise FragmentError(f"input {item.name}: it is no exchange")
+        raise FragmentError(f"input {item.name}: it is not an exchange")
     return backend(item.flow.kind).reader(item.flow)
 
 
 def writer_of(spec: FragmentSpec) -> ExchangeWriter:
     """Where a fragment whose output is an exchange publishes."""
     if spec.output.flow is None:
-        raise FragmentError("fragment.output: it is no exchange")
+        raise FragmentError("fragment.output: it is not an exchange")
     return backend(spec.output.flow.kind).writer(spec.output.flow, spec)

@@ -56,7 +56,7 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
         def some(low: int, high: int) -> pa.Table:
             table = _rows(b"".join([header, *lines[low:high]]), schema)
             if table.num_rows != high - low:
-                raise Unreadable(f"{high - low} rows hold {table.num_rows}")
+                raise Unreadable(f"{high - low} lines contain {table.num_rows} rows")
             return table
 
         whole = isolate(len(lines), some, raw)

@@ -63,12 +63,12 @@ def _line(record: bytes) -> bytes:
     lines nor rows, but at one value after the other."""
     line = record.strip().replace(b"\n", b" ")
     if not (line.startswith(b"{") and line.endswith(b"}")):
-        raise Unreadable("no JSON object" if line else "empty")
+        raise Unreadable("not a JSON object" if line else "empty")
     if SEVERAL.search(line):
         try:
             json.loads(line)
         except ValueError as error:
-            raise Unreadable(f"no JSON object: {error}") from error
+            raise Unreadable(f"not a JSON object: {error}") from error
     return line
 
 
@@ -87,7 +87,7 @@ def _read(lines: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     block = pyarrow.json.ReadOptions(use_threads=False, block_size=max(1 << 20, len(text) + 1))
     table = pyarrow.json.read_json(pa.BufferReader(text), read_options=block, parse_options=options)
     if table.num_rows != len(lines):
-        raise Unreadable(f"{len(lines)} rows hold {table.num_rows} JSON objects")
+        raise Unreadable(f"{len(lines)} rows contain {table.num_rows} JSON objects")
     table.validate(full=True)  # text that is not UTF-8
     return table
 
@@ -115,5 +115,5 @@ def _bytes(column: pa.ChunkedArray, name: str) -> pa.Array:
     try:
         values = [None if v is None else base64.b64decode(v, validate=True) for v in column.to_pylist()]
     except (binascii.Error, ValueError) as error:
-        raise Unreadable(f"column {name}: no base64: {error}") from error
+        raise Unreadable(f"column {name}: not base64: {error}") from error
     return pa.array(values, pa.binary())

@@ -128,9 +128,9 @@ class FileLog(Log):
             number += 1
         if self._after and expected < number == first:
             raise ValueError(
-                f"{self._shown(expected)}: is gone, as those up to {self._name(first)}; their rows may be "
-                f"later than {self._after} us, from where the changed query needs them. Delete the query "
-                "and apply it again: it then begins with the files that are left"
+                f"{self._shown(expected)} is gone, like all files before {self._name(first)}; their rows "
+                f"may be later than {self._after} us, so the changed query may need them. Delete the query "
+                "and apply it again: it then begins with the files that remain"
             )
         return {"next": number, "max": maximum}
 
@@ -214,7 +214,7 @@ class FileLog(Log):
         first = None if self._has(number) else self._folder.first(self._form)
         if first is None or first <= number or self._has(number):
             return number
-        print(f"{self._shown(number)}: is gone; reading begins at {self._name(first)}", file=sys.stderr)
+        print(f"{self._shown(number)} is gone; reading begins at {self._name(first)}", file=sys.stderr)
         return first
 
     def _waiting(self, first: int) -> int:

@@ -1,7 +1,7 @@
 """How full the nodes are at one x: each one's fullest resource, the largest of them, and a power mean.
 
 With many nodes the largest and the sum are kept in trees over the nodes, so that a move costs the logarithm
-of their number. Sums are made anew on the way up: nothing is subtracted, so nothing drifts.
+of their number. Sums are rebuilt on the way up: nothing is subtracted, so nothing drifts.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class TopicLog(Log):
         try:
             beyond = self._topic.beyond(ENDS)
             if beyond < place["offset"]:
-                raise ValueError(f"topic {self._topic.name}: emptied or made anew since it was read")
+                raise ValueError(f"topic {self._topic.name}: emptied or recreated since it was read")
             following, ends, ended = self._accepted(place, beyond, most, room)
         except (KafkaError, TimeoutError):
             return Advance(place, clock, False)

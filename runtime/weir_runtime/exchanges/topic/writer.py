@@ -108,8 +108,8 @@ class TopicWriter(ExchangeWriter):
             return 0
         if number > self._next:
             raise RuntimeError(
-                f"topic {self._topic.name}: batch {number} follows, but it has those up to {self._next - 1} "
-                f"only: it was emptied or made anew"
+                f"topic {self._topic.name}: batch {number} is next, but the last one is {self._next - 1}: "
+                "it was emptied or recreated"
             )
         copy, pieces = uuid.uuid4().hex, serialised(table)
         reach("before-temporary")

@@ -86,7 +86,7 @@ class KafkaLog(Log):
         if "topic" not in options:
             raise FragmentError("source.kafka.topic: missing; give the topic to read")
         if options.get("format", "json") != "json":
-            raise FragmentError(f"source.kafka.format: {options['format']!r}; only json is read")
+            raise FragmentError(f"source.kafka.format: {options['format']!r}; only json is supported")
         self._options = options
         self._topic: str = options["topic"]
         self._losses = Losses(self._topic, options.get("onDataLoss", "Fail"))

@@ -31,7 +31,7 @@ class Losses:
         if self._fail:
             raise DataLoss(
                 f"topic {self._topic}: {message}; "
-                "with source.kafka.onDataLoss: Continue the query goes on with what is left"
+                "with `onDataLoss: Continue` in source.kafka the query continues with what remains"
             )
 
     def check_rows(self, counts: Mapping[str, int], message: str) -> None:
