@@ -132,3 +132,20 @@ def test_the_rule_of_the_node_controller(silent: int, nodes: int) -> None:
 @pytest.mark.parametrize("silent", [1, 2])
 def test_few_silent_nodes_are_believed_to_be_so(silent: int) -> None:
     assert not most_are_silent(silent, 3)
+
+
+def test_a_move_under_way_has_no_deadline_meanwhile() -> None:
+    cluster, it = town()
+    cluster.slow_nodes = frozenset(NODES)
+    cordoned = next(o for o in cluster.objects if o["kind"] == "Node" and o["metadata"]["name"] == "n1")
+    cordoned["spec"] = {"unschedulable": True}
+    for _ in range(3):
+        it.once()
+    plans = {name: written.spec["revision"] for name, written in cluster.placements.items()}
+    assert max(plans.values()) == 2
+    not_ready(cluster, "n3", "n4", "n5")
+    cluster.time += 600.0
+    later(cluster, it, 5)
+    assert it.last.paused
+    assert {name: written.spec["revision"] for name, written in cluster.placements.items()} == plans
+    assert not {event.reason for event in cluster.events} & {"MoveOverdue", "MoveAborted"}

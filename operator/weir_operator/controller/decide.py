@@ -51,7 +51,7 @@ def decide(
     for name, record in state.records.items():
         with state.guard(name):
             state.records[name] = record.with_history_entry(snapshot.now)
-    state.overdue = overdue_moves(state)
+    state.overdue = {} if paused else overdue_moves(state)
     plan_groups(state)
     advance(state)
     cut_fragments(state)
