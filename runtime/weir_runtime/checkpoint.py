@@ -103,9 +103,20 @@ class Checkpoint:
                 path.unlink(missing_ok=True)
         self._drop_torn()
 
-    def sync(self, batch: int) -> None:
+    def sync(self, batch: int, numbering: str) -> None:
         """Has on the disk what a batch was made from and its state, which Spark leaves to the kernel. Called
-        before the batch is published: with other offsets its number would have other rows."""
+        before the batch is published: with other offsets its number would have other rows.
+
+        Raises:
+            RuntimeError: this is not the checkpoint that began with `numbering`. Spark makes the folder again
+                when its volume is gone, and what it writes there is not in the volume that comes back.
+        """
+        present = read_json(self.folder / NUMBERING) or {}
+        if present.get("numbering", "") != numbering:
+            raise RuntimeError(
+                f"checkpoint {self.folder}: gone, or not the one that this process began with (numbering "
+                f"{present.get('numbering')}, not {numbering}). Batch {batch} is not published"
+            )
         logs = (f"offsets/{batch}", f"commits/{batch - 1}", "metadata")
         files = [path for name in logs for path in _with_checksum(self.folder / name)]
         files += _state_files(self.folder / "state", batch + 1)

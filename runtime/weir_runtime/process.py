@@ -73,6 +73,7 @@ class FragmentProcess:
         self.terminate = threading.Event()
         self.control = Control(tempfile.mkdtemp(prefix="control-", dir=scratch()))
         self._final_batch: int | None = None
+        self._numbering = ""  # of the checkpoint that it began with
         self._port = 0
         self._dropped = DroppedRows(stateful(spec))
         self._share: Share | None = None  # of a fragment that delivers
@@ -185,8 +186,8 @@ class FragmentProcess:
         self._await(lambda: checkpoint.shows_all(deadline))
         checkpoint.drop_unfinished()
         clear_earlier(self.spec)
-        fresh, numbering = checkpoint.planned() < 0, checkpoint.numbering()
-        sink.claim(numbering, fresh)
+        fresh, self._numbering = checkpoint.planned() < 0, checkpoint.numbering()
+        sink.claim(self._numbering, fresh)
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         results = Results(between(self.spec, RESULTS))
@@ -201,7 +202,7 @@ class FragmentProcess:
             clock = plan.clock(checkpoint.watermark_ms(batch))
             if self._share:
                 table = self._share.restrict(table)
-            checkpoint.sync(batch)
+            checkpoint.sync(batch, self._numbering)
             size = sink.write(table, batch, clock, self.tenure.fence)
             if self._share:
                 self._share.published(clock)
