@@ -40,7 +40,8 @@ def page(results: list[dict[str, Any]], findings: str) -> str:
         "",
         f"{len(results)} runs, {len(faults)} faults, {inside} of them within a batch (planned, not "
         f"committed). Missing {counts['missing']}, doubled {counts['doubled']}, wrong {counts['wrong']} of "
-        f"{counts['rows']:,} rows; {stuck} runs ended with a query that stood still. "
+        f"{counts['rows']:,} rows; {stuck} runs ended with a query that stood still: they "
+        "were stopped there, and what was not delivered yet is among the missing. "
         "`make chaos` goes on until there are 1,000 faults.",
         "",
         "| fault | struck | within a batch | lasted [s], median | back after [s], median | at most |",

@@ -18,6 +18,6 @@ def test_sums_over_runs() -> None:
     ]
     text = page(runs, "## Found\n")
     assert "2 runs, 2 faults, 1 of them within a batch" in text
-    assert "Missing 3, doubled 0, wrong 0 of 1,000 rows; 1 runs ended with a query that stood still." in text
+    assert "Missing 3, doubled 0, wrong 0 of 1,000 rows; 1 runs ended" in text
     assert "| kill | 2 | 1 | 2.0 | 6.0 | 8.0 |" in text
     assert "pause" not in text, "what never struck has no line"
