@@ -63,7 +63,7 @@ def predicted(operators: tuple[Operator, ...], calibrated: Calibration) -> float
 
 
 def calibration(folder: Path) -> None:
-    """`weir bench calibration`: calibrates, runs the fragments, writes the page; some four minutes."""
+    """`weir bench calibration`: calibrates, runs the fragments, writes the page; about four minutes."""
     calibrated = calibrate(lambda text: print(text, flush=True))
     rows: list[tuple[str | float, ...]] = []
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as name:

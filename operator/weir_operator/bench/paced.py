@@ -51,13 +51,13 @@ class PacedProcess:
             )
 
     def started(self) -> bool:
-        """It reads. Raises OSError when it has ended."""
+        """Whether it has begun to read. Raises OSError when it has ended."""
         if self.process.poll() is not None:
             raise OSError(f"{self.spec.name} ended with {self.process.returncode}")
         return (read_json(Path(self.spec.state)) or {}).get("phase") == "running"
 
     def read(self) -> Reading | None:
-        """As its metrics say now; None while they do not."""
+        """From its metrics; None while they cannot be read."""
         port = (read_json(Path(self.spec.state)) or {}).get("port")
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=1) as answer:
@@ -84,13 +84,13 @@ class PlainJob:
             )
 
     def started(self) -> bool:
-        """It reads. Raises OSError when it has ended."""
+        """Whether it has begun to read. Raises OSError when it has ended."""
         if self.process.poll() is not None:
             raise OSError(f"the plain job ended with {self.process.returncode}")
         return self._output.stat().st_size > 0
 
     def read(self) -> Reading | None:
-        """Its last line."""
+        """From the last line of its output."""
         lines = [line for line in self._output.read_text().splitlines(keepends=True) if line.endswith("\n")]
         at, cpu, rows = json.loads(lines[-1])
         return (at, cpu, rows) if rows else None
@@ -121,7 +121,7 @@ class PacedRun:
 
 
 def run(logs: Logs, inbox: Path, processes: Sequence[PacedProcess | PlainJob], cores: int) -> PacedRun:
-    """Lets the logs grow from when all processes have started until they end, and reads on the way.
+    """Lets the logs grow from when all processes have started until they end, and takes readings meanwhile.
 
     Args:
         cores: that the processes of one `core` number may use together.

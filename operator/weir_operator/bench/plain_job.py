@@ -36,7 +36,7 @@ FROM (SELECT bc.b, bc.c, cd.d, bc.ts FROM bc
 JOIN ab ON ab.b = j.b AND j.ts BETWEEN ab.ts - {WINDOW} AND ab.ts + {WINDOW}
 WHERE ab.a = 0 AND j.d = 0
 """
-"""The joins in the order of the paper's query: Spark keeps it. The first join hands on one event time alone,
+"""The joins in the order of the paper's query: Spark keeps it. The first join passes on only one event time,
 because Spark takes no stream with two."""
 
 
@@ -52,7 +52,7 @@ def main(inbox: str, scratch: str, cores: int, heap_mb: int) -> None:
     writer = spark.sql(SQL).writeStream.format("noop").option("checkpointLocation", scratch)
     query = writer.trigger(processingTime=TRIGGER).start()
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    say(meter, {})
+    print_progress(meter, {})
     rows: dict[str, float] = defaultdict(float)
     last_batch = -1
     while query.isActive:
@@ -63,13 +63,13 @@ def main(inbox: str, scratch: str, cores: int, heap_mb: int) -> None:
                     for name in STREAMS:
                         if f"/{name}]" in source_report["description"]:
                             rows[name] += source_report["numInputRows"]
-                say(meter, rows)
+                print_progress(meter, rows)
         time.sleep(0.1)
     raise RuntimeError(f"the query ended: {query.exception()}")
 
 
-def say(meter: CpuMeter, rows: dict[str, float]) -> None:
-    """One line."""
+def print_progress(meter: CpuMeter, rows: dict[str, float]) -> None:
+    """Prints one JSON line."""
     print(json.dumps([time.time(), meter.seconds(), rows]), flush=True)
 
 

@@ -26,7 +26,7 @@ STORES = {"memory": STATE_STORE, "RocksDB": ROCKS}
 
 
 def runtime(folder: Path) -> None:
-    """`weir bench runtime`: a dozen fragments on one core, one after the other; some four minutes."""
+    """`weir bench runtime`: a dozen fragments on one core, one after the other; about four minutes."""
     rows: list[tuple[str | float, ...]] = []
 
     def note(what: str, how: str, saturated: Saturated) -> None:

@@ -157,7 +157,7 @@ def fit(name: str, readings: Sequence[tuple[float, float, float, float]]) -> Sat
 
 
 def _beyond(readings: NDArray[np.float64], rows: float) -> NDArray[np.float64] | None:
-    """The first reading with so many rows."""
+    """The first reading with at least so many rows."""
     return next((r for r in readings if r[1] >= rows), None)
 
 

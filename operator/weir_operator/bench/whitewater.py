@@ -88,7 +88,7 @@ def search(plan: QueryPlan | int, first: float, tell: Callable[[str], None]) -> 
 
 
 def whitewater_runtime(folder: Path) -> None:
-    """Measures every plan and writes the page; some half an hour on a machine with nothing else to do."""
+    """Measures every plan and writes the page; about half an hour on an otherwise idle machine."""
     runs: dict[str, list[PacedRun]] = {}
     models: dict[str, float] = {}
 
@@ -137,7 +137,7 @@ def page(folder: Path, runs: dict[str, list[PacedRun]], models: dict[str, float]
 
 
 def _too_much(runs: list[PacedRun]) -> int | str:
-    """The least rate that did not come through."""
+    """The lowest rate that was not sustained."""
     return min((round(k.due) for k in runs if k.sustained < NEAR * k.due), default="")
 
 

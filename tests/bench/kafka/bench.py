@@ -78,7 +78,7 @@ def fill(broker: Broker, topic: str, partitions: int, rows: int) -> None:
 
 
 def timed(read: Callable[[], int]) -> Speed:
-    """`read` gives how many it has read."""
+    """`read` returns how many it has read."""
     begin, cpu = time.perf_counter(), time.process_time()
     count = read()
     return Speed(count, time.perf_counter() - begin, time.process_time() - cpu)

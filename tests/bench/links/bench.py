@@ -3,8 +3,8 @@
     python -m tests.bench.links.bench --queries flights,three-way --contenders plain-job,weir --seconds 120
 
 Needs the cluster of `make cluster` and the machine to itself. What was measured is kept in out/links and on
-the page after each rate, and a later run under the same conditions adds to it. `--clean` takes away what a
-run that was killed has left.
+the page after each rate; a later run under the same conditions adds to it. `--clean` removes what a
+killed run left behind.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
     """The command line."""
     options = arguments(sys.argv[1:])
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupted)  # so that what was made is taken away again
+        signal.signal(number, _interrupted)  # so that everything created is removed again
     places = sites(ZONES)
     if options.clean:
         unlimit(places)
@@ -71,22 +71,24 @@ def main() -> None:
     for row in page.rows(bench.results, options.bits):
         print("\t".join(map(cell, row)))
     if bench.failed:
-        raise SystemExit(f"not measured: {'; '.join(bench.failed)}")
+        raise SystemExit(f"could not be measured: {'; '.join(bench.failed)}")
 
 
 def arguments(texts: Sequence[str]) -> argparse.Namespace:
-    """Raises SystemExit for what is none."""
+    """Raises SystemExit for arguments that are not valid."""
     parser = argparse.ArgumentParser(description="input rates over thin links between zones")
     parser.add_argument("--queries", type=_several(PLAIN), default=list(PLAIN), help=",".join(PLAIN))
     parser.add_argument("--contenders", type=_several(PLACES), default=list(ORDER), help=",".join(ORDER))
-    parser.add_argument("--seconds", type=float, default=120.0, help="that a rate is held")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for which each rate is held")
     parser.add_argument("--bits", type=int, default=20_000_000, help="[bits/s] width of each link")
-    parser.add_argument("--payload", type=int, default=20_000, help="[bytes] of each row that no query reads")
-    parser.add_argument("--trigger", type=int, default=4000, help="[ms] shortest time between two batches")
-    parser.add_argument("--minutes", type=float, default=90.0, help="after which no contender is begun")
-    parser.add_argument("--again", action="store_true", help="measure what is known already, too")
+    parser.add_argument("--payload", type=int, default=20_000, help="[bytes] per row, read by no query")
+    parser.add_argument("--trigger", type=int, default=4000, help="[ms] least time between two batches")
+    parser.add_argument(
+        "--minutes", type=float, default=90.0, help="after which no further contender is started"
+    )
+    parser.add_argument("--again", action="store_true", help="also repeat what was measured before")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "benchmarks")
-    parser.add_argument("--clean", action="store_true", help="only take away what a killed run left")
+    parser.add_argument("--clean", action="store_true", help="only remove what a killed run left behind")
     return parser.parse_args(texts)
 
 
@@ -101,7 +103,7 @@ def _several(names: Collection[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         chosen = text.split(",")
         if wrong := [name for name in chosen if name not in names]:
-            raise argparse.ArgumentTypeError(f"no {', '.join(wrong)}; there are {', '.join(names)}")
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(wrong)}; choose from {', '.join(names)}")
         return chosen
 
     return parse
@@ -113,7 +115,7 @@ def _interrupted(number: int, frame: object) -> NoReturn:
 
 @contextmanager
 def namespace() -> Iterator[Path]:
-    """The run's own, with a volume; afterwards it and the operator are gone. Its folder."""
+    """The run's own namespace, with a volume; yields its folder. Afterwards all is removed."""
     folder = SHARED / NAMESPACE
     leave(folder)
     folder.mkdir(parents=True)
@@ -138,8 +140,8 @@ def leave(folder: Path) -> None:
 
 
 def prepare(setting: Setting, trigger: int) -> None:
-    """Operator and brokers."""
-    tell("the operator, the brokers")
+    """Installs the operator and starts the brokers."""
+    tell("installing the operator, starting the brokers")
     apply([namespace_of(OPERATOR_NAMESPACE)])
     install(f"fragments.triggerMs={trigger}", "replicas=1")
     for module in (feed, plain):

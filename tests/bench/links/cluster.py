@@ -42,7 +42,7 @@ def pod(
     mounted: str = "data",
     cpu: int = 50,
 ) -> Manifest:
-    """A restricted pod in a zone, or wherever it comes to lie. `memory` [MiB]; `mounted`: the namespace's
+    """A restricted pod in a zone, or where the scheduler puts it. `memory` [MiB]; `mounted`: the namespace's
     volume (data) or a folder of its own (empty); `cpu` [millicores]."""
     fields = {"POD_IP": "status.podIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
     values: list[dict[str, Any]] = [
@@ -89,7 +89,7 @@ def pod(
 
 
 def brokers() -> list[Manifest]:
-    """One in each zone, whose rack it is; clients everywhere know it by its zone's name."""
+    """One in each zone, which is its rack; clients everywhere know it by its zone's name."""
     voters = f"1@kafka-{CONTROLLER}:9093"
     manifests: list[Manifest] = []
     for number, zone in enumerate(ZONES, 1):
@@ -131,7 +131,7 @@ def plain_job() -> Manifest:
 
 
 def spark_application() -> list[Manifest]:
-    """The same with executors; nothing says where it shall run. Its driver may make pods."""
+    """The same with executors; nothing says where it should run. Its driver may create pods."""
     driver = pod("plain", IMAGE, None, ["python3", f"{FOLDER}/plain.py", FOLDER], 2560, _spark())
     driver["spec"] |= {"serviceAccountName": "spark", "automountServiceAccountToken": True}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "spark"}}
@@ -155,7 +155,7 @@ def executor_template() -> Manifest:
     (container,) = template["spec"]["containers"]
     del container["args"]
     container["env"] = [entry for entry in container["env"] if "value" in entry]
-    scratch = "spark-local-dir-1"  # by this name Spark knows it, and mounts none of its own
+    scratch = "spark-local-dir-1"  # Spark recognises this name and mounts no scratch of its own
     container["volumeMounts"][1]["name"] = template["spec"]["volumes"][1]["name"] = scratch
     template["metadata"] = {"labels": {"app": "plain-executor"}}
     return template

@@ -1,4 +1,4 @@
-"""Those that are compared: how each is put into the cluster, and what it has taken of its streams."""
+"""The systems compared: how each is deployed, and how much of its streams it has read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Reading:
-    """Rows of each stream that its slowest reader has taken, and of each flow inside (made, taken)."""
+    """Rows of each stream that its slowest reader has taken, and of each flow inside (produced, taken)."""
 
     at: float
     streams: Mapping[str, float]
@@ -55,16 +55,16 @@ class Contender(Protocol):
     """One of them, on one set of queries."""
 
     def start(self) -> None:
-        """Returns when it works."""
+        """Returns when it processes rows."""
 
     def reading(self) -> Reading | None:
-        """None when it cannot be told just now."""
+        """None when it cannot be determined at the moment."""
 
     def where(self) -> dict[str, str]:
         """Node of each of its pods."""
 
     def stop(self) -> None:
-        """Returns when nothing of it runs."""
+        """Returns when no part of it runs any more."""
 
 
 @dataclass
@@ -127,13 +127,13 @@ def slowest(readers: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 @dataclass
 class Counted:
-    """A counter that goes on when its process begins anew."""
+    """A counter that continues when its process restarts."""
 
     before: float = 0.0
     last: float = 0.0
 
     def total(self, value: float) -> float:
-        """Of all its lives; what the last one did after its last reading is not in it."""
+        """Over all restarts; what was counted after the last reading before a restart is lost."""
         if value < self.last:
             self.before += self.last
         self.last = value

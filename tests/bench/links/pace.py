@@ -24,11 +24,11 @@ SETTLE = 24.0
 PROBE = 40.0
 """[s] that a probe takes; what got through in its second half counts."""
 TOO_MUCH = 0.15
-"""[s/s] A lag that grows so fast in a probe says that the contender gets no more through."""
+"""[s/s] A lag that grows so fast in a probe means that the contender has reached its limit."""
 DRAINED = 12.0
 """[s] A lag below this is as good as none: batches take their time."""
 EARLY = 45.0
-"""[s] after which a lag that clearly grows needs no more proof."""
+"""[s] after which a lag that clearly grows ends the trial."""
 MOST = 1e6
 
 
@@ -54,7 +54,7 @@ class Course:
     bytes: Callable[[], Mapping[str, int]]
     busy: Callable[[], float]
     sent: dict[str, History] = field(default_factory=dict)
-    made: dict[str, History] = field(default_factory=dict)
+    produced: dict[str, History] = field(default_factory=dict)
     pace: list[dict[str, float]] = field(default_factory=list)
     last: Reading | None = None
 
@@ -70,7 +70,7 @@ class Course:
             path = self.folder / f"sent-{zone}.json"
             document = json.loads(path.read_text()) if path.exists() else {"sent": {}, "at": time.time()}
             if document.get("rows_late", 0) > 1000:
-                tell(f"the feeder in {zone} is {document['rows_late']:.0f} rows late: it is the limit itself")
+                tell(f"the feeder in {zone} is {document['rows_late']:.0f} rows late: it is the bottleneck")
             for stream, count in document["sent"].items():
                 self.sent.setdefault(stream, History()).add(document["at"], count)
         reading = self.contender.reading()
@@ -79,9 +79,9 @@ class Course:
         if self.last is None:
             return Sample(now, 0.0)
         lags = [behind(history, self.last.streams.get(s, 0.0), now) for s, history in self.sent.items()]
-        for name, (made, taken) in self.last.flows.items():
-            history = self.made.setdefault(name, History())
-            history.add(self.last.at, made)
+        for name, (produced, taken) in self.last.flows.items():
+            history = self.produced.setdefault(name, History())
+            history.add(self.last.at, produced)
             lags.append(behind(history, taken, now))
         return Sample(now, max(lags, default=0.0))
 
@@ -120,7 +120,7 @@ class Course:
         self.watch(limit, lambda samples: samples[-1].lag < DRAINED)
 
     def hold(self, rate: float, seconds: float) -> Trial:
-        """One rate for so long; less if its lag has grown beyond doubt."""
+        """Holds one rate for that long, or less if the lag is clearly growing."""
         if self.look().lag > DRAINED:
             self.drain()
         self.set_rate(rate)
@@ -135,23 +135,23 @@ class Course:
             )
 
         samples = self.watch(seconds, clear)
-        gone, after = time.time() - begin, self.bytes()
-        sample = Trial(
+        elapsed, after = time.time() - begin, self.bytes()
+        trial = Trial(
             rate=rate,
             read=got_through(before, self.taken(), max(self._read_at() - at, 1e-3)),
             slope=slope(samples),
             lag=sum(s.lag for s in samples) / len(samples),
-            seconds=gone,
-            cores=(self.busy() - cpu) / gone,
-            links={link: (after[link] - crossed[link]) / gone for link in after},
+            seconds=elapsed,
+            cores=(self.busy() - cpu) / elapsed,
+            links={link: (after[link] - crossed[link]) / elapsed for link in after},
         )
-        text = "flat" if sample.flat else "not flat"
-        busiest = max(sample.links, key=lambda link: sample.links[link])
+        text = "flat" if trial.flat else "not flat"
+        busiest = max(trial.links, key=lambda link: trial.links[link])
         tell(
-            f"  {rate:.0f} rows/s for {gone:.0f} s: {text}, lag {sample.lag:.1f} s {sample.slope:+.3f} s/s, "
-            f"{sample.cores:.1f} cores, {busiest} {sample.links[busiest] / 1e6:.2f} MB/s"
+            f"  {rate:.0f} rows/s for {elapsed:.0f} s: {text}, lag {trial.lag:.1f} s {trial.slope:+.3f} s/s, "
+            f"{trial.cores:.1f} cores, {busiest} {trial.links[busiest] / 1e6:.2f} MB/s"
         )
-        return sample
+        return trial
 
     def _read_at(self) -> float:
         return self.last.at if self.last else time.time()

@@ -42,10 +42,12 @@ def sites(zones: Sequence[str]) -> dict[str, Site]:
         (address,) = [a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
         site = Site(zone, node["metadata"]["name"], address, node["spec"]["podCIDR"])
         if site_of.setdefault(zone, site) != site:
-            raise SystemExit(f"zone {zone}: two nodes, {site_of[zone].node} and {site.node}; this wants one")
+            raise SystemExit(
+                f"zone {zone}: two nodes, {site_of[zone].node} and {site.node}; exactly one is expected"
+            )
     missing = [zone for zone in zones if zone not in site_of]
     if missing:
-        raise SystemExit(f"no node in the zones {', '.join(missing)}: `make cluster` makes them")
+        raise SystemExit(f"no node in the zones {', '.join(missing)}: `make cluster` creates them")
     return {zone: site_of[zone] for zone in zones}
 
 

@@ -2,7 +2,7 @@
 
 kwok stands in for the kubelets, and a thread here for the drivers: it takes each lease as a driver would.
 The API server, etcd, the scheduler and the controller manager are real ones, and so is the operator.
-It ends with 1 when a figure crosses its limit.
+The exit code is 1 when a figure exceeds its limit.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def simulated() -> Iterator[Api]:
 
 
 class Drivers(threading.Thread):
-    """Takes the lease of every driver whose pod is ready, and ends pods that sweep. It looks seldom when
+    """Takes the lease of every driver whose pod is ready, and ends pods that sweep. It looks rarely when
     nothing is new: real drivers list no pods, and what a list costs would be taken for the operator's."""
 
     def __init__(self, api: Api) -> None:
@@ -90,16 +90,16 @@ class Drivers(threading.Thread):
         with ThreadPoolExecutor(8) as pool:
             while True:
                 pods = list(self._api.list("Pod", selector=names.DRIVERS))
-                objects = list(
+                newly_taken = list(
                     pool.map(self._take, [p for p in pods if p["status"].get("phase") == "Running"])
                 )
                 for sweep in self._api.list("Pod", selector=f"{names.ROLE}=sweep"):
                     meta, succeeded = sweep["metadata"], {"status": {"phase": "Succeeded"}}
                     self._api.merge("Pod", meta["namespace"], meta["name"], succeeded, "status")
-                time.sleep(1.0 if any(objects) else 10.0)
+                time.sleep(1.0 if any(newly_taken) else 10.0)
 
     def _take(self, pod: Manifest) -> bool:
-        """Whether its lease was still to be taken."""
+        """Whether its lease had not been taken yet."""
         labels = pod["metadata"]["labels"]
         key = (labels[names.FRAGMENT], int(labels[names.EPOCH]))
         if key in self._taken:
@@ -117,14 +117,14 @@ class Drivers(threading.Thread):
 
 
 class Operator:
-    """The operator as a process, and what it says of itself."""
+    """The operator as a process, and its metrics."""
 
     def __init__(self) -> None:
-        result = {"WEIR_METRICS_PORT": str(METRICS), "POD_NAMESPACE": "default", "POD_NAME": "scale"}
-        result |= {"MALLOC_ARENA_MAX": "2"}  # as its image has it
+        settings = {"WEIR_METRICS_PORT": str(METRICS), "POD_NAMESPACE": "default", "POD_NAME": "scale"}
+        settings |= {"MALLOC_ARENA_MAX": "2"}  # as its image has it
         weir = str(Path(sys.executable).with_name("weir"))
         with open(REPOSITORY / "out" / "scale-operator.log", "a") as log:
-            self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **result}, stderr=log)
+            self.process = subprocess.Popen([weir, "operator"], env={**os.environ, **settings}, stderr=log)
 
     def number(self, name: str) -> float:
         """One of its metrics; NaN while it does not answer."""
@@ -175,7 +175,7 @@ def wait(what: str, seconds: float, holds: Callable[[], bool]) -> float:
     begin = time.monotonic()
     while not holds():
         if time.monotonic() - begin > seconds:
-            raise SystemExit(f"not within {seconds:.0f} s: {what}")
+            raise SystemExit(f"timed out after {seconds:.0f} s: {what}")
         time.sleep(1.0)
     return time.monotonic() - begin
 
@@ -233,7 +233,7 @@ def measure(api: Api, nodes: int, queries: int, pods: int, idle: float) -> dict[
 
 
 def crossed(measured: Mapping[str, float]) -> list[str]:
-    """What is over its limit, or was not measured (NaN is under no limit)."""
+    """What exceeds its limit or was not measured (NaN meets no limit)."""
     figures = {name: measured.get(name, float("nan")) for name in LIMITS}
     return [
         f"over the limit: {name} is {figures[name]:.3g}, at most {most:g}"
