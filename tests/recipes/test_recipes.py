@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recipes"
 RUFF = (sys.executable, "-m", "ruff")
+ARROWS = (str(Path(sys.executable).with_name("lint-imports")),)
+TYPES = (sys.executable, "-m", "mypy", "--strict", "placement", "runtime", "operator")
 GENERATED = ("crds/", "charts/weir/files/crds/")
 MOST_FILES = {
     "crd-field": 4,
@@ -49,13 +52,22 @@ def touched(name: str) -> list[str]:
     return [file for file in files if not file.startswith(GENERATED)]
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs a command on a copy's code, not on what is installed."""
     rooms = os.pathsep.join(str(folder / room) for room in ("placement", "runtime", "operator", "."))
     environment = {**os.environ, "PYTHONPATH": rooms}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
     )
+
+
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One for all copies, begun with what `make lint` has left: each costs what its recipe changes."""
+    cache = tmp_path_factory.mktemp("mypy")
+    if (ROOT / ".mypy_cache").is_dir():
+        shutil.copytree(ROOT / ".mypy_cache", cache, dirs_exist_ok=True)
+    return str(cache)
 
 
 @pytest.fixture
@@ -75,14 +87,15 @@ def test_every_recipe_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipe_applies_and_passes_its_check(name: str, copy: Path) -> None:
+def test_recipe_applies_and_passes_its_check(name: str, copy: Path, mypy_cache: str) -> None:
     applied = run(["git", "apply", "--index", str(FOLDER / f"{name}.patch")], copy)
     assert applied.returncode == 0, (
         f"recipe {name} no longer applies: regenerate docs/recipes/{name}.patch with `hack/recipe {name}`\n"
         f"{applied.stderr}"
     )
     python = [file for file in touched(name) if file.endswith(".py") and (copy / file).exists()]
-    for command in ([*RUFF, "check", *python], [*RUFF, "format", "--check", *python], check_of(name)):
+    lint = ([*RUFF, "check", *python], [*RUFF, "format", "--check", *python], ARROWS)
+    for command in (*lint, [*TYPES, "--cache-dir", mypy_cache], check_of(name)):
         done = run(command, copy)
         assert done.returncode == 0, (
             f"recipe {name}: {' '.join(command)} fails: mend it with `hack/recipe {name}`\n"
