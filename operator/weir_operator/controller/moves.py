@@ -70,7 +70,20 @@ def next_step(
         # All is written: there is nothing left to move.
         spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
         return FragmentStep(past + spare, "finished", owner)
-    if owner and _fits(owner, fragment) and owner.state != "stopped" and not owner.terminating:
+    # Once it was handed over, only the successor may take the lease, or one that it is handed to instead.
+    shut_out = (
+        handover not in (None, epoch)
+        and (not waits or all(p.epoch != handover for p in processes))
+        and owner is not None
+        and owner.state in ("failed", "starting")
+    )
+    if (
+        owner
+        and _fits(owner, fragment)
+        and owner.state != "stopped"
+        and not owner.terminating
+        and not shut_out
+    ):
         # even on a node that does not answer, while the plan keeps it there: a second one would only wait
         return _settled(fragment, owner, later, handover if waits else None, past, layout)
     candidates = [p for p in later if _fits(p, fragment) and p.state not in ("stopped", "lost")]
@@ -81,6 +94,7 @@ def next_step(
         if p is not candidate and p.epoch != handover
     )
     works = owner is not None and owner.state in ("running", "starting") and not owner.terminating
+    works = works and not shut_out
     if candidate is None:
         # A successor that was handed the lease already goes first, even on a node that is no longer desired.
         bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
