@@ -7,18 +7,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.api import Api, ApiError, path_of
+from weir_operator.kube.rights import Right
 
 Manifest = dict[str, Any]
 Key = tuple[str, str, str]
+NEEDS = {"apply": {"create", "patch"}, "merge": {"patch"}}
+"""Verbs of the API server by those of `kube.api.Api`, where they differ."""
 
 
 class Memory:
-    """`refuse` may raise for (verb, kind, namespace, name), as the real one would."""
+    """`refuse` may raise for (verb, kind, namespace, name), as the real one would; with `rights`, whatever is
+    not among them is refused."""
 
     def __init__(self, *objects: Manifest) -> None:
         self.objects: dict[Key, Manifest] = {}
         self.refuse: Callable[[str, str, str, str], None] = lambda *_: None
+        self.rights: tuple[Right, ...] = ()
         self._numbers = itertools.count(1)
         for manifest in objects:
             self.put(manifest)
@@ -39,16 +44,26 @@ class Memory:
     def names(self, kind: str) -> set[str]:
         return {name for found, _, name in self.objects if found == kind}
 
+    def _enter(self, verb: str, kind: str, namespace: str, name: str, subresource: str = "") -> None:
+        self.refuse(verb, kind, namespace, name)
+        *_, group, _, resource = ("", *path_of(kind).removeprefix("/api/").removeprefix("/apis/").split("/"))
+        resource += f"/{subresource}" if subresource else ""
+        of_kind = [r for r in self.rights if r.group == group and resource in r.resources]
+        verbs = {v for r in of_kind if not r.only or name in r.only for v in r.verbs}
+        missing = ({"patch"} if subresource else NEEDS.get(verb, {verb})) - verbs
+        if self.rights and missing:
+            raise ApiError(403, f"cannot {', '.join(sorted(missing))} resource {resource!r} in {group!r}")
+
     # the verbs
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        self.refuse("get", kind, namespace, name)
+        self._enter("get", kind, namespace, name)
         return self.objects.get((kind, namespace, name))
 
     def list(
         self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> Iterator[Manifest]:
-        self.refuse("list", kind, namespace, "")
+        self._enter("list", kind, namespace, "")
         for (found, ns, _), manifest in list(self.objects.items()):
             labels = manifest["metadata"].get("labels") or {}
             here = found == kind and (not namespace or ns == namespace)
@@ -58,7 +73,7 @@ class Memory:
     def apply(self, manifest: Manifest, manager: str = "", subresource: str = "") -> Manifest:
         meta = manifest["metadata"]
         key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
-        self.refuse("apply", *key)
+        self._enter("apply", *key, subresource)
         if subresource and key not in self.objects:
             raise ApiError(404, f"{key} not found")
         self._precondition(meta, self.objects.get(key))
@@ -67,7 +82,7 @@ class Memory:
     def create(self, manifest: Manifest) -> bool:
         meta = manifest["metadata"]
         key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
-        self.refuse("create", *key)
+        self._enter("create", *key)
         if key in self.objects:
             return False
         new_meta = {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -75,7 +90,7 @@ class Memory:
         return True
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        self.refuse("merge", kind, namespace, name)
+        self._enter("merge", kind, namespace, name)
         before = self.objects.get((kind, namespace, name))
         if before is None:
             raise ApiError(404, f"{kind} {name} not found")
@@ -88,7 +103,7 @@ class Memory:
             raise ApiError(409, "the object has been modified")
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
-        self.refuse("delete", kind, namespace, name)
+        self._enter("delete", kind, namespace, name)
         present = self.objects.get((kind, namespace, name))
         if present is None or uid not in ("", present["metadata"]["uid"]):
             return False

@@ -23,6 +23,7 @@ from weir_operator.controller.snapshot import Requests
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError, NoAnswer, ObjectGone
 from weir_operator.kube.cluster import KubernetesCluster
+from weir_operator.kube.rights import RIGHTS
 from weir_operator.kube.settings import OperatorSettings
 from weir_placement.model.fragment import FragmentSpec, Output
 
@@ -52,6 +53,8 @@ def labelled(kind: str, name: str, labels: dict[str, str], **more: Any) -> Manif
 
 
 def cluster(memory: Memory) -> KubernetesCluster:
+    """The port, with the rights that the chart grants and no others."""
+    memory.rights = RIGHTS
     return KubernetesCluster(memory.api, OperatorSettings(), lambda: 1767225600.0)
 
 

@@ -85,8 +85,9 @@ RIGHTS: tuple[Right, ...] = (
         "namespace",
         "weir.dev",
         ("placements",),
-        ("list", "watch", "create", "patch", "delete"),
-        "the plan in force of each query (server-side apply needs create and patch)",
+        ("get", "list", "watch", "create", "patch", "delete"),
+        "the plan in force of each query: looked up before the first one is written "
+        "(server-side apply needs create and patch)",
     ),
     Right("namespace", "weir.dev", ("placements/status",), ("patch",), "what runs, and the plan's history"),
     Right(
