@@ -25,9 +25,6 @@ COMMANDS: dict[str, str] = {
 }
 """Command -> "module:function". A command's options are its function's parameters, its help the docstring."""
 
-OK, DIFFERENT, BAD_INPUT, INTERNAL = 0, 1, 2, 70
-"""Exit codes: DIFFERENT is also "some query was rejected"."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""

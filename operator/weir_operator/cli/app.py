@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from weir_operator.cli import BAD_INPUT, INTERNAL
+from weir_operator.cli.exit_codes import BAD_INPUT, INTERNAL
 from weir_operator.manifests.finding import ManifestError
 
 

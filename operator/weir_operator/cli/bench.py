@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.exit_codes import BAD_INPUT
 
 OPERATORS = {
     "manifests": "weir_operator.bench.manifests:manifests",

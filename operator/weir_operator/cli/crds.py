@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weir_operator.cli import BAD_INPUT, DIFFERENT
+from weir_operator.cli.exit_codes import BAD_INPUT, DIFFERENT
 
 
 def crds(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from weir_operator.cli import DIFFERENT, OK
+from weir_operator.cli.exit_codes import DIFFERENT, OK
 from weir_operator.cli.inputs import Namespace, Paths
 from weir_operator.cli.run import CALIBRATION, DEFAULT_FOLDER, RunFolder
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.exit_codes import BAD_INPUT
 
 Context = Annotated[str | None, typer.Option("--context", help="Context in the kubeconfig.")]
 

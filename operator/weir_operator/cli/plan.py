@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weir_operator.cli import DIFFERENT
+from weir_operator.cli.exit_codes import DIFFERENT
 from weir_operator.cli.inputs import (
     Namespace,
     ObjectiveName,

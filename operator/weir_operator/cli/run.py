@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from weir_placement.model.fragment import LEAST_HEAP_MB
 
-from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.exit_codes import BAD_INPUT
 from weir_operator.cli.inputs import Paths
 
 log = logging.getLogger("weir.run")

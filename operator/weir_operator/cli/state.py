@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.exit_codes import BAD_INPUT
 from weir_operator.cli.inputs import Namespace, OptionalPaths
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 from weir_operator.controller.times import timestamp

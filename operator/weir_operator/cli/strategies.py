@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weir_operator.cli import BAD_INPUT
+from weir_operator.cli.exit_codes import BAD_INPUT
 
 if TYPE_CHECKING:
     from weir_placement.strategy import Strategy
