@@ -11,16 +11,16 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.chaos.world import QUERIES, Life, World
+from tests.chaos.testbed import QUERIES, Life, Testbed
 
-Strike = Callable[[World, Life, random.Random], AbstractContextManager[None]]
+Strike = Callable[[Testbed, Life, random.Random], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`lasts` between so many seconds; `hits` the queries that it can strike; `alone`: what of the world only
-    one fault at a time can take. A process that was stopped at a point goes on after the strike, unless the
-    fault is `about_the_process`. `on_batches`: it can hit a batch."""
+    """`lasts` between so many seconds; `hits` the queries that it can strike; `alone`: what of the testbed
+    only one fault at a time can take. A process that was stopped at a point goes on after the strike, unless
+    the fault is `about_the_process`. `on_batches`: it can hit a batch."""
 
     strike: Strike
     lasts: tuple[float, float]
@@ -31,7 +31,7 @@ class Kind:
 
 
 @contextmanager
-def kill(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def kill(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """The process, its JVM, or both."""
     part = chance.choice(["process", "JVM", "both"])
     pid = life.pid
@@ -46,7 +46,7 @@ def kill(world: World, life: Life, chance: random.Random) -> Generator[None]:
 
 
 @contextmanager
-def pause(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def pause(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """For longer than a lease lasts."""
     life.signal(signal.SIGSTOP)
     try:
@@ -56,18 +56,18 @@ def pause(world: World, life: Life, chance: random.Random) -> Generator[None]:
 
 
 @contextmanager
-def kill_controller(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def kill_controller(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Until it is started again."""
-    world.controller.kill()
-    world.controller.wait()
+    testbed.controller.kill()
+    testbed.controller.wait()
     yield
-    world.start_controller()
+    testbed.start_controller()
 
 
 @contextmanager
-def cut(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def cut(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Between the query and its broker or store: packets vanish, or connections are refused."""
-    wire = world.wires[life.query]
+    wire = testbed.wires[life.query]
     chance.choice([wire.cut, wire.refuse])()
     try:
         yield
@@ -76,9 +76,9 @@ def cut(world: World, life: Life, chance: random.Random) -> Generator[None]:
 
 
 @contextmanager
-def slow_link(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def slow_link(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Every piece of up to 64 KiB comes later."""
-    wire = world.wires[life.query]
+    wire = testbed.wires[life.query]
     wire.slow(chance.uniform(0.1, 1.0))
     try:
         yield
@@ -87,44 +87,44 @@ def slow_link(world: World, life: Life, chance: random.Random) -> Generator[None
 
 
 @contextmanager
-def full_disk(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def full_disk(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Checkpoints, flows, sinks, leases and states are on it."""
-    world.disk.fill()
+    testbed.disk.fill()
     try:
         yield
     finally:
-        world.disk.clear()
+        testbed.disk.clear()
 
 
 @contextmanager
-def slow_disk(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def slow_disk(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Writes wait for seconds, get through for a moment, and wait again."""
     yield
     for _ in range(chance.randint(1, 3)):
-        world.disk.stall(chance.uniform(1.0, 6.0)).wait()
+        testbed.disk.stall(chance.uniform(1.0, 6.0)).wait()
 
 
 @contextmanager
-def step_clock(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def step_clock(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Of the controller and all fragments, and back: by a little, or by hours, either way."""
-    world.clock.step(chance.choice([-1, 1]) * chance.choice([1.0, 60.0, 7200.0]) * chance.random())
+    testbed.clock.step(chance.choice([-1, 1]) * chance.choice([1.0, 60.0, 7200.0]) * chance.random())
     try:
         yield
     finally:
-        world.clock.step(0.0)
+        testbed.clock.step(0.0)
 
 
 @contextmanager
-def restart_server(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def restart_server(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """The broker or the store is killed, and comes back with its data."""
-    server = world.broker if life.query == "topic" else world.store
+    server = testbed.broker if life.query == "topic" else testbed.store
     server.stop()
     yield
     server.start_again()
 
 
 @contextmanager
-def lose_volume(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def lose_volume(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """The checkpoint is gone, with or without the process, and comes back after a while, as a volume that was
     not mounted: what was written in its place is gone then, and so is who had it open."""
     away = life.checkpoints.with_name(f".{life.fragment}.away")
@@ -135,30 +135,30 @@ def lose_volume(world: World, life: Life, chance: random.Random) -> Generator[No
         yield
     finally:
         while away.exists():
-            kill_lives(world, life.fragment)
+            kill_lives(testbed, life.fragment)
             shutil.rmtree(life.checkpoints, ignore_errors=True)
             with suppress(OSError):  # somebody has begun there again
                 away.rename(life.checkpoints)
-        kill_lives(world, life.fragment)
+        kill_lives(testbed, life.fragment)
 
 
-def kill_lives(world: World, fragment: str) -> None:
+def kill_lives(testbed: Testbed, fragment: str) -> None:
     """Those of a fragment."""
-    for life in world.lives():
+    for life in testbed.lives():
         if life.fragment == fragment:
             life.signal(signal.SIGKILL)
 
 
 @contextmanager
-def pause_in_a_move(world: World, life: Life, chance: random.Random) -> Generator[None]:
+def pause_in_a_move(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
     """Its node is cordoned, and another process takes over when the lease has expired."""
     life.signal(signal.SIGSTOP)
-    world.cordon(life.node)
+    testbed.cordon(life.node)
     try:
         yield
     finally:
         life.signal(signal.SIGCONT)
-        world.cordon()
+        testbed.cordon()
 
 
 REMOTE = ("topic", "store")

@@ -15,7 +15,7 @@ from typing import Any
 from weir_runtime.faults import IN_A_LIFE
 
 from tests.chaos.faults import KINDS
-from tests.chaos.world import Life, World
+from tests.chaos.testbed import Life, Testbed
 
 IN_A_BATCH = IN_A_LIFE[IN_A_LIFE.index("before-plan") : IN_A_LIFE.index("before-commit") + 1]
 AIMED = 0.5
@@ -57,24 +57,24 @@ def run(
     enough: Callable[[], bool],
 ) -> dict[str, Any]:
     """Its result as a JSON object; the run's files stay below `root`. Ends early when there is `enough`."""
-    chance, begin, world = random.Random(seed), time.time(), World(root)
+    chance, begin, testbed = random.Random(seed), time.time(), Testbed(root)
     struck: list[Fault] = []
     result: dict[str, Any] = {"seed": seed, "faults": [], "audit": {}, "stuck": ""}
     try:
-        if not world.await_(world.delivered, STUCK):
-            raise Stuck(f"not every query has delivered rows in {STUCK:.0f} s: {reports(world.lives())}")
-        strike(world, faults, kinds, chance, struck, tell, enough)
-        for replayer in world.replayers:
+        if not testbed.await_(testbed.delivered, STUCK):
+            raise Stuck(f"not every query has delivered rows in {STUCK:.0f} s: {reports(testbed.lives())}")
+        strike(testbed, faults, kinds, chance, struck, tell, enough)
+        for replayer in testbed.replayers:
             replayer.finish.set()
-        if not world.await_(world.finished, STUCK):
-            raise Stuck(f"not at the end {STUCK:.0f} s after that of the sources: {reports(world.lives())}")
+        if not testbed.await_(testbed.finished, STUCK):
+            raise Stuck(f"not at the end {STUCK:.0f} s after that of the sources: {reports(testbed.lives())}")
     except Stuck as error:
         result["stuck"] = str(error)
     finally:
-        world.stop()
+        testbed.stop()
     result["faults"] = [dataclasses.asdict(fault) for fault in struck]
     result["seconds"] = round(time.time() - begin, 1)
-    for name, verdict in world.verdicts().items():
+    for name, verdict in testbed.verdicts().items():
         counts = [verdict.rows, verdict.missing, verdict.doubled, verdict.wrong]
         result["audit"][name] = dict(zip(("rows", "missing", "doubled", "wrong"), counts, strict=True))
         if not verdict.good:
@@ -83,7 +83,7 @@ def run(
 
 
 def strike(
-    world: World,
+    testbed: Testbed,
     faults: int,
     kinds: list[str],
     chance: random.Random,
@@ -99,15 +99,15 @@ def strike(
         while active or (len(struck) < faults and not enough()):
             taken = {KINDS[fault.kind].alone for fault in active.values()} - {""}
             if "controller" not in taken:
-                world.supervise()
+                testbed.supervise()
             deck = deck or chance.sample(kinds, len(kinds))
             if len(active) < SIDE_BY_SIDE and len(struck) + len(active) < faults and not enough():
                 busy = {fault.fragment for fault in active.values()}
-                lives = [life for life in world.lives() if life.fragment not in busy]
+                lives = [life for life in testbed.lives() if life.fragment not in busy]
                 fault = draw(lives, chance, deck, taken)
                 if fault:
                     own = random.Random(chance.random())
-                    active[pool.submit(befall, world, fault, own)] = fault
+                    active[pool.submit(befall, testbed, fault, own)] = fault
             over, _ = wait(active, timeout=chance.uniform(0.1, 2.0), return_when=FIRST_COMPLETED)
             for future in over:
                 fault = active.pop(future)
@@ -117,7 +117,7 @@ def strike(
 
 
 def draw(lives: list[Life], chance: random.Random, deck: list[str], taken: set[str]) -> Fault | None:
-    """The next fault of the deck that one of these processes can have, and that takes none of the world's
+    """The next fault of the deck that one of these processes can have, and that takes none of the testbed's
     parts that are `taken`."""
     for kind in deck:
         fitting = [life for life in lives if life.query in KINDS[kind].hits]
@@ -128,16 +128,16 @@ def draw(lives: list[Life], chance: random.Random, deck: list[str], taken: set[s
     return None
 
 
-def befall(world: World, fault: Fault, chance: random.Random) -> None:
+def befall(testbed: Testbed, fault: Fault, chance: random.Random) -> None:
     """One fault from its aim until its fragment has done a batch after it. Raises Stuck."""
     kind = KINDS[fault.kind]
-    life = world.life(fault.fragment)
+    life = testbed.life(fault.fragment)
     if life is None:
         raise Stuck(f"{fault.fragment}: no process to strike")
-    held = bool(fault.aimed) and hold(world, life, fault.aimed)
+    held = bool(fault.aimed) and hold(testbed, life, fault.aimed)
     before = life.in_a_batch
     begin = time.monotonic()
-    with kind.strike(world, life, chance):
+    with kind.strike(testbed, life, chance):
         fault.in_batch = kind.on_batches and before and (life.in_a_batch or not life.checkpoints.exists())
         if held and not kind.about_the_process:
             life.signal(signal.SIGCONT, session=False)
@@ -148,21 +148,21 @@ def befall(world: World, fault: Fault, chance: random.Random) -> None:
 
     def goes_on() -> bool:
         nonlocal planned
-        now = world.life(fault.fragment)
+        now = testbed.life(fault.fragment)
         if now and planned < -1:
             planned = now.planned
         return now is not None and now.committed > planned
 
-    if not world.await_(goes_on, STUCK, supervised=False):
-        now = world.life(fault.fragment)
+    if not testbed.await_(goes_on, STUCK, supervised=False):
+        now = testbed.life(fault.fragment)
         raise Stuck(f"{fault.fragment}: {STUCK:.0f} s after {fault.kind}: {reports([now] if now else [])}")
     fault.recovery = round(time.monotonic() - over, 1)
 
 
-def hold(world: World, life: Life, point: str) -> bool:
+def hold(testbed: Testbed, life: Life, point: str) -> bool:
     """Whether the process stands at the point."""
-    wish = world.holds / str(life.pid)
-    temporary = world.holds / f".{life.pid}"
+    wish = testbed.holds / str(life.pid)
+    temporary = testbed.holds / f".{life.pid}"
     temporary.write_text(point)
     temporary.rename(wish)
     deadline = time.monotonic() + AIM

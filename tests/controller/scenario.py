@@ -49,7 +49,7 @@ def desired(q: Query, **changes: Any) -> DesiredQuery:
 
 @dataclass
 class Scenario:
-    """What a user can change; `understand` is what the loop reads it by."""
+    """What a user can change; `desired_state` is how the loop reads it."""
 
     queries: dict[str, DesiredQuery]
     policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)

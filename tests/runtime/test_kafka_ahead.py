@@ -23,7 +23,8 @@ from tests.runtime.support import files_output, fragment, source
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
 START: Place = {"next": {"0": 0, "1": 7}, "max": {"0": None, "1": None}}
-Asked = list[tuple[str, int, int]]
+Fetches = list[tuple[str, int, int]]
+"""Partition, first offset, offset behind the last, of each fetch in order."""
 
 
 class GrowingTopic:
@@ -31,7 +32,7 @@ class GrowingTopic:
     odd time at every third offset, later than its watermark allows."""
 
     def __init__(self) -> None:
-        self.asked: Asked = []
+        self.fetches: Fetches = []
         self._ends = {key: at + 6 for key, at in START["next"].items()}
 
     def layout(self) -> TopicLayout:
@@ -47,7 +48,7 @@ class GrowingTopic:
     ) -> dict[str, Messages]:
         taken = {}
         for key, item in ranges.items():
-            self.asked.append((key, item.first, item.until))
+            self.fetches.append((key, item.first, item.until))
             offsets = [*range(item.first, item.until)]
             times = [30 if at % 3 else 10 for at in offsets]
             rows = zip(offsets, times, strict=True)
@@ -59,11 +60,11 @@ class GrowingTopic:
 
 
 @pytest.fixture
-def fetched(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Ranges that were asked of the broker, in order."""
+def fetches(monkeypatch: pytest.MonkeyPatch) -> Fetches:
+    """Those of the one broker."""
     topic = GrowingTopic()
     monkeypatch.setattr(KafkaLog, "_reader", lambda log: topic)
-    return topic.asked
+    return topic.fetches
 
 
 def log_of(folder: Path | None, sidelog: str = "") -> KafkaLog:
@@ -74,22 +75,22 @@ def rows(log: KafkaLog, start: Place, end: Place) -> list[dict[str, object]]:
     return [row for batch in log.read(start, end) for row in batch.to_pylist()]
 
 
-def test_each_row_is_fetched_once_and_reads_the_same(fetched: Asked, tmp_path: Path) -> None:
+def test_each_row_is_fetched_once_and_reads_the_same(fetches: Fetches, tmp_path: Path) -> None:
     log = log_of(tmp_path / "ahead", str(tmp_path / "late"))
     place = START
     for _ in range(3):
         end = log.advance(place, 0, 1).place
         worker: KafkaLog = pickle.loads(pickle.dumps(log))
-        fetched_before = len(fetched)
-        found = rows(worker, place, end)
-        assert len(fetched) == fetched_before
-        assert found == rows(log_of(None), place, end)
+        count = len(fetches)
+        batch = rows(worker, place, end)
+        assert len(fetches) == count
+        assert batch == rows(log_of(None), place, end)
         assert worker.late(place, end) > 0
         place = end
 
 
 @pytest.mark.parametrize("executors", [0, 2])
-def test_executors_find_what_the_driver_has_fetched(fetched: Asked, tmp_path: Path, executors: int) -> None:
+def test_executors_find_what_the_driver_has_fetched(fetches: Fetches, tmp_path: Path, executors: int) -> None:
     """They have no folder of its machine, but the one of the checkpoint."""
     item = replace(source("a", tmp_path), source={"kafka": {"bootstrapServers": "b:9092", "topic": "t"}})
     item = replace(item, columns=(TypedColumn("k", "BIGINT"), TypedColumn("ts", "TIMESTAMP")), delay=10**8)
@@ -97,10 +98,10 @@ def test_executors_find_what_the_driver_has_fetched(fetched: Asked, tmp_path: Pa
     opened = open_input(item, spec)
     assert opened is not None
     end = opened.log.advance(START, 0, 1).place
-    fetched.clear()
+    fetches.clear()
     executor: KafkaLog = pickle.loads(pickle.dumps(opened.log))
     assert len(rows(executor, START, end)) == 12
-    assert fetched == []
+    assert fetches == []
     assert any(Path(spec.checkpoint).rglob("*.arrow")) == bool(executors)
 
 
@@ -113,18 +114,18 @@ def test_what_an_epoch_before_has_left_between_driver_and_executors_goes(tmp_pat
     assert sorted(path.name for path in (Path(spec.checkpoint) / "ahead").iterdir()) == ["e10", "e11"]
 
 
-def test_another_range_than_the_latest_is_fetched(fetched: Asked, tmp_path: Path) -> None:
+def test_another_range_than_the_latest_is_fetched(fetches: Fetches, tmp_path: Path) -> None:
     log = log_of(tmp_path / "ahead")
     first = log.advance(START, 0, 1).place
     second = log.advance(first, 0, 1).place
-    fetched.clear()
+    fetches.clear()
     assert rows(log, START, second)  # two batches at once, as when the one before was given up
     assert rows(log, START, first)  # a batch of before
-    assert fetched == [("0", 0, 12), ("1", 7, 19), ("0", 0, 6), ("1", 7, 13)]
+    assert fetches == [("0", 0, 12), ("1", 7, 19), ("0", 0, 6), ("1", 7, 13)]
 
 
 def test_only_what_the_room_allows_is_kept(
-    fetched: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fetches: Fetches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_of(tmp_path / "ahead")
     start = log.advance(START, 0, 1).place
@@ -132,12 +133,12 @@ def test_only_what_the_room_allows_is_kept(
     monkeypatch.setattr(ahead, "MOST", 200)  # a partition's six rows are 6 x 24 bytes
     end = log.advance(start, 0, 1).place
     assert len(list((tmp_path / "ahead").iterdir())) == 1
-    fetched.clear()
+    fetches.clear()
     assert rows(log, start, end) == rows(log_of(None), start, end)
 
 
-def test_where_nothing_was_left_all_is_fetched(fetched: Asked, tmp_path: Path) -> None:
+def test_where_nothing_was_left_all_is_fetched(fetches: Fetches, tmp_path: Path) -> None:
     end = log_of(tmp_path / "driver").advance(START, 0, 1).place
-    fetched.clear()
+    fetches.clear()
     assert rows(log_of(tmp_path / "elsewhere"), START, end)
-    assert len(fetched) == 2
+    assert len(fetches) == 2

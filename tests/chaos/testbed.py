@@ -85,7 +85,7 @@ class Life:
         return False
 
 
-class World:
+class Testbed:
     """Everything of a run below `root`; `stop` leaves its files."""
 
     def __init__(self, root: Path) -> None:
