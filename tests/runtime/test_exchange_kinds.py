@@ -10,8 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
-from weir_placement.model.location import Location
+from weir_placement.model.from_plain import build_plain
+from weir_placement.model.location import Location, hashed_fields, stored
 from weir_runtime import exchanges, sources
 from weir_runtime.exchanges import backend, reader_of
 from weir_runtime.exchanges.ports import Backend
@@ -38,6 +41,29 @@ def test_a_tag_that_nobody_has_is_refused_by_name() -> None:
         backend("ports")
     with pytest.raises(FragmentError, match="exchange: 'pigeon' is not one of"):
         reader_of(Input("f", "exchange", flow=Location("pigeon", "loft")))
+
+
+LOCATIONS = st.builds(
+    Location,
+    st.sampled_from([*exchanges.KINDS, "pigeon"]),
+    st.sampled_from(["/x", "s3://b/f", "weir.a.f"]) | st.text(),
+    st.dictionaries(st.text(max_size=2), st.text(max_size=2), max_size=2),
+)
+
+
+@given(LOCATIONS)
+def test_a_location_of_any_kind_is_read_as_it_was_stored(location: Location) -> None:
+    """Whatever its address and options look like: Location("folder", "/x", {"a": "b"}) is no topic."""
+    for part in (Input("d", "exchange", flow=location), Output("exchange", flow=location)):
+        raw = json.loads(json.dumps(part.stored()))
+        assert build_plain(type(part), raw, "part") == part
+
+
+@given(LOCATIONS, LOCATIONS)
+def test_hashes_tell_locations_apart(one: Location, other: Location) -> None:
+    """Though they leave out tags that versions before did not write."""
+    hashed = [hashed_fields(stored(location, "uri"), "uri") for location in (one, other)]
+    assert (hashed[0] == hashed[1]) == (one == other)
 
 
 def test_another_tag_than_the_first_three_is_stored_as_it_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from weir_operator.controller.record import pack, read_record, unpack
 from weir_placement.fragments import Ends, Layout, cut, horizon
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import FragmentSpec, Output, OutputColumn
+from weir_placement.model.location import TAG
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Filter
 from weir_placement.model.plan import QueryPlan
@@ -107,8 +109,8 @@ def test_checkpoints_of_every_kind_keep_their_names() -> None:
 
 
 def test_texts_of_specs_stay() -> None:
-    """A process is started anew when the text differs."""
-    assert [short_hash(spec.to_json()) for spec in all_kinds()] == [
+    """A process is started anew when the text differs that its build is a hash of."""
+    assert [short_hash(spec.identity_text()) for spec in all_kinds()] == [
         "bd1914bfe33d",
         "933ebbe26391",
         "acdd01499e87",
@@ -126,6 +128,15 @@ def test_what_decides_rows_stays() -> None:
     assert horizon(plan.query) == 65_000_000
 
 
+def untagged(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A Placement's spec without the tags of flows, which later versions added."""
+
+    def without(fields: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in fields.items() if name != TAG}
+
+    return json.loads(json.dumps(spec), object_hook=without)  # type: ignore[no-any-return]
+
+
 def test_a_stored_placement_is_read_and_written_as_it_was() -> None:
     record = read_record(stored())
     assert record.specs == all_kinds()
@@ -135,7 +146,8 @@ def test_a_stored_placement_is_read_and_written_as_it_was() -> None:
         key: plan[key] for key in ("source", "boundaries", "placed")
     }
     again = record.placement([], record.specs)
-    assert json.dumps(again.spec) == json.dumps(stored()["spec"])
+    assert TAG not in json.dumps(stored())
+    assert json.dumps(untagged(again.spec)) == json.dumps(stored()["spec"])
 
 
 def test_shared_streams_keep_their_signatures() -> None:

@@ -42,7 +42,7 @@ def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
     process is replaced."""
     output = replace(spec.output, consumers=())
     identity = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
-    text = f"{identity.to_json()} {surroundings}" + (f" {pods}" if pods else "")
+    text = f"{identity.identity_text()} {surroundings}" + (f" {pods}" if pods else "")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.from_plain import build_plain
+from weir_placement.model.location import TAG
 from weir_placement.model.operator_form import compact
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
@@ -222,7 +223,7 @@ def _fields(value: Any) -> dict[str, Any]:
 @cache
 def _defaults(kind: Any) -> dict[str, Any]:
     """Defaults of the fields, and of those in which an Input's flow is stored."""
-    return {"exchange": "", "options": {}, "exchange_kind": ""} | {
+    return {"exchange": "", "options": {}, TAG: ""} | {
         f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
         for f in dataclasses.fields(kind)
     }

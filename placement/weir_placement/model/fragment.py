@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from weir_placement.model.from_plain import FormError, build_plain
 from weir_placement.model.identity import UNNAMED, identity_fields, identity_source
-from weir_placement.model.location import STORE, Location, decoded, files_location, stored, trouble
+from weir_placement.model.location import (
+    STORE,
+    TAG,
+    Location,
+    decoded,
+    files_location,
+    hashed_fields,
+    stored,
+    trouble,
+)
 from weir_placement.model.operator_form import as_plain
 from weir_placement.model.operators import Operator
 
@@ -84,7 +93,7 @@ class Input:
         """The stored form, in the order of the first version; later fields where they are set."""
         plain = {name: value for name, value in vars(self).items() if name not in UNNAMED}
         start, after, flow = (plain.pop(name) for name in ("start", "after", "flow"))
-        where = stored(flow or Location("folder", ""), "exchange")
+        where = stored(flow, "exchange") if flow else {"exchange": "", "options": {}}
         later = {name: vars(self)[name] for name, default in UNNAMED.items() if vars(self)[name] != default}
         return {**plain, **where, "start": start, "after": after, **later}
 
@@ -96,7 +105,8 @@ class Input:
     def identity(self) -> dict[str, Any]:
         """What hashes of plans are made of."""
         unnamed = ("options", *UNNAMED)
-        plain = {name: value for name, value in self.stored().items() if name not in unnamed}
+        fields = hashed_fields(self.stored(), "exchange")
+        plain = {name: value for name, value in fields.items() if name not in unnamed}
         return identity_fields({**plain, "source": identity_source(self.source)})
 
 
@@ -211,8 +221,15 @@ class FragmentSpec:
     def to_json(self) -> str:
         """Text that `from_json` turns into an equal spec. No executors are left out, so that the text is the
         one of versions that knew none, and an upgrade restarts nothing."""
+        return self._text(_plain)
+
+    def identity_text(self) -> str:
+        """The text that builds are hashes of: the same without the tags of flows (`hashed_fields`)."""
+        return self._text(_hashed)
+
+    def _text(self, plain: Callable[[Any], dict[str, Any]]) -> str:
         fields = {**vars(self), "lease_seconds": float(self.lease_seconds)}  # as it is read again
-        return json.dumps(identity_fields(fields), default=_plain)
+        return json.dumps(identity_fields(fields), default=plain)
 
     @staticmethod
     def from_json(text: str) -> FragmentSpec:
@@ -266,9 +283,16 @@ def _plain(part: Any) -> dict[str, Any]:
     return part.stored() if isinstance(part, Input | Output) else as_plain(part)
 
 
+def _hashed(part: Any) -> dict[str, Any]:
+    plain = _plain(part)
+    if isinstance(part, Input | Output):
+        return hashed_fields(plain, "exchange" if isinstance(part, Input) else "uri")
+    return plain
+
+
 def _unstored(raw: dict[str, Any], address: str) -> dict[str, Any]:
     """An input's or output's fields: its flow is a `Location`, of which `stored` has made several fields."""
-    plain = {name: value for name, value in raw.items() if name not in (address, "options", "exchange_kind")}
+    plain = {name: value for name, value in raw.items() if name not in (address, "options", TAG)}
     return {**plain, "flow": decoded(raw, address)} if raw.get("kind") == "exchange" else plain
 
 

@@ -1,9 +1,9 @@
 """Where rows lie outside of a process, and how that is reached: a flow, a policy's flows, a user's files.
 
-Each has a tag. The tags `folder`, `store` and `topic` came after the stored form: there, address and options
-alone tell the three apart (`stored`, `decoded`). It stays so, since names and hashes are made of it; another
-tag is stored as it is. Nothing but this file and the schema of manifests, in which users write addresses,
-looks at one to learn what it is.
+Each has a tag, which is stored with it (`stored`, `decoded`). Earlier versions stored none: of what they
+wrote, address and options say the kind (`_untagged_kind`). Names and hashes leave out a tag that these
+say too (`hashed_fields`), so that they stay as they were. Nothing but this file and the schema of
+manifests, in which users write addresses, looks at an address to learn what it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ SCHEME = "s3://"
 """How the address of something on an object store begins."""
 
 FOLDER, STORE, TOPIC = "folder", "store", "topic"
-UNTAGGED = (FOLDER, STORE, TOPIC)
+TAG = "exchange_kind"
+"""The field of a flow's tag in the stored form."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,26 @@ def files_location(connector: Mapping[str, Any]) -> Location:
 
 def stored(location: Location, address: str) -> dict[str, Any]:
     """A flow's part of the stored form: `address` is the field's name there."""
-    tag = {} if location.kind in UNTAGGED else {"exchange_kind": location.kind}
-    return {address: location.address, "options": location.options, **tag}
+    return {address: location.address, "options": location.options, TAG: location.kind}
+
+
+def hashed_fields(fields: Mapping[str, Any], address: str) -> dict[str, Any]:
+    """A stored form as names and hashes have it: as versions without tags wrote it, where they could."""
+    redundant = TAG in fields and fields[TAG] == _untagged_kind(fields[address], fields["options"])
+    return {name: value for name, value in fields.items() if name != TAG or not redundant}
 
 
 def decoded(raw: Mapping[str, Any], address: str) -> dict[str, Any]:
-    """The fields of a `Location` from what `stored` gave."""
+    """The fields of a `Location` from what `stored` gave, in this version or an earlier one."""
     where, options = raw.get(address, ""), raw.get("options", {})
-    kind = TOPIC if options else FOLDER
-    kind = raw.get("exchange_kind") or (STORE if _is_store(where) else kind)
-    return {"kind": kind, "address": where, "options": options}
+    return {"kind": raw.get(TAG) or _untagged_kind(where, options), "address": where, "options": options}
+
+
+def _untagged_kind(address: object, options: object) -> str:
+    """Of a flow that was stored without its tag: there were three kinds, and folders had no options."""
+    if _is_store(address):
+        return STORE
+    return TOPIC if options else FOLDER
 
 
 def trouble(location: Location) -> tuple[str, str] | None:
