@@ -21,6 +21,9 @@ from weir_placement.search.kernel.settle import (
     COLD,
     DOUBLINGS,
     HOT,
+    RELOCATION,
+    ROTATION,
+    SWAP,
     SWAPS,
     TEMPERATURES,
     draw_partner,
@@ -29,6 +32,8 @@ from weir_placement.search.kernel.settle import (
 
 REPLACEMENTS = 0.05
 """Share of physical moves that exchange an operator for several."""
+REPLACEMENT = 3
+"""One operator goes to a node, several from there to its own; beside the moves of `settle`."""
 
 
 @jit
@@ -183,7 +188,7 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                 break
             i = draw(st, st.items)
             b = j = k = old = -1
-            kind = 0
+            move = ROTATION
             if draw(st, 2) == 0:
                 n = st.choice_last[i] - st.choice_first[i]
                 if n < 2:
@@ -194,13 +199,13 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                     to = st.choice[st.choice_first[i] + draw(st, n)]
                     if to == old:
                         continue
-                    kind = 3
+                    move = REPLACEMENT
                     _replace(st, i, to)
                 elif chance < SWAPS:
                     j = draw_partner(st, i)
                     if j < 0:
                         continue
-                    kind = 1
+                    move = SWAP
                     to = st.node[j]
                     _move(st, i, to)
                     _move(st, j, old)
@@ -208,7 +213,7 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                     to = st.choice[st.choice_first[i] + draw(st, n)]
                     if to == old:
                         continue
-                    kind = 2
+                    move = RELOCATION
                     _move(st, i, to)
             else:
                 if not may_rotate(st, i):
@@ -226,12 +231,12 @@ def settle_fixed(st: State, iterations: int, goal: float) -> float:
                     least = full
                     improved = True
                     save(st)
-            elif kind == 0:
+            elif move == ROTATION:
                 turn_at(st, b, k, j, x)
-            elif kind == 1:
+            elif move == SWAP:
                 _move(st, i, old)
                 _move(st, j, to)
-            elif kind == 2:
+            elif move == RELOCATION:
                 _move(st, i, old)
             else:
                 _replace_back(st, old, to)

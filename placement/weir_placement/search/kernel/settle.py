@@ -35,6 +35,8 @@ DOUBLINGS = 4
 TEMPERATURES, HOT, COLD = 8, 0.1, 0.001
 SWAPS = 0.6
 """Share of physical moves that exchange two operators."""
+ROTATION, SWAP, RELOCATION = 0, 1, 2
+"""What a move changes: the order of two joins, the nodes of two operators, the node of one."""
 
 
 @jit
@@ -108,7 +110,7 @@ def settle(st: State, iterations: int, goal: float) -> float:
                 return best
             i = draw(st, st.items)
             b = j = k = old = -1
-            kind = 0
+            move = ROTATION
             if draw(st, 2) == 0:
                 n = st.choice_last[i] - st.choice_first[i]
                 if n < 2:
@@ -118,13 +120,13 @@ def settle(st: State, iterations: int, goal: float) -> float:
                     j = draw_partner(st, i)
                     if j < 0:
                         continue
-                    kind = 1
+                    move = SWAP
                     v = _exchange(st, i, j)
                 else:
                     to = st.choice[st.choice_first[i] + draw(st, n)]
                     if to == old:
                         continue
-                    kind = 2
+                    move = RELOCATION
                     v = move_to(st, i, to)
             else:
                 if not may_rotate(st, i):
@@ -145,9 +147,9 @@ def settle(st: State, iterations: int, goal: float) -> float:
                     save(st)
                     if best >= goal:
                         return best
-            elif kind == 0:
+            elif move == ROTATION:
                 rotate_back(st, i, j, k, b)
-            elif kind == 1:
+            elif move == SWAP:
                 _exchange_back(st, i, j)
             else:
                 take_back(st, i, old)
