@@ -99,7 +99,8 @@ class Tenancy:
                 }
                 own_usage = sum(amounts.get(resource, 0.0) for amounts in own)
                 free = hard - quota.status.used.get(resource, 0.0) + own_usage
-                yield Budget(f"{resource} of {_name(quota)}", min(free, hard), hard, each, _unit(resource))
+                name = f"{resource} of {_name(quota)}"
+                yield Budget(name, min(free, hard), hard, each, _unit(resource), resource=resource)
 
     def _counted(self, item: StreamQuery, heap_mb: int = LEAST_HEAP) -> Amounts:
         """What one fragment of a query requests, by a quota's resource names."""
@@ -114,7 +115,7 @@ def _of_policy(policy: PlacementPolicy, requested: Mapping[str, Mapping[str, Amo
             if most is not None:
                 each = {query: a[resource] for query, a in requested.get(limit.namespace, {}).items()}
                 name = f"{resource} that PlacementPolicy {policy.metadata.name} allows {limit.namespace}"
-                yield Budget(name, most, most, each, _unit(resource))
+                yield Budget(name, most, most, each, _unit(resource), resource=resource)
 
 
 def _unit(resource: str) -> Unit:
@@ -123,8 +124,7 @@ def _unit(resource: str) -> Unit:
 
 
 def _with_state(budget: Budget, state: Mapping[str, Amounts]) -> Budget:
-    resource = budget.name.split(" ", 1)[0]
-    return replace(budget, state={q: a for q in budget.each if (a := state[q].get(resource, 0.0))})
+    return replace(budget, state={q: a for q in budget.each if (a := state[q].get(budget.resource, 0.0))})
 
 
 def _pod(item: StreamQuery, heap_mb: int = LEAST_HEAP) -> PodAmounts:

@@ -60,6 +60,7 @@ class Budget:
     each: Mapping[str, float]
     unit: Unit = ""
     state: Mapping[str, float] = field(default_factory=dict)
+    resource: str = ""  # "requests.cpu", as its namespace's quota or its policy's limit names it
 
     def of(self, query: str, fragments: int) -> float:
         """What a query with so many fragments asks for; 0 of one that is not among them."""
