@@ -86,6 +86,3 @@ NETWORK_USAGE = Objective(
     "network-usage", "network usage", "bytes in transit", "less", lambda e: e.network_usage
 )
 OBJECTIVES = {objective.name: objective for objective in (HEADROOM, NETWORK_USAGE)}
-PLANNED = ("admission", "join-cost", "work", "output-throughput")
-"""Names that a policy may have, which no strategy plans for yet."""
-NAMES = (*OBJECTIVES, *PLANNED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticCustomError
 from weir_placement.model.location import STORE, TOPIC, Flows
-from weir_placement.objectives import NAMES
+from weir_placement.objectives import OBJECTIVES
 
 from weir_operator.api.base import (
     API_VERSION,
@@ -36,7 +36,7 @@ _OBJECTS = re.compile(f"{BUCKET}{PART}*$")
 if TYPE_CHECKING:
     ObjectiveName = str
 else:
-    ObjectiveName = Literal[NAMES]
+    ObjectiveName = Literal[tuple(OBJECTIVES)]
 
 
 def _short_enough(raw: Mapping[str, Any]) -> bool:
