@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import flights
-from tests.e2e.conftest import OPERATOR_NAMESPACE, OPERATORS, claim_of
+from tests.e2e.conftest import claim_of
 from tests.e2e.kubectl import Manifest, apply, condition, get, kubectl, wait_until
 from tests.e2e.test_bad_manifests import QUERY, STREAM, changed
 
@@ -35,12 +35,12 @@ def query(namespace: str, name: str, policy: str = "default", **more: Any) -> Ma
 @pytest.fixture
 def policies(namespace: str) -> Iterator[dict[str, str]]:
     """Names of policies by what is wrong with their pods; gone at the end, with the queries."""
-    (operator, *_) = get("pods", "-n", OPERATOR_NAMESPACE, *OPERATORS)
-    without_spark = operator["spec"]["containers"][0]["image"]
+    nothing = {"name": "nothing", "emptyDir": {}}
+    over_the_program = {"name": "nothing", "mountPath": "/opt/weir/weir_runtime"}
     templates: Mapping[str, dict[str, Any]] = {
         "good": {},
         "image": {"image": GONE, "imagePullPolicy": "IfNotPresent"},
-        "crash": {"image": without_spark},
+        "crash": {"volumes": [nothing], "volumeMounts": [over_the_program]},
         "standard": {"containerSecurityContext": {"allowPrivilegeEscalation": True}},
     }
     names = {what: f"{namespace}-{what}" for what in templates}
