@@ -9,6 +9,7 @@ import pytest
 from weir_operator.controller.desired_state import DesiredState, Group
 from weir_operator.controller.group_replan import GroupReplan
 from weir_operator.controller.record import Record
+from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.replan import replan
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.local.machine import Machine, Options
@@ -26,13 +27,14 @@ class Story:
     desired: DesiredState
     records: dict[str, Record] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
+    memory: RefusalMemory = field(default_factory=RefusalMemory)
 
     def round(self, at: float, load: float) -> GroupReplan:
         """`load` [rows/s] of departures and of arrivals; 0: nothing was measured."""
         streams = {"departures": load, "arrivals": load, "weather": load / 12}
         rates = {f"default/{name}": rate for name, rate in streams.items()} if load else {}
         group = GroupReplan(self.group, self.desired, at, dict(self.records), {}, rates)
-        replan(group)
+        replan(group, self.memory)
         self.records = group.records
         self.messages += [event.message for event in group.events]
         return group
