@@ -62,10 +62,10 @@ class KeptConnections:
     def send(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
         """Status and body of the answer. A request may be sent twice, as the server closes connections that
         have been idle; so it must bear that. Raises OSError without an answer."""
-        kept: http.client.HTTPConnection | None = self._thread.__dict__.pop("kept", None)
-        if kept is not None:
+        connection: http.client.HTTPConnection | None = self._thread.__dict__.pop("connection", None)
+        if connection is not None:
             try:
-                return self._sent(kept, method, path, body)
+                return self._sent(connection, method, path, body)
             except OSError:
                 pass
         return self._sent(self._server.connect(self._timeout), method, path, body)
@@ -83,5 +83,5 @@ class KeptConnections:
         except OSError:
             connection.close()
             raise
-        self._thread.kept = connection
+        self._thread.connection = connection
         return status, content

@@ -51,11 +51,11 @@ def current() -> str:
 def of_run(root: Path) -> str:
     """Of the runs of `weir run` in one folder; made by the first of them."""
     file = root / _RUN
-    known = read_json(file)
-    if known is None:
-        known = {"installation": uuid.uuid4().hex}
-        write_whole(file, json.dumps(known))
-    return str(known["installation"])
+    content = read_json(file)
+    if content is None:
+        content = {"installation": uuid.uuid4().hex}
+        write_whole(file, json.dumps(content))
+    return str(content["installation"])
 
 
 def record(installation: str) -> dict[str, str]:

@@ -202,7 +202,7 @@ class KubernetesLease:
             connection.request("GET", path, headers=self._server.headers())
             answer = connection.getresponse()
             if answer.status != 200:
-                raise OSError(f"the API server answered {answer.status}")
+                raise OSError(f"lease {self._name}: the API server answered its watch with {answer.status}")
             while line := answer.readline():
                 event = json.loads(line)
                 if event["type"] in ("ADDED", "MODIFIED"):

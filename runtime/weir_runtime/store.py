@@ -127,7 +127,10 @@ class ObjectStore:
             except AlreadyExistsError:
                 if self.about(name) is not None:
                     return False
-        raise StoreError(f"{self.uri}/{name}: the store says that it exists, but it cannot be read")
+        raise StoreError(
+            f"{self.uri}/{name}: the store refuses to create it as it exists, but has "
+            f"none when read ({TRIES} tries); it must honour If-None-Match, and reads must see writes"
+        )
 
     def put(self, name: str, text: str) -> None:
         """Puts an object in the place of one that may be there."""

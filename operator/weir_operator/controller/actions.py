@@ -127,7 +127,7 @@ def _fragments_of(
     for spec in (*specs_of(state, name), *leaving):
         spec = replace(spec, zone=_zone(group, spec.node))
         build = _build(spec, surroundings, desired.pods)
-        if spec.name in going or desired.kept:
+        if spec.name in going or desired.unplannable:
             build = _present_build(state, spec.name) or build
         result[spec.name] = DesiredFragment(spec, build, name, group.name)
     return result

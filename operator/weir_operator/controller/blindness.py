@@ -11,6 +11,8 @@ from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Process, Snapshot
 
+NAMED = 5
+"""So many silent nodes are named in a message."""
 SHARE = 0.55
 FEW = 2
 """So many silent nodes are believed to be so, unless they are all."""
@@ -33,10 +35,11 @@ def most_are_silent(silent: int, nodes: int) -> bool:
 
 def why_nothing_moves(snapshot: Snapshot, desired: DesiredState) -> str:
     """Empty while nodes are heard of as usual."""
-    silent, nodes = len(silent_nodes(snapshot, desired)), len(desired.nodes)
-    if not most_are_silent(silent, nodes):
+    silent, nodes = sorted(silent_nodes(snapshot, desired)), len(desired.nodes)
+    if not most_are_silent(len(silent), nodes):
         return ""
-    return f"{silent} of {nodes} nodes are silent: nothing moves until they are heard of again"
+    names = ", ".join(silent[:NAMED]) + (", ..." if len(silent) > NAMED else "")
+    return f"{len(silent)} of {nodes} nodes are silent ({names}): nothing moves until they are heard of again"
 
 
 def without_moves(
@@ -47,7 +50,7 @@ def without_moves(
     def stays(process: Process) -> Process:
         return replace(process, no_room=False) if process.silent else process
 
-    kept = replace(snapshot, processes=tuple(map(stays, snapshot.processes)))
+    staying = replace(snapshot, processes=tuple(map(stays, snapshot.processes)))
     lost = desired.lost - desired.not_ready
     still = replace(desired, lost=lost, cordoned=frozenset(), closed={})
-    return kept, still, replace(settings, concurrent_moves=0)
+    return staying, still, replace(settings, concurrent_moves=0)

@@ -22,7 +22,7 @@ class DesiredQuery:
     source: str  # hash of all that its rows depend on
     generation: int
     suspended: bool = False
-    kept: bool = False  # it cannot be planned now: what is in force stays, where nodes allow it
+    unplannable: bool = False  # it cannot be planned now: what is in force stays, where nodes allow it
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of operators with a list of nodes
     pods: str = ""  # what its pods take from the query itself, apart from the plan
 

@@ -77,9 +77,8 @@ class DesiredStateBuilder:
         groups = tuple(self._group(source, objects, raw, sources, faults) for source in built.groups)
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
-            faults[name] = Fault(
-                "not planned: its policy or streams have errors", True, generation(raw[name], 1)
-            )
+            wrong = f"not planned: PlacementPolicy {policies[name]} or a Stream that it reads has errors"
+            faults[name] = Fault(f"{wrong}; their conditions say which", True, generation(raw[name], 1))
         return DesiredState(
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},

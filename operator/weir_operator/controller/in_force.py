@@ -39,11 +39,15 @@ def with_plans_in_force(
         if name in desired.suspended:
             query = suspended_query(name, fault.generation)
         elif record is not None and record.plan and record.specs and name not in unreadable:
-            query = DesiredQuery(record.plan.query, Ends({}, Output("noop")), "", fault.generation, kept=True)
+            query = DesiredQuery(
+                record.plan.query, Ends({}, Output("noop")), "", fault.generation, unplannable=True
+            )
         else:
             continue
         group = groups.get(policy) or _unplanned(policy)
-        streams = dict(_missing_streams(group.problem.streams, record)) if record and query.kept else {}
+        streams = (
+            dict(_missing_streams(group.problem.streams, record)) if record and query.unplannable else {}
+        )
         problem = replace(group.problem, streams={**group.problem.streams, **streams})
         groups[policy] = replace(group, problem=problem, queries={**group.queries, name: query})
     return replace(desired, groups=tuple(groups.values()))

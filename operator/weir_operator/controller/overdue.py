@@ -79,7 +79,7 @@ def take_back(planning: GroupReplan, stuck: Mapping[str, FragmentSpec]) -> None:
             f"{spec.name} has not started on node {spec.node} within "
             f"{planning.group.policy.move_budget.deadline:g} s: back to revision {before['revision']}"
         )
-        taken = record.adopt(plan, boundaries, source, planning.now, why).with_decision(planning.now, why)
-        drift = {**taken.drift, "lastChange": planning.now}
-        planning.records[name] = replace(taken, headroom=None).with_status(drift=drift)
+        restored = record.adopt(plan, boundaries, source, planning.now, why).with_decision(planning.now, why)
+        drift = {**restored.drift, "lastChange": planning.now}
+        planning.records[name] = replace(restored, headroom=None).with_status(drift=drift)
         planning.events.append(Event(name, "MoveAborted", why, warning=True))

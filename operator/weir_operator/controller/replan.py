@@ -66,7 +66,7 @@ def _without_plan(planning: GroupReplan) -> list[str]:
         name
         for name, query in planning.group.queries.items()
         if not query.suspended
-        and not query.kept
+        and not query.unplannable
         and planning.records[name].source != query.source
         and not planning.records[name].leaving
         and not (ledger and name in ledger.blocked)

@@ -72,7 +72,10 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
     while part := answer.read1(1 << 16):
         parts.append(part)
         if time.monotonic() > deadline or len(parts) > MOST_PARTS:
-            raise ValueError("the answer is too long or takes too long")
+            raise ValueError(
+                f"the answer has not ended after {len(parts)} parts of at most 64 KiB (at most {MOST_PARTS}) "
+                f"or within {TIMEOUT:g} s"
+            )
     return b"".join(parts)
 
 

@@ -148,8 +148,12 @@ def _matrix(
         right = f"{count} nodes need {count} x {count} = {count * count}"
         return None, [Finding(key, path, wrong, right)]
     if not np.all(np.isfinite(values)) or np.any(values < 0):
-        wrong = "has a latency that is negative or not a number"
-        return None, [Finding(key, path, wrong, "write numbers of at least 0")]
+        row, column = divmod(int(np.argmax(~np.isfinite(values) | (values < 0))), count)
+        wrong = (
+            f"row {row + 1}, column {column + 1} has {values[row * count + column]:g}, which is "
+            "negative or not a number"
+        )
+        return None, [Finding(key, path, wrong, "write latencies of at least 0, as 12.5")]
     return values.reshape(count, count) / (
         _UNIT[spec.matrix.unit] * (2.0 if spec.matrix.round_trip else 1.0)
     ), []

@@ -13,6 +13,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from weir_placement.model.operator_form import fields_of
 from weir_placement.model.operators import KINDS, Operator
 
+_EXAMPLES: dict[Any, str] = {float: "0.5", int: "3", str: '"text"', bool: "true"}
+
 
 class FormError(ValueError):
     """A stored value that is not of its type; the message names its path and what would be right."""
@@ -31,7 +33,7 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         if not isinstance(raw, list | tuple):
-            raise FormError(f"{path}: {raw!r} is not a list")
+            raise FormError(f"{path}: {raw!r} is not a list, as [..., ...]")
         return tuple(build_plain(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
     if origin is Literal:
         if raw not in arguments:
@@ -41,7 +43,8 @@ def build_plain(kind: Any, raw: Any, path: str) -> Any:
         return None if raw is None else build_plain(arguments[0], raw, path)
     expected: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool}
     if not isinstance(raw, expected.get(kind, dict)) or (isinstance(raw, bool) and kind is not bool):
-        raise FormError(f"{path}: {raw!r} is not of type {getattr(kind, '__name__', 'mapping')}")
+        name = getattr(kind, "__name__", "mapping")
+        raise FormError(f"{path}: {raw!r} is not of type {name}, as {_EXAMPLES.get(kind, '{}')}")
     return float(raw) if kind is float else raw
 
 

@@ -178,14 +178,17 @@ class Topic:
             try:
                 records = consumer.poll(1000, max_records=beyond - first).get(partition, [])
             except OffsetOutOfRangeError as error:
-                raise ValueError(f"topic {self.name}: offset {first} of {number} is gone") from error
+                raise ValueError(f"topic {self.name}: partition {number}: offset {first} is gone") from error
             for record in records:
                 first = record.offset + 1
                 deadline = time.monotonic() + PATIENCE
                 if record.offset < beyond:
                     yield record
             if time.monotonic() > deadline:
-                raise TimeoutError(f"topic {self.name}: nothing more from offset {first} of {number} on")
+                raise TimeoutError(
+                    f"topic {self.name}: partition {number}: no record from offset {first} on came "
+                    f"within {PATIENCE:g} s, though some are before {beyond}; see whether it has a leader"
+                )
 
     def about(self) -> dict[str, Any]:
         """The latest facts about the stream: `stream`, `producer`."""
