@@ -7,7 +7,7 @@ from pathlib import Path
 from weir_operator.api.policy import flows_of
 from weir_placement.model.location import Flows
 
-from tests.controller.test_kafka_exchange import BROKERS, flights
+from tests.local.test_kafka_exchange import BROKERS, flights
 
 URI = "s3://weir/prod"
 OTHER = "{uri: 's3://weir/test'}"

@@ -1,20 +1,15 @@
-"""Flows in Kafka: as the policy says, led where the producer is, and begun anew where they lie elsewhere."""
+"""Flows in Kafka: as the policy says, begun anew where they lie elsewhere, swept where policies have them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from weir_operator.api.policy import flows_of
-from weir_operator.controller.decision import Start
 from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.snapshot import Snapshot
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
-from weir_placement.model.cluster import Node
 from weir_placement.model.location import Flows, Location
-
-from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle
 
 FLIGHTS = Path(__file__).parents[2] / "examples" / "flights"
 BROKERS = "{bootstrapServers: 'k:9092'}"
@@ -51,32 +46,6 @@ def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Pa
     assert len({files.source, kafka.source, other.source}) == 3
     log_in = "{bootstrapServers: 'k:9092', security: {protocol: SSL, caSecretRef: ca}}"
     assert flights(tmp_path / "d", log_in).source == kafka.source
-
-
-def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() -> None:
-    nodes = tuple(Node(f"n{i}", cpu=1.0, zone=f"z{i}") for i in (1, 2, 3))
-    starts: list[Start] = []
-
-    class Watched(FakeCluster):
-        def apply(self, action: Any) -> None:
-            if isinstance(action, Start):
-                starts.append(action)
-            super().apply(action)
-
-    town = Scenario({"default/q": desired(query("q"))}, nodes=nodes)
-    cluster = Watched()
-    it = loop(town, cluster)
-    settle(it)
-    town.cordoned = frozenset(cluster.running().values())
-    settle(it)
-    assert all(s.spec.zone == s.spec.node.replace("n", "z") for s in starts)
-    builds: dict[str, set[str]] = {}
-    zones: dict[str, set[str]] = {}
-    for start in starts:
-        builds.setdefault(start.spec.name, set()).add(start.build)
-        zones.setdefault(start.spec.name, set()).add(start.spec.zone)
-    assert {len(found) for found in builds.values()} == {1}
-    assert {len(found) for found in zones.values()} == {2}
 
 
 def test_what_a_query_leaves_is_looked_for_at_the_brokers_of_policies_alone() -> None:
