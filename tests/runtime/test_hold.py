@@ -21,22 +21,22 @@ for point in ("one", "two"):
 
 
 def test_a_process_stands_at_the_point_that_is_wished_for(tmp_path: Path) -> None:
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, HOLD: str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    (tmp_path / str(process.pid)).write_text("two")
-    process.stdin.write("\n")
-    process.stdin.flush()
-    _, status = os.waitpid(process.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
-    assert process.stdout.readline() == "one\n"
-    assert not list(tmp_path.iterdir()), "the wish is taken away"
-    process.send_signal(signal.SIGCONT)
-    assert process.wait(10) == 0
-    assert process.stdout.read() == "two\n"
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        (tmp_path / str(process.pid)).write_text("two")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        assert process.stdout.readline() == "one\n"
+        assert not list(tmp_path.iterdir()), "the wish is taken away"
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(10) == 0
+        assert process.stdout.read() == "two\n"
