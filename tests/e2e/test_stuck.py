@@ -10,7 +10,7 @@ import pytest
 from tests.e2e import flights
 from tests.e2e.conftest import claim_of
 from tests.e2e.kubectl import Manifest, apply, condition, get, kubectl, wait_until
-from tests.e2e.test_bad_manifests import QUERY, STREAM, changed
+from tests.e2e.test_bad_manifests import GRAPH, STREAM, changed
 
 DEADLINE = "40s"
 GONE = "weir-runtime:no-such-tag"
@@ -28,8 +28,8 @@ def policy(name: str, **pod_template: Any) -> Manifest:
 
 
 def query(namespace: str, name: str, policy: str = "default", **more: Any) -> Manifest:
-    spec = {**QUERY["spec"], "policy": policy, **more}
-    return {**QUERY, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    spec = {**GRAPH["spec"], "policy": policy, **more}
+    return {**GRAPH, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
 @pytest.fixture
