@@ -224,7 +224,7 @@ def _union(operator: Union, *flows: FrameFlow) -> FrameFlow:
         if len(flow.columns) != len(names):
             raise FragmentError(
                 f"operator {operator.id}: {source} has {len(flow.columns)} columns, "
-                f"{operator.inputs[0]} has {len(names)}"
+                f"{operator.inputs[0]} has {len(names)}; all inputs of a union have as many"
             )
     frames = [
         flow.frame.select(

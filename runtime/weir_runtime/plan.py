@@ -51,7 +51,9 @@ def build_plan(
 ) -> SparkPlan:
     """Raises FragmentError for what does not fit together."""
     if not spec.operators and len(inputs) > 1:
-        raise FragmentError("fragment.operators: empty, but there are several inputs to combine")
+        raise FragmentError(
+            "fragment.operators: empty, but there are several inputs; one operator must combine them"
+        )
 
     def frame_of(item: OpenInput, shift: int) -> DataFrame:
         return stream_frame(spark, item, spec, control, shift)

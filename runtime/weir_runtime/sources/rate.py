@@ -30,7 +30,7 @@ def open_log(
 ) -> Log:
     """Of `source.rate`. Raises FragmentError."""
     if "rowsPerSecond" not in options:
-        raise FragmentError(f"input {item.name}: source.rate.rowsPerSecond: missing")
+        raise FragmentError(f"input {item.name}: source.rate.rowsPerSecond: missing; give a number above 0")
     rate, rows, seed = float(options["rowsPerSecond"]), options.get("rows"), int(options.get("seed", 0))
     return RateLog(rate, schema, item.event_time, rows, seed, item.after)
 

@@ -75,7 +75,7 @@ def best_neighbour(st: State, iteration: int, rule: int, moves: int, best: float
                 if ok:
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
-                    st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = 1, i, to, old
+                    st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = PHYSICAL, i, to, old
         if moves & LOGICAL:
             j, k = rotation_from(st, i, 0)
             while k >= 0:
@@ -90,7 +90,7 @@ def best_neighbour(st: State, iteration: int, rule: int, moves: int, best: float
                 if ok:
                     ties = ties + 1 if v == chosen else 0
                     chosen = v
-                    st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = 2, i, j, k
+                    st.out[MOVE], st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3] = LOGICAL, i, j, k
                 j, k = rotation_from(st, i, 2 * j + k + 1)
     return chosen
 
@@ -98,7 +98,7 @@ def best_neighbour(st: State, iteration: int, rule: int, moves: int, best: float
 @jit
 def do_move(st: State) -> None:
     """The move in out[MOVE] and after."""
-    if st.out[MOVE] == 1:
+    if st.out[MOVE] == PHYSICAL:
         move_to(st, st.out[MOVE + 1], st.out[MOVE + 2])
     else:
         rotate(st, st.out[MOVE + 1], st.out[MOVE + 2], st.out[MOVE + 3])

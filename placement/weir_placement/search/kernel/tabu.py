@@ -30,7 +30,7 @@ def tabu(st: State, iterations: int, length: int, moves: int, goal: float) -> fl
         v = best_neighbour(st, iteration, NOT_TABU, moves, best, 0.0)
         if v <= -INFINITE:
             break
-        if st.out[MOVE] == 1:
+        if st.out[MOVE] == PHYSICAL:
             st.tabu[move_key(st, True, st.out[MOVE + 1], st.out[MOVE + 3])] = iteration + length
         else:
             b = st.child[st.first[st.out[MOVE + 1]] + st.out[MOVE + 2]]

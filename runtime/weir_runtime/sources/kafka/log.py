@@ -278,7 +278,10 @@ class KafkaLog(Log):
         if self._away_since is None:
             self._away_since = now
         if now > self._away_since + PATIENCE:
-            raise TimeoutError(f"no topic {self._topic} on {self._options['bootstrapServers']}") from error
+            raise TimeoutError(
+                f"no topic {self._topic} on {self._options['bootstrapServers']}; create it, or correct "
+                "source.kafka.topic"
+            ) from error
 
     def _shown(self, key: str) -> str:
         return f"topic {self._topic}, partition {key}"
