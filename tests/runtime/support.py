@@ -101,11 +101,11 @@ def files_output(folder: Path, *columns: str) -> Output:
     return Output("files", uri=str(folder), columns=chosen)
 
 
-def launch(spec: FragmentSpec, **environment: str) -> subprocess.Popen[bytes]:
-    """Starts the fragment's process."""
+def launch(spec: FragmentSpec, text: str = "", **environment: str) -> subprocess.Popen[bytes]:
+    """Starts the fragment's process; `text`: the spec as another version writes it."""
     path = Path(spec.state).with_suffix(".spec.json")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(spec.to_json())
+    path.write_text(text or spec.to_json())
     paths = [str(ROOT / room) for room in ("placement", "runtime")]
     paths += [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}

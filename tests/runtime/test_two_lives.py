@@ -184,7 +184,7 @@ def test_what_an_earlier_version_has_begun_goes_on(
     grow(tmp_path / "a", range(3))
     with monkeypatch.context() as patch:
         patch.setattr(support, "ROOT", code)
-        lives = [launch(spec) for spec in specs]
+        lives = [launch(spec, text=spec.identity_text()) for spec in specs]  # its flows had no kind
     wait_for(lambda: bool(sink_rows(tmp_path / "out")), "the earlier version publishes", 300)
     for life in lives:
         life.terminate()
