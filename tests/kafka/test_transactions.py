@@ -110,12 +110,12 @@ def test_a_sink_whose_group_is_gone_says_so(
 ) -> None:
     """Brokers forget the offsets of a group that has been silent for days."""
     new(fresh=True).write(rows(1), 0, 0, free)
-    assert "may come twice" not in capfd.readouterr().err
+    assert "may appear twice" not in capfd.readouterr().err
     admin = AdminClient({"bootstrap.servers": spec.output.options["bootstrapServers"]})
     group = f"weir-sink.{spec.namespace}.{spec.query}.p"
     admin.delete_consumer_groups([group])[group].result(30)
     new().write(rows(2), 1, 0, free)
-    assert "one that was under way may come twice" in capfd.readouterr().err
+    assert "one that was being written may appear twice" in capfd.readouterr().err
     assert there(spec) == of(1, 2)
 
 
