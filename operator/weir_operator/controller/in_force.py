@@ -45,10 +45,9 @@ def with_plans_in_force(
         else:
             continue
         group = groups.get(policy) or _unplanned(policy)
-        streams = (
-            dict(_missing_streams(group.problem.streams, record)) if record and query.unplannable else {}
-        )
-        problem = replace(group.problem, streams={**group.problem.streams, **streams})
+        problem = group.problem
+        if record and query.unplannable and (missing := dict(_missing_streams(problem.streams, record))):
+            problem = replace(problem, streams={**problem.streams, **missing})
         groups[policy] = replace(group, problem=problem, queries={**group.queries, name: query})
     return replace(desired, groups=tuple(groups.values()))
 
