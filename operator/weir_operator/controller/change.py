@@ -80,7 +80,7 @@ def specs_in_force(
 
 def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
     """Those of the previous plan, on a node of the new plan where their own can no longer be used."""
-    unusable = state.desired.lost | state.desired.nodes_to_leave(record.query)
+    unusable = state.desired.unusable_nodes(record.query)
     usable = set(group.problem.cluster.index) - unusable
     other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in usable), "")
     return tuple(s if s.node in usable or not other else replace(s, node=other) for s in record.leaving)

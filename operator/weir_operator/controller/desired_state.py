@@ -86,6 +86,10 @@ class DesiredState:
         """The nodes that a query has to leave: they would no longer admit a pod of it."""
         return self.cordoned | self.closed.get(query, frozenset())
 
+    def unusable_nodes(self, query: str) -> frozenset[str]:
+        """The nodes on which nothing of a query can stay: lost, or to be left."""
+        return self.lost | self.nodes_to_leave(query)
+
     def has(self, query: str) -> bool:
         """Whether something of a query is to be planned or kept, or stopped because it is suspended."""
         return any(query in group.queries for group in self.groups)

@@ -55,16 +55,16 @@ def stuck_fragments(
             state.events.append(
                 Event(name, "MoveOverdue", f"{text}; no other move waits for it", warning=True)
             )
-        elif owner is not None and owner.state == "running" and owner.node not in _closed(state, name):
+        elif (
+            owner is not None
+            and owner.state == "running"
+            and owner.node not in state.desired.unusable_nodes(name)
+        ):
             back[name] = spec
         else:
             state.events.append(Event(name, "MoveOverdue", f"{text}; looking for another node", warning=True))
             elsewhere |= {f"{name}/{op.id}": spec.node for op in spec.operators}
     return back, elsewhere
-
-
-def _closed(state: RoundState, query: str) -> frozenset[str]:
-    return state.desired.lost | state.desired.nodes_to_leave(query)
 
 
 def take_back(planning: GroupReplan, stuck: Mapping[str, FragmentSpec]) -> None:
