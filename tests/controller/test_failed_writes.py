@@ -153,7 +153,7 @@ def test_a_start_that_is_refused_is_told_once_for_each_reason() -> None:
     assert all("exceeded quota" in e.message and e.warning for e in events)
     cluster.apply = applied  # type: ignore[method-assign]
     settle(it)
-    assert it.refusals == {}
+    assert it.failed.refusals() == {}
     assert condition(cluster, "q", "Ready") == "True"
 
 

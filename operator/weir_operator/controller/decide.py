@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from dataclasses import replace
 
 from weir_operator.controller.actions import actions, choose_steps, cut_fragments, leave_alone
 from weir_operator.controller.blindness import why_nothing_moves, without_moves
@@ -43,11 +43,11 @@ def decide(
     state.memory = state.memory if memory is None else memory
     for process in snapshot.processes:
         state.processes[process.fragment].append(process)
-    before = dict(state.records)
+    state.before = dict(state.records)
     for group in desired.groups:
         for name in group.queries:
             state.records.setdefault(name, Record(name))
-            before.setdefault(name, Record(name))
+            state.before.setdefault(name, Record(name))
     for name, record in state.records.items():
         with state.guard(name):
             state.records[name] = record.with_history_entry(snapshot.now)
@@ -62,7 +62,7 @@ def decide(
     placements: list[WritePlacement | DeletePlacement] = []
     for name in sorted(state.records):
         try:
-            placements += filter(None, [_placement(state, name, before, current)])
+            placements += filter(None, [_placement(state, name, current)])
         except Exception as error:  # whatever it is: without its intent nothing of it is done
             state.fail(name, error)
             leave_alone(state, name)
@@ -81,9 +81,7 @@ def decide(
     )
 
 
-def _placement(
-    state: RoundState, name: str, before: Mapping[str, Record], current: set[str]
-) -> WritePlacement | DeletePlacement | None:
+def _placement(state: RoundState, name: str, current: set[str]) -> WritePlacement | DeletePlacement | None:
     """The Placement of one query if it has changed; it is deleted when everything that it owned is gone."""
     record = state.records[name]
     if name not in current:
@@ -94,12 +92,13 @@ def _placement(
     if not state.desired.has(name) or (record.plan is None and not record.status):
         return None
     record = with_running(state, record)
-    present = before[name]
+    present = state.before[name]
     if _intent(record) == _intent(present) and not worth_writing(
         present.status, record.status, numbers(state)
     ):
         return None
-    return record.placement(fragments(state, name), specs_of(state, name) or record.specs)
+    written = record.placement(fragments(state, name), specs_of(state, name) or record.specs)
+    return replace(written, awaited=bool(specs_of(state, name)))
 
 
 def _intent(record: Record) -> tuple[object, ...]:

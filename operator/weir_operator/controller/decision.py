@@ -77,6 +77,7 @@ class WritePlacement:
     query: str  # namespace/name
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
+    awaited: bool = True  # false: nothing of it shall run, and what is to stop needs no intent
 
 
 @dataclass(frozen=True)

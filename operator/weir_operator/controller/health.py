@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.conditions import Health
 from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
@@ -28,6 +31,9 @@ def query_health(state: RoundState, group: Group, name: str, desired: DesiredQue
 
 def _present_health(state: RoundState, group: Group, name: str, desired: DesiredQuery) -> Health:
     record = state.records[name]
+    if why := state.snapshot.unwritten.get(name):  # nothing is done of what is not written
+        text = f"its Placement cannot be written: {why}"
+        return Health.failed("PlacementRefused", text, ready=_runs_as_written(state, name))
     if desired.suspended:
         return Health.current("Suspended", "suspended: nothing runs, and checkpoints are kept")
     if name in state.failed:
@@ -66,7 +72,16 @@ def count(number: float, noun: str) -> str:
 
 def _runs_as_before(state: RoundState, name: str) -> bool:
     """Whether each fragment of the plan in force has a process that works, of a query that is left alone."""
-    specs = specs_of(state, name) or state.records[name].specs
+    return _work(state, specs_of(state, name) or state.records[name].specs)
+
+
+def _runs_as_written(state: RoundState, name: str) -> bool:
+    """Likewise, of a query whose newest plan is not written; before the cut of an edit the old one works."""
+    record = state.before[name]
+    return _work(state, record.leaving if record.since is None else record.specs)
+
+
+def _work(state: RoundState, specs: Sequence[FragmentSpec]) -> bool:
     working = {f for f, all_of in state.processes.items() if any(p.state in WORKING for p in all_of)}
     return bool(specs) and all(spec.name in working for spec in specs)
 
@@ -81,7 +96,7 @@ def _standing(state: RoundState, fragment: str) -> str:
     why = owner.message if owner and owner.state not in WORKING else ""
     if successor is not None:
         stands += f", its successor on {successor.planned_node} is {successor.state}"
-        why = successor.message or why
+        why = refusal or successor.message or why
     elif refusal:
         why = f"cannot be started: {refusal}"
     return f"{stands} ({_last_line(why)})" if why.strip() else stands

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from weir_operator.controller.counts import Counts
@@ -18,7 +19,6 @@ from weir_operator.controller.decision import (
     DeletePlacement,
     Event,
     HandOver,
-    Start,
     WritePlacement,
 )
 from weir_operator.controller.desired_state import DesiredState
@@ -28,12 +28,12 @@ from weir_operator.controller.ports import (
     ExchangePort,
     Gone,
     MetricsPort,
-    Refused,
     Unreachable,
 )
 from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
+from weir_operator.controller.writes import FailedWrites, Writes, fragment_of
 
 T = TypeVar("T")
 log = logging.getLogger("weir.loop")
@@ -62,7 +62,7 @@ class Loop:
     readings: dict[str, deque[FragmentMetrics]] = field(default_factory=dict)  # of each fragment, by time
     memory: RefusalMemory = field(default_factory=RefusalMemory)
     last: Decision = field(default_factory=Decision)
-    refusals: dict[str, str] = field(default_factory=dict)  # fragment -> why its last start was refused
+    failed: FailedWrites = field(default_factory=FailedWrites)  # of the last round
     snapshot: Snapshot | None = None
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
     leads: Callable[[], bool] = lambda: True  # false: another replica acts, so nothing more is written
@@ -92,7 +92,8 @@ class Loop:
             protected=observed.protected,
             budget_since=observed.budget_since,
             quota_usage=observed.quota_usage,
-            refusals=dict(self.refusals),
+            refusals=self.failed.refusals(),
+            unwritten=self.failed.unwritten(),
         )
         published = frozenset(self.last.events)
         desired = self.desired_state(self.snapshot, self.settings)
@@ -136,49 +137,29 @@ class Loop:
         the previous round published are not published again.
         """
         news = [event for event in decision.events if event not in published]
-        unwritten = _Unwritten(self._write_each(self.cluster.write_placement, decision.placements))
+        writes = Writes(self.cluster, self.failed, self.snapshot.objects if self.snapshot else ())
+        unwritten = _Unwritten(self._write_each(writes.placement, decision.placements))
         by_fragment: dict[str, list[Action]] = {}
         for action in decision.actions:
             if not unwritten.touches(action):
-                by_fragment.setdefault(_fragment(action), []).append(action)
-        self._write_each(self._apply_in_order, by_fragment.values())
+                by_fragment.setdefault(fragment_of(action), []).append(action)
+        self._write_each(partial(self._apply_in_order, writes), by_fragment.values())
         if decision.keep is not None:
             self.exchange.sweep(decision.keep)
-        self._write_each(self.cluster.write_status, decision.statuses)
-        self._write_each(self._publish, news)
-        started = {_fragment(action) for action in decision.actions if isinstance(action, Start)}
-        self.refusals = {name: why for name, why in self.refusals.items() if name in started}
+        self._write_each(writes.status, decision.statuses)
+        self._write_each(self._publish, [*news, *writes.events])
+        self.failed = writes.failed
 
     def _publish(self, event: Event) -> None:
         if event.reason in IN_FORCE:
             self.replans.add(event.query)
         self.cluster.emit(event)
 
-    def _apply_in_order(self, actions: list[Action]) -> None:
+    def _apply_in_order(self, writes: Writes, actions: list[Action]) -> None:
         """The actions of one fragment, in order."""
         for action in actions:
-            self._attempt(self._apply_one, action)
-
-    def _apply_one(self, action: Action) -> None:
-        try:
-            self.cluster.apply(action)
-        except (Unreachable, Gone):
-            raise
-        except OSError as error:
-            if isinstance(action, Start):
-                self._remember_refusal(action, error)
-            raise
-        if isinstance(action, HandOver):
-            self.moves.add(action.fragment)
-
-    def _remember_refusal(self, start: Start, error: OSError) -> None:
-        """Why a fragment could not be started, for its query's condition; if a person must act, also one
-        event for each reason."""
-        fragment, before = start.spec.name, self.refusals.get(start.spec.name)
-        self.refusals[fragment] = str(error)
-        if isinstance(error, Refused) and before != str(error):
-            text = f"{fragment} cannot be started: {error}"
-            self._attempt(self.cluster.emit, Event(start.query, "StartRefused", text, warning=True))
+            if self._attempt(writes.action, action) and isinstance(action, HandOver):
+                self.moves.add(action.fragment)
 
     def _write_each(self, write: Callable[[T], None], items: Iterable[T]) -> list[T]:
         """Writes all of them, in any order; returns those that could not be written, which the next round
@@ -228,6 +209,8 @@ class _Unwritten:
         self._queries: set[str] = set()
         self._fragments: set[str] = set()
         for placement in unwritten:
+            if isinstance(placement, WritePlacement) and not placement.awaited:
+                continue
             self._queries.add(placement.query)
             if isinstance(placement, WritePlacement):
                 self._fragments |= {fragment["name"] for fragment in placement.spec["fragments"]}
@@ -235,13 +218,9 @@ class _Unwritten:
 
     def touches(self, action: Action) -> bool:
         """Whether an action is about one of them."""
-        return _fragment(action) in self._fragments or getattr(action, "query", None) in self._queries
+        return fragment_of(action) in self._fragments or getattr(action, "query", None) in self._queries
 
 
 def _subject(item: object) -> str:
     """The query, fragment or object of a write."""
     return str(next((v for f in ("query", "fragment", "name") if (v := getattr(item, f, ""))), ""))
-
-
-def _fragment(action: Action) -> str:
-    return action.spec.name if isinstance(action, Start) else action.fragment

@@ -30,6 +30,7 @@ class RoundState:
     settings: Settings
     records: dict[str, Record]
     processes: dict[str, list[Process]]
+    before: dict[str, Record] = field(default_factory=dict)  # as the Placements say
     specs: dict[str, tuple[FragmentSpec, ...]] = field(default_factory=dict)  # by query
     cuts: dict[str, tuple[Record, tuple[FragmentSpec, ...]]] = field(
         default_factory=dict

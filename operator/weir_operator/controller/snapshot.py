@@ -116,4 +116,6 @@ class Snapshot:
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By query: what its pods use of their namespace's quotas, by the quotas' resource names."""
     refusals: Mapping[str, str] = field(default_factory=dict)
-    """By fragment: why it could not be started in the previous round."""
+    """By fragment: why it could not be started in the previous round, or what about it was refused."""
+    unwritten: Mapping[str, str] = field(default_factory=dict)
+    """By query: why its Placement cannot be written."""

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -53,7 +54,7 @@ from weir_operator.kube.template import template_of
 KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
 TENANCY = ("ResourceQuota", "LimitRange")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
-REFUSALS = (400, 403, 422)  # a quota, a limit range, the namespace's pod standard, a policy
+REFUSALS = (400, 403, 413, 422)  # a quota, a limit range, the namespace's pod standard, a policy, a schema
 FOREIGN_SECONDS = 30.0
 DEFAULT_POLICY = "default"  # built in
 API_VERSION = "weir.dev/v1alpha1"
@@ -200,6 +201,10 @@ class KubernetesCluster:
 
     def apply(self, action: Action) -> None:
         """Carry out one action; ApiError: it is tried again in the next round."""
+        with _refusals():
+            self._apply(action)
+
+    def _apply(self, action: Action) -> None:
         match action:
             case Start():
                 self._start(action)
@@ -223,14 +228,7 @@ class KubernetesCluster:
         if policy is None and action.policy != DEFAULT_POLICY:  # its pods must not be less restricted
             raise Refused(f"PlacementPolicy {action.policy}, which has its pod template, does not exist")
         owner, template = self._owner(action.query), template_of(policy, self._settings)
-        try:
-            start_fragment(self._api, action, owner, query or {}, template)
-        except ObjectGone:
-            raise
-        except ApiError as error:
-            if error.status in REFUSALS:
-                raise Refused(str(error)) from None
-            raise
+        start_fragment(self._api, action, owner, query or {}, template)
         self._namespaces[names.object_name(action.spec.name)] = namespace
 
     def _hand_over(self, action: HandOver) -> None:
@@ -292,6 +290,10 @@ class KubernetesCluster:
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """Record an intent: the Placement's spec, then its status; each only over what was read, so that a
         replica that led before, or a decision made before a person's, overwrites nothing (ApiError 409)."""
+        with _refusals():
+            self._write_placement(placement)
+
+    def _write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         namespace, name = placement.query.split("/", 1)
         if isinstance(placement, DeletePlacement):
             present = self._objects.get(("Placement", namespace, name))
@@ -322,7 +324,8 @@ class KubernetesCluster:
     def write_status(self, status: WriteStatus) -> None:
         """Write the `/status` subresource of a user's object, and nothing else in it."""
         try:
-            self._apply_status(status.kind, status.namespace, status.name, status.status)
+            with _refusals():
+                self._apply_status(status.kind, status.namespace, status.name, status.status)
         except ApiError as error:
             if error.status == 404:
                 raise ObjectGone(404, f"{status.kind} {status.name} is gone") from None
@@ -342,6 +345,19 @@ class KubernetesCluster:
         namespace, name = event.query.split("/", 1)
         about = self._objects.get(("StreamQuery", namespace, name))
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the API server will refuse again is Refused, in its words."""
+    try:
+        yield
+    except ObjectGone:
+        raise
+    except ApiError as error:
+        if error.status in REFUSALS:
+            raise Refused(str(error)) from None
+        raise
 
 
 def _without_images(node: dict[str, Any]) -> dict[str, Any]:
