@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def given() -> set[tuple[str, str]]:
-    """(reason, type) of each `Event(...)` and `add_event(...)` of the operator, and of each query that is
-    Stalled by `Health.failed(...)`."""
+    """(reason, type) of each `Event(...)` and `add_event(...)` of the operator, of each `Wait(...)`, and of
+    each query that is Stalled by `Health.failed(...)`."""
     reasons = set()
     for file in (ROOT / "operator" / "weir_operator").rglob("*.py"):
         for call in (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)):
@@ -23,6 +23,9 @@ def given() -> set[tuple[str, str]]:
             ):
                 warns = any(k.arg == "warning" for k in call.keywords)
                 reasons.add((str(call.args[1].value), "Warning" if warns else "Normal"))
+            if name == "Wait" and isinstance(call.args[0], ast.Constant):
+                warns = any(k.arg == "warning" for k in call.keywords)
+                reasons.add((str(call.args[0].value), "Warning" if warns else "Normal"))
             if name == "failed" and call.args and isinstance(call.args[0], ast.Constant):
                 reasons.add((str(call.args[0].value), "Warning"))
     return reasons

@@ -9,13 +9,14 @@ from weir_operator.controller.exposition import parse_metrics
 from weir_operator.controller.snapshot import FragmentMetrics, Process
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.scenario import loop, one_query, settle
+from tests.controller.scenario import condition, loop, one_query, settle
 
 TEXT = """\
 weir_lost_rows_total{query="default/q",fragment="f",operator="a"} %d
 weir_idle_partitions{query="default/q",fragment="f",operator="a"} %d
 weir_idle_partitions{query="default/q",fragment="f",operator="b"} 1
 weir_held_back{query="default/q",fragment="f"} %d
+weir_silent_seconds{query="default/q",fragment="f",operator="a"} %d
 """
 
 
@@ -26,9 +27,10 @@ class Measured:
     lost: int = 0
     idle: int = 0
     held_back: int = 0
+    silent: int = 0
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        text = TEXT % (self.lost, self.idle, self.held_back)
+        text = TEXT % (self.lost, self.idle, self.held_back, self.silent)
         return {p.fragment: parse_metrics(text, p.fragment, p.epoch, 0.0) for p in processes}
 
 
@@ -61,3 +63,29 @@ def test_a_producer_that_waits_for_its_reader_says_so() -> None:
     waits = [event for event in cluster.events if event.reason == "HeldBack"]
     assert all(event.warning and "until the slowest reader" in event.message for event in waits)
     assert len(waits) == len(cluster.processes)
+
+
+def waiting(cluster: FakeCluster) -> tuple[str, str, str]:
+    present = cluster.statuses["default/q"]["conditions"]
+    return next((c["status"], c["reason"], c["message"]) for c in present if c["type"] == "Waiting")
+
+
+def test_what_a_query_waits_for_is_a_condition() -> None:
+    cluster, measured = FakeCluster(), Measured(idle=-1)  # -1 + 1: none
+    it = loop(one_query(), cluster, measured)
+    settle(it)
+    assert waiting(cluster) == ("False", "No", "")
+    for change, reason, words in (
+        ({"silent": 901}, "SourceSilent", "has had no row of a for more than 15 min"),
+        ({"held_back": 1}, "HeldBack", "slowest reader of its output catches up; "),
+    ):
+        for name, value in change.items():
+            setattr(measured, name, value)
+        settle(it)
+        status, told, message = waiting(cluster)
+        assert (status, told) == ("True", reason)
+        assert words in message
+        assert condition(cluster, "q", "Ready") == "True", "it is as its spec says"
+    measured.held_back = measured.silent = 0
+    settle(it)
+    assert waiting(cluster) == ("False", "No", "")

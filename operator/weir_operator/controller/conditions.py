@@ -1,9 +1,10 @@
-"""Conditions as kstatus reads them: Ready, Reconciling, Stalled, and Moving beside them (docs/gitops)."""
+"""Conditions as kstatus reads them: Ready, Reconciling, Stalled; and others beside them (docs/gitops)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from weir_operator.controller.times import timestamp
@@ -39,29 +40,46 @@ class Health:
         return cls(reason=reason, message=message, stalled=True, ready=ready)
 
 
+@dataclass(frozen=True)
+class Wait:
+    """What a running query waits for, of its input or of its readers. None of them makes it less Ready."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
 def conditions(
-    health: Health, generation: int, now: float, present: Sequence[Mapping[str, Any]]
+    health: Health,
+    generation: int,
+    now: float,
+    present: Sequence[Mapping[str, Any]],
+    further: Mapping[str, Wait | None] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """The four conditions; a condition keeps its transition time as long as its status stays the same."""
+    """The four conditions and those of `further`, by type: they hold where there is something to say.
+
+    A condition keeps its transition time as long as its status stays the same.
+    """
     before = {c.get("type"): c for c in present}
-    verdicts = {
-        "Ready": health.ready,
-        "Reconciling": health.reconciling,
-        "Stalled": health.stalled,
-        "Moving": health.moving,
+    verdicts: dict[str, tuple[bool, Health | Wait | None]] = {
+        "Ready": (health.ready, health),
+        "Reconciling": (health.reconciling, health),
+        "Stalled": (health.stalled, health),
+        "Moving": (health.moving, health),
+        **{kind: (wait is not None, wait) for kind, wait in further.items()},
     }
     described = []
-    for kind, holds in verdicts.items():
+    for kind, (holds, words) in verdicts.items():
         status = "True" if holds else "False"
         old = before.get(kind)
         since = old["lastTransitionTime"] if old and _stays(old, status) else timestamp(now)
-        explained = holds or kind == "Ready"
+        explained = words if holds or kind == "Ready" else None
         described.append(
             {
                 "type": kind,
                 "status": status,
-                "reason": health.reason if explained else "No",
-                "message": health.message if explained else "",
+                "reason": explained.reason if explained else "No",
+                "message": explained.message if explained else "",
                 "observedGeneration": generation,
                 "lastTransitionTime": since,
             }

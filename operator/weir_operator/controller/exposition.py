@@ -16,6 +16,7 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
     rows_in: dict[str, float] = {}
     rows_out: dict[str, float] = {}
     links: dict[str, float] = {}
+    silent: dict[str, float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             operator = sample.labels.get("operator")
@@ -27,6 +28,8 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
                 rows_out[operator] = sample.value
             elif sample.name == "weir_link_seconds" and operator:
                 links[operator] = sample.value
+            elif sample.name == "weir_silent_seconds" and operator:
+                silent[operator] = sample.value
     return FragmentMetrics(
         fragment=fragment,
         epoch=epoch,
@@ -47,4 +50,5 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
         idle_partitions=total["weir_idle_partitions"],
         operators={name: OperatorMetrics(rows, rows_out.get(name, 0.0)) for name, rows in rows_in.items()},
         links=links,
+        silent=silent,
     )

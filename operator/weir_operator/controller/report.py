@@ -15,6 +15,7 @@ from weir_operator.controller.progress import elsewhere, serves, with_progress
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.snapshot import FragmentMetrics
+from weir_operator.controller.waiting import wait_of, waits
 
 
 def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
@@ -99,18 +100,13 @@ def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Ev
 
 
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
-    """About rows that a fragment has skipped, and for which readers and partitions it waits, or not."""
+    """About rows that a fragment has skipped, and what it waits for."""
     if reading.lost_rows:
         rows = count(reading.lost_rows, "row")
         text = f"{reading.fragment} skipped {rows} that the source deleted before they were read"
         yield Event(query, "RowsLost", text, warning=True)
-    if reading.held_back:
-        text = f"{reading.fragment} has paused until the slowest reader of its output catches up"
-        yield Event(query, "HeldBack", text, warning=True)
-    if reading.idle_partitions:
-        partitions = count(reading.idle_partitions, "idle partition")
-        text = f"{reading.fragment}: the event-time clock does not wait for {partitions}"
-        yield Event(query, "PartitionIdle", text)
+    for wait in waits(reading):
+        yield Event(query, wait.reason, wait.message, warning=wait.warning)
 
 
 def statuses(state: RoundState) -> list[WriteStatus]:
@@ -160,7 +156,9 @@ def _status(
     state: RoundState, name: str, health: Health, generation: int, extra: Mapping[str, Any]
 ) -> list[WriteStatus]:
     present: Mapping[str, Any] = state.desired.statuses.get(name, {})
-    described = conditions(health, generation, state.snapshot.now, present.get("conditions") or [])
+    further = {"Waiting": None if health.stalled else wait_of(state, name)}
+    before = present.get("conditions") or []
+    described = conditions(health, generation, state.snapshot.now, before, further)
     if health.stalled and name not in state.failed and _is_news(health, generation, present):
         state.events.append(Event(name, health.reason, health.message, warning=True))
     status = {

@@ -89,6 +89,7 @@ class FragmentMetrics:
     held_back: bool = False  # it waits for the slowest reader of its output
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
     links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
+    silent: Mapping[str, float] = field(default_factory=dict)  # input -> time since its last row [s]
 
 
 @dataclass(frozen=True)

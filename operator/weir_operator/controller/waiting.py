@@ -1,0 +1,39 @@
+"""What running fragments wait for: a reader of their output, rows of a source, a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weir_operator.controller.conditions import Wait
+from weir_operator.controller.health import count
+from weir_operator.controller.round_state import RoundState, specs_of
+from weir_operator.controller.snapshot import FragmentMetrics
+
+SILENCE = 900.0
+"""[s] without a row of a source, after which that is said: as the chart's `silentSeconds`."""
+
+
+def waits(reading: FragmentMetrics) -> Iterator[Wait]:
+    """What a fragment waits for, the gravest first; the words stay the same while it does."""
+    if reading.held_back:
+        text = f"{reading.fragment} has paused until the slowest reader of its output catches up"
+        yield Wait("HeldBack", text, warning=True)
+    silent = sorted(name for name, seconds in reading.silent.items() if seconds > SILENCE)
+    if silent:
+        text = (
+            f"{reading.fragment} has had no row of {', '.join(silent)} for more than {SILENCE / 60:.0f} min"
+        )
+        yield Wait("SourceSilent", text, warning=True)
+    if reading.idle_partitions:
+        partitions = count(reading.idle_partitions, "idle partition")
+        text = f"{reading.fragment}: the event-time clock does not wait for {partitions}"
+        yield Wait("PartitionIdle", text)
+
+
+def wait_of(state: RoundState, query: str) -> Wait | None:
+    """All that the fragments of a query wait for, by the gravest reason; None without any."""
+    readings = [state.snapshot.metrics.get(spec.name) for spec in specs_of(state, query)]
+    all_waits = [wait for reading in readings if reading for wait in waits(reading)]
+    order = ("HeldBack", "SourceSilent", "PartitionIdle")
+    all_waits.sort(key=lambda wait: order.index(wait.reason))
+    return Wait(all_waits[0].reason, "; ".join(wait.message for wait in all_waits)) if all_waits else None
