@@ -1,4 +1,4 @@
-"""JSON schemas of built-in kinds from Kubernetes' own API description, and of ours from the CRDs."""
+"""JSON schemas of built-in kinds from Kubernetes' own API description, of others from their CRDs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +38,19 @@ KINDS = {
 }
 
 
-@functools.cache
-def _definitions() -> dict[str, Any]:
-    """From the Go module of the Kubernetes that hack/ pins: no schema site is asked."""
-    version = re.search(r"^KUBERNETES=(\S+)", (REPOSITORY / "hack/versions.sh").read_text(), re.M)
+def _module(path: str, pin: str) -> Path:
+    """The folder of a Go module in the version that hack/ pins: no schema site is asked."""
+    version = re.search(rf"^{pin}=(\S+)", (REPOSITORY / "hack/versions.sh").read_text(), re.M)
     assert version
     done = subprocess.run(
-        ["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version[1]}"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    folder = Path(json.loads(done.stdout)["Dir"])
+        ["go", "mod", "download", "-json", f"{path}@{version[1]}"], capture_output=True, text=True, check=True
+    )
+    return Path(json.loads(done.stdout)["Dir"])
+
+
+@functools.cache
+def _definitions() -> dict[str, Any]:
+    folder = _module("k8s.io/kubernetes", "KUBERNETES")
     definitions: dict[str, Any] = json.loads((folder / "api/openapi-spec/swagger.json").read_text())[
         "definitions"
     ]
@@ -67,10 +71,22 @@ def write_schemas(folder: Path) -> None:
     for kind, package in KINDS.items():
         schema = {"$ref": f"#/definitions/io.k8s.{package}.{kind}", "definitions": definitions}
         (folder / f"{kind.lower()}.json").write_text(json.dumps(schema))
-    for file in (REPOSITORY / "crds").glob("*.yaml"):
-        crd = yaml.safe_load(file.read_text())
+    for text in (*_own_crds(), *_cert_manager_crds()):
+        crd = yaml.safe_load(text)
         schema = _closed(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
         (folder / f"{crd['spec']['names']['kind'].lower()}.json").write_text(json.dumps(schema))
+
+
+def _own_crds() -> Iterator[str]:
+    for file in (REPOSITORY / "crds").glob("*.yaml"):
+        yield file.read_text()
+
+
+def _cert_manager_crds() -> Iterator[str]:
+    folder = _module("github.com/cert-manager/cert-manager", "CERT_MANAGER") / "deploy/crds"
+    for name in ("certificates", "issuers"):
+        lines = (folder / f"crd-{name}.yaml").read_text().splitlines()
+        yield "\n".join(line for line in lines if "{{" not in line)  # Helm's, only about labels
 
 
 def _closed(schema: Any) -> Any:

@@ -21,8 +21,13 @@ def test_helm_lint_finds_nothing_wrong() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [(), EVERYTHING, ("watchNamespaces={a,b}", "crds.keep=false", "networkPolicy.enabled=true")],
-    ids=["defaults", "all", "namespaces"],
+    [
+        (),
+        EVERYTHING,
+        ("watchNamespaces={a,b}", "crds.keep=false", "networkPolicy.enabled=true"),
+        (*EVERYTHING, "webhook.certificate.certManager.enabled=true"),
+    ],
+    ids=["defaults", "all", "namespaces", "cert-manager"],
 )
 def test_every_object_is_valid_for_the_schemas_of_the_api(
     text: Callable[..., str], kubeconform: Judge, settings: tuple[str, ...]
@@ -31,6 +36,11 @@ def test_every_object_is_valid_for_the_schemas_of_the_api(
     done = kubeconform(text(*settings), skipped=foreign)
     assert done.returncode == 0, done.stdout
     assert "Invalid: 0, Errors: 0" in done.stdout
+
+
+def test_it_renders_the_same_twice(text: Callable[..., str]) -> None:
+    """Otherwise Argo CD would find a difference at each look."""
+    assert text(*EVERYTHING) == text(*EVERYTHING)
 
 
 def test_crds_are_the_generated_ones_and_are_kept(render: Render) -> None:

@@ -237,9 +237,9 @@ def test_the_webhook_refuses_at_once_what_would_be_told_later(confined: str) -> 
 
 def test_watched_namespaces_are_all_that_the_operator_may_write_to(confined: str) -> None:
     account = f"system:serviceaccount:{OPERATOR_NAMESPACE}:{RELEASE}"
-    assert granted(account, confined) == listed("cluster", "namespace")
-    assert granted(account, OPERATOR_NAMESPACE) == listed("cluster", "namespace", "own")
-    assert granted(account, "default") == listed("cluster")
+    assert granted(account, confined) == listed("cluster", "webhook", "namespace")
+    assert granted(account, OPERATOR_NAMESPACE) == listed("cluster", "webhook", "namespace", "own")
+    assert granted(account, "default") == listed("cluster", "webhook")
     wait_until(60, "a replica leads", lambda: operators.leader() in operators.replicas())
 
 

@@ -97,6 +97,15 @@ class Memory:
         self._precondition(patch.get("metadata", {}), before)
         return self.put(_merged(before, patch))
 
+    def replace(self, manifest: Manifest) -> Manifest:
+        meta = manifest["metadata"]
+        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        self._enter("update", *key)
+        if key not in self.objects:
+            raise ApiError(404, f"{key} not found")
+        self._precondition(meta, self.objects[key])
+        return self.put(manifest)
+
     def _precondition(self, meta: Mapping[str, Any], present: Manifest | None) -> None:
         version = meta.get("resourceVersion")
         if version is not None and (present is None or version != present["metadata"]["resourceVersion"]):

@@ -70,6 +70,10 @@ env:
 - {name: WEIR_METRICS_PORT, value: "8080"}
 {{- if .Values.webhook.enabled }}
 - {name: WEIR_WEBHOOK_PORT, value: "9443"}
+{{- if not (include "weir.webhookSecret" .) }}
+- {name: WEIR_WEBHOOK_CONFIGURATION, value: {{ include "weir.name" . }}}
+- {name: WEIR_WEBHOOK_HOST, value: {{ include "weir.webhookHost" . }}}
+{{- end }}
 {{- end }}
 securityContext:
   allowPrivilegeEscalation: false
@@ -77,4 +81,21 @@ securityContext:
   capabilities: {drop: [ALL]}
 volumeMounts:
 - {name: tmp, mountPath: /tmp}
+{{- end }}
+
+{{- define "weir.webhook" -}}
+{{ include "weir.name" . }}-webhook
+{{- end }}
+
+{{- define "weir.webhookHost" -}}
+{{ include "weir.webhook" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- /* The Secret with the webhook's certificate; empty where the operator makes its own. */}}
+{{- define "weir.webhookSecret" -}}
+{{- with .Values.webhook.certificate }}
+{{- if and .secretName .certManager.enabled }}{{ fail "webhook.certificate: give secretName or certManager, not both" }}{{ end }}
+{{- if and .secretName (not .caBundle) }}{{ fail "webhook.certificate.caBundle: give the PEM of who signed the certificate in secretName" }}{{ end }}
+{{- if .secretName }}{{ .secretName }}{{ else if .certManager.enabled }}{{ include "weir.webhook" $ }}{{ end }}
+{{- end }}
 {{- end }}

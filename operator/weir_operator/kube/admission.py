@@ -8,18 +8,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
+
+import kopf
 
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.certificate import OwnCertificate
 from weir_operator.kube.driver_pod import SITE
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.manifests.objects import from_raw
 from weir_operator.manifests.parse import key_of
 from weir_operator.manifests.problem import build
 
-CERTIFICATES = "/etc/weir/webhook"  # tls.crt and tls.key
 FRESH_SECONDS = 5.0  # for a batch of objects that is applied together the API server is read once
+MOUNTED = Path("/etc/weir/webhook")
+"""Where the chart mounts the certificate's Secret (tls.crt, tls.key), or an empty folder in memory in which
+the operator makes its own."""
 NAMESPACED = ("Stream", "StreamQuery", "InputProfile", "ResourceQuota", "LimitRange")
 CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
 
@@ -54,6 +60,17 @@ class Admission:
                 ]
                 self._objects, self._at = list(objects), self._clock()
             return self._objects
+
+
+def webhook_server(
+    port: int, own: OwnCertificate | None, mounted: Path = MOUNTED, look: float = 10.0
+) -> kopf.WebhookServer:
+    """Serves the webhook by the operator's own certificate, or by the mounted one. Kopf looks at the files
+    every `look` seconds and listens anew when they have changed: so they may be renewed."""
+    certificate, key = (own.file, own.file) if own else (mounted / "tls.crt", mounted / "tls.key")
+    return kopf.WebhookServer(
+        addr="0.0.0.0", port=port, certfile=certificate, pkeyfile=key, file_check_interval=look
+    )
 
 
 def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:

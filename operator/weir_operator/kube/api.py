@@ -43,6 +43,11 @@ _RESOURCES: dict[str, tuple[str, str, bool]] = {
     "Role": ("rbac.authorization.k8s.io/v1", "roles", True),
     "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", True),
     "CustomResourceDefinition": ("apiextensions.k8s.io/v1", "customresourcedefinitions", False),
+    "ValidatingWebhookConfiguration": (
+        "admissionregistration.k8s.io/v1",
+        "validatingwebhookconfigurations",
+        False,
+    ),
     "SelfSubjectAccessReview": ("authorization.k8s.io/v1", "selfsubjectaccessreviews", False),
     "Stream": ("weir.dev/v1alpha1", "streams", True),
     "StreamQuery": ("weir.dev/v1alpha1", "streamqueries", True),

@@ -8,7 +8,7 @@ from typing import Any
 import kopf
 
 from weir_operator.kube import names
-from weir_operator.kube.admission import CERTIFICATES, Admission
+from weir_operator.kube.admission import Admission
 from weir_operator.kube.leader import CANARY
 from weir_operator.kube.liveness import Liveness
 from weir_operator.kube.runner import Runner
@@ -31,11 +31,14 @@ CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "ne
 
 
 def registry(
-    runner: Runner, liveness: Liveness, admission: Admission | None = None, port: int = 0
+    runner: Runner,
+    liveness: Liveness,
+    admission: Admission | None = None,
+    server: kopf.WebhookServer | None = None,
 ) -> kopf.OperatorRegistry:
     """Handlers for login, startup, events and cleanup: they leave no trace in users' objects.
 
-    With `admission` also the validating webhook on `port`; it changes no object either.
+    With `admission` also the validating webhook, which `server` serves; it changes no object either.
     """
     handlers = kopf.OperatorRegistry()
     lagging: list[asyncio.Task[None]] = []
@@ -47,13 +50,7 @@ def registry(
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         prepare(settings)
-        if admission is not None:
-            settings.admission.server = kopf.WebhookServer(
-                addr="0.0.0.0",
-                port=port,
-                certfile=f"{CERTIFICATES}/tls.crt",
-                pkeyfile=f"{CERTIFICATES}/tls.key",
-            )
+        settings.admission.server = server
 
     @kopf.on.startup(registry=handlers)
     async def listen(**_: Any) -> None:

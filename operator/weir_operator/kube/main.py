@@ -6,13 +6,15 @@ import gc
 import logging
 import os
 import signal
+import threading
 from dataclasses import replace
 
 import kopf
 from prometheus_client import CollectorRegistry
 
-from weir_operator.kube.admission import Admission
+from weir_operator.kube.admission import MOUNTED, Admission, webhook_server
 from weir_operator.kube.api import Api, ApiError, connect
+from weir_operator.kube.certificate import OwnCertificate
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.handlers import registry
 from weir_operator.kube.leader import Leader
@@ -37,6 +39,18 @@ def cluster_uid(api: Api) -> str:
     return str(namespace["metadata"]["uid"])
 
 
+def own_certificate(api: Api, settings: OperatorSettings, stop: threading.Event) -> OwnCertificate | None:
+    """The webhook's certificate, renewed until `stop`; None where it is mounted. Raises OSError."""
+    if not settings.webhook_configuration:
+        return None
+    own = OwnCertificate(
+        api, settings.webhook_configuration, settings.webhook_host, settings.identity, MOUNTED
+    )
+    own.begin()
+    threading.Thread(target=own.look_on, args=(stop,), name="certificate", daemon=True).start()
+    return own
+
+
 def run(settings: OperatorSettings, context: str | None = None) -> None:
     """Run until told to stop. A replica that loses the lead ends itself: its pod starts it afresh."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -53,15 +67,20 @@ def run(settings: OperatorSettings, context: str | None = None) -> None:
     runner = Runner(loop, leader, liveness, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
     metrics.register(ClusterCollector(cluster, loop, liveness, leader, api))
     admission = Admission(api, settings) if settings.webhook_port else None
+    stop = threading.Event()
+    webhook = (
+        webhook_server(settings.webhook_port, own_certificate(api, settings, stop)) if admission else None
+    )
     server = serve(settings.metrics_port, liveness, metrics)
     try:
         kopf.run(
-            registry=registry(runner, liveness, admission, settings.webhook_port),
+            registry=registry(runner, liveness, admission, webhook),
             identity=settings.identity,  # type: ignore[arg-type]  # a NewType that kopf does not export
             standalone=True,
             clusterwide=not settings.watch_namespaces,
             namespaces=(*settings.watch_namespaces, settings.namespace) if settings.watch_namespaces else (),
         )
     finally:
+        stop.set()
         runner.stop()  # again: kopf does not clean up when it is told to stop while it starts
         server.shutdown()

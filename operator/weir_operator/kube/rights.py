@@ -1,7 +1,8 @@
 """Every right that the operator needs, with its reason. The chart grants exactly these: a test compares.
 
 Scope `cluster` is granted by a ClusterRole in any case; scope `namespace` in each watched namespace (by the
-same ClusterRole when all are watched); scope `own` in the operator's namespace alone.
+same ClusterRole when all are watched); scope `own` in the operator's namespace alone; scope `webhook` by that
+ClusterRole where the webhook is enabled and the operator makes its certificate itself.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal
 class Right:
     """Verbs on resources of one API group (`only`: on objects of these names), and why each is needed."""
 
-    scope: Literal["cluster", "namespace", "own"]
+    scope: Literal["cluster", "namespace", "own", "webhook"]
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
@@ -149,6 +150,15 @@ RIGHTS: tuple[Right, ...] = (
         ("events",),
         ("create", "list"),
         "publish decisions on the query; read why a driver's volumes are not mounted, which only events say",
+    ),
+    Right(
+        "webhook",
+        "admissionregistration.k8s.io",
+        ("validatingwebhookconfigurations",),
+        ("get", "update"),
+        "of the release's name alone: each replica adds its own certificate to those that are trusted; "
+        "no key is stored in the cluster",
+        only=("weir",),
     ),
 )
 

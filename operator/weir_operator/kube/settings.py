@@ -32,6 +32,8 @@ class OperatorSettings:
     prometheus_url: str = ""
     metrics_port: int = 8080
     webhook_port: int = 0  # 0: no webhook
+    webhook_configuration: str = ""  # its name, where the operator makes the webhook's certificate itself
+    webhook_host: str = ""  # the name in that certificate
 
     @staticmethod
     def of_environment(environment: Mapping[str, str] = os.environ) -> OperatorSettings:
@@ -60,6 +62,8 @@ class OperatorSettings:
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
             webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),
+            webhook_configuration=environment.get("WEIR_WEBHOOK_CONFIGURATION", ""),
+            webhook_host=environment.get("WEIR_WEBHOOK_HOST", ""),
         )
 
 
