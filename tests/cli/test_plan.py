@@ -142,7 +142,7 @@ def test_bad_sql_has_its_line(capsys, flights):
     edit(flights / "queries.yaml", "WHERE d.dep_delay >= 15", "WHERE d.dep_dely >= 15")
     code, _, err = run(capsys, "plan", "-f", flights)
     assert code == 2
-    assert "StreamQuery default/delayed-weather: spec.sql: line " in err
+    assert "StreamQuery default/delayed-weather: spec.sql: there is no column" in err
     assert "dep_dely" in err
     assert len(err.splitlines()) == 1
 

@@ -79,7 +79,7 @@ def test_objects_of_others_are_passed_over():
         ("a: [1, 2\nb: 3\n", 2, "is not YAML"),
         ("kind: A\nkind: B\n", 2, "field kind is written twice"),
         ("spec: {x: 1, x: 2}\n", 1, "field x is written twice"),
-        ("? [a]\n: b\n", 1, "must be text"),
+        ("? [a]\n: b\n", 1, "a field's name; write a text"),
         ("a: &a [*a]\n", 1, "contains itself"),
         ("just text\n", 1, "is not an object"),
         ("- kind: Node\n", 1, "is not an object"),
@@ -98,7 +98,7 @@ def test_a_small_file_does_not_become_a_huge_object():
     )
     documents, findings = read(["-"], io.StringIO(bomb))
     assert documents == []
-    assert "too many aliases" in str(findings[0])
+    assert "aliases stand for more than" in str(findings[0])
 
 
 def test_names_and_dates_stay_as_they_are_written():

@@ -141,11 +141,13 @@ def resolve(
         names = tuple(node.name for node in everything if node.zone == place.zone)
         right = suggestion(place.zone, (node.zone for node in everything if node.zone), "zones")
         wrong = f"no node in zone {place.zone}"
-        return names, [] if names else [Finding(key, f"{path}.zone", wrong, right, "ReferenceNotFound")]
+        missing = Key("Node", "", place.zone)  # one of them
+        return names, [] if names else [Finding.not_found(key, f"{path}.zone", wrong, right, missing)]
     if place.selector is not None:
         labels = place.selector.match_labels
         names = tuple(n.name for n in everything if all(n.labels.get(k) == v for k, v in labels.items()))
         wrong = f"no node has {', '.join(f'{k}={v}' for k, v in labels.items())}"
         right = "label a node, or name one"
-        return names, [] if names else [Finding(key, f"{path}.selector", wrong, right, "ReferenceNotFound")]
+        missing = Key("Node", "", "")
+        return names, [] if names else [Finding.not_found(key, f"{path}.selector", wrong, right, missing)]
     return tuple(node.name for node in everything), []

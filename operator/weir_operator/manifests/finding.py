@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
+from weir_placement.model.expression_parser import ExpressionError
+
 T = TypeVar("T")
 log = logging.getLogger("weir.manifests")
 
@@ -45,28 +47,39 @@ class Finding:
     reason: Reason = "Invalid"
     file: str = ""
     line: int = 0
+    column: int = 0  # in the file; 0: unknown
     missing: Key | None = None  # the object that a reference does not find
+    within: tuple[int, int] | None = None  # line and column in the field's text, from 1
+    waiting: int = 0  # other objects with findings that are only a consequence of this one
 
     @property
     def message(self) -> str:
         """The text for a condition: without file and object."""
-        return ": ".join(
-            part for part in (self.path, "; ".join(filter(None, (self.wrong, self.right)))) if part
-        )
+        within = "line {}, column {}".format(*self.within) if self.within and not self.column else ""
+        what = "; ".join(filter(None, (self.wrong, self.right)))
+        return ": ".join(filter(None, (self.path, within, what)))
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        parts = (place, str(self.object) if self.object else "", self.message)
-        return ": ".join(part for part in parts if part).replace("\n", " ")
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        text = ": ".join(filter(None, (place, str(self.object or ""), self.message)))
+        if self.waiting:
+            text += f" ({self.waiting} other object{'s wait' if self.waiting > 1 else ' waits'} for it)"
+        return text.replace("\n", " ")
 
     @classmethod
     def not_found(cls, key: Key, path: str, wrong: str, right: str, missing: Key) -> Finding:
         """A reference to an object that does not exist, or has errors of its own."""
         return cls(key, path, wrong, right, "ReferenceNotFound", missing=missing)
 
-    def at(self, file: str, line: int) -> Finding:
-        """The same with its file and line."""
-        return replace(self, file=file, line=line)
+    @classmethod
+    def of_expression(cls, key: Key, path: str, error: ExpressionError) -> Finding:
+        """What is wrong with SQL or an expression, at its place in the field."""
+        within = (error.line, error.column) if error.line else None
+        return cls(key, path, error.reason, "", within=within)
+
+    def at(self, file: str, line: int, column: int = 0) -> Finding:
+        """The same with its place in a file."""
+        return replace(self, file=file, line=line, column=column)
 
 
 class ManifestError(Exception):

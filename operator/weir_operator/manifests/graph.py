@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.operators import Operator
 from weir_placement.model.streams import Stream
 
@@ -27,11 +28,13 @@ class GraphBuilder:
     findings: list[Finding] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     _outputs: dict[str, OperatorOutput] = field(default_factory=dict)
+    _ids: frozenset[str] = frozenset()
     _path: str = ""
 
     def build(self, specs: Sequence[OperatorSpec]) -> tuple[Operator, ...]:
         """The operators in topological order, which is the order of `specs`."""
         ids = [spec.id for spec in specs]
+        self._ids = frozenset(ids)
         for i, spec in enumerate(specs):
             self._path = f"spec.operators[{i}]"
             if spec.id in ids[:i]:
@@ -41,7 +44,7 @@ class GraphBuilder:
             else:
                 self._add(spec, ids[i:])
         self._path = ""
-        inputs = {name for op in self.operators for name in op.inputs}
+        inputs = {name for spec in specs for name in spec.inputs}
         for i, spec in enumerate(specs[:-1]):
             if spec.id not in inputs and not self.findings:
                 self._path = f"spec.operators[{i}]"
@@ -50,6 +53,9 @@ class GraphBuilder:
 
     def _refuse(self, name: str, wrong: str, right: str) -> None:
         self.findings.append(Finding(self.key, f"{self._path}.{name}", wrong, right))
+
+    def _refuse_expression(self, name: str, error: ExpressionError) -> None:
+        self.findings.append(Finding.of_expression(self.key, f"{self._path}.{name}", error))
 
     def _add(self, spec: OperatorSpec, later: Sequence[str]) -> None:
         names, inputs = [], []
@@ -62,7 +68,7 @@ class GraphBuilder:
             elif name in later:
                 right = "define an operator before those that read it"
                 self._refuse(f"inputs[{i}]", f"{name} is defined later", right)
-            elif not any(name == op for op in self._outputs) and name not in self.alias_of:
+            elif name not in self._ids and name not in self.alias_of:
                 in_scope = [*self._outputs, *self.alias_of]
                 self._refuse(f"inputs[{i}]", f"no stream or operator {name}", suggestion(name, in_scope))
         if len(inputs) < len(spec.inputs):
@@ -71,7 +77,8 @@ class GraphBuilder:
         if repeated is not None:
             self._refuse("inputs", f"{repeated} is an input twice", "write a self join as SQL")
             return
-        context = OperatorContext(spec, tuple(names), tuple(inputs), self.streams, self._refuse, self.runs)
+        refuse = (self._refuse, self._refuse_expression)
+        context = OperatorContext(spec, tuple(names), tuple(inputs), self.streams, *refuse, self.runs)
         built = BUILD[spec.kind](context)
         if built is not None:
             self.operators += built[0]

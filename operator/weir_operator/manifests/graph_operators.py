@@ -84,6 +84,7 @@ class OperatorContext:
     inputs: tuple[OperatorOutput, ...]
     streams: Mapping[str, Stream]
     refuse: Callable[[str, str, str], None]
+    refuse_expression: Callable[[str, ExpressionError], None]
     runs: bool = False
 
     def delay(self) -> float:
@@ -112,7 +113,7 @@ class OperatorContext:
         try:
             return parse_predicate(text, columns).text
         except ExpressionError as error:
-            self.refuse(field, str(error), "")
+            self.refuse_expression(field, error)
             return None
 
     def distinct(self) -> dict[str, float]:
@@ -274,7 +275,7 @@ def _aggregations(context: OperatorContext) -> list[tuple[Aggregation, str]] | N
             aggregation = Aggregation(aggregate.name, aggregate.function, text)
             aggregations.append((aggregation, aggregation_type(aggregation, source.columns)))
         except ExpressionError as error:
-            context.refuse(field, str(error), "")
+            context.refuse_expression(field, error)
             return None
     return aggregations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from weir_operator.manifests.consequences import without_consequences
 from weir_operator.manifests.finding import Finding, ManifestError
 from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects, from_documents
@@ -29,14 +30,8 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
     """
     documents, unreadable = read(paths)
     objects, findings = from_documents(documents, namespace)
-    findings = [*unreadable, *findings]
-    broken = {finding.object for finding in findings if finding.object}
     built = build(objects, read=matrix_readers(objects), site=site)
-    findings += [
-        objects.place(finding)
-        for finding in built.findings
-        if finding.missing not in broken  # it exists, and its own errors are already among them
-    ]
+    findings = without_consequences([*unreadable, *findings, *map(objects.place, built.findings)])
     if not documents and not findings:
         findings.append(
             Finding(
@@ -53,7 +48,7 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
 
 
 def _in_order(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(dict.fromkeys(findings), key=lambda f: (f.file, f.line, str(f.object), f.path))
+    return sorted(dict.fromkeys(findings), key=lambda f: (f.file, f.line, f.column, str(f.object), f.path))
 
 
 def matrix_readers(objects: Objects) -> dict[str, Read]:

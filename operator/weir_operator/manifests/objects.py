@@ -78,7 +78,9 @@ class Objects:
     def place(self, finding: Finding) -> Finding:
         """The finding with its file and line, when its object came from a file."""
         document = self.documents.get(finding.object) if finding.object else None
-        return finding.at(document.file, document.line(finding.path)) if document else finding
+        return (
+            finding.at(document.file, *document.place(finding.path, finding.within)) if document else finding
+        )
 
 
 @cache

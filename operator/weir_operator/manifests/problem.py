@@ -17,6 +17,7 @@ from weir_placement.strategies import STRATEGIES, select
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
+from weir_operator.manifests.consequences import NO_NODE
 from weir_operator.manifests.finding import Finding, Key, isolated, suggestion
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
@@ -74,9 +75,7 @@ def build(
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
-        findings.append(
-            Finding(None, "", "there is no Node", "add Nodes, as `kubectl get nodes -o yaml` prints them")
-        )
+        findings.append(NO_NODE)
     by_policy: dict[str, list[StreamQuery]] = {}
     tenancy = Tenancy(objects)
     for item in objects.queries.values():

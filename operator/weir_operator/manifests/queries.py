@@ -179,7 +179,7 @@ def _from_sql(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[
             return None, findings
         return _query(key.full_name, sql, tuple((name, scope.streams[name]) for name in names)), []
     except ExpressionError as error:
-        return None, [Finding(key, "spec.sql", str(error), "")]
+        return None, [Finding.of_expression(key, "spec.sql", error)]
 
 
 @lru_cache(maxsize=4096)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TextIO
 
 import yaml
@@ -15,11 +13,16 @@ import yaml
 from weir_operator.api.base import GROUP
 from weir_operator.api.kinds import MODELS
 from weir_operator.manifests.finding import Finding
+from weir_operator.manifests.places import place_in_file
+from weir_operator.manifests.texts import texts
+from weir_operator.manifests.yaml_errors import syntax_finding
 
-SUFFIXES = (".yaml", ".yml", ".json")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PATH_PART = re.compile(r"[^.\[\]]+")
 _MAX_ALIASED = 10_000
+MOST_DEPTH = 100
+_BRACKET = re.compile(r"[\[\]{}]")
+_INDENTED = re.compile(rf"^[-? ]{{{MOST_DEPTH},}}", re.MULTILINE)
 _MERGE, _DATE = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:timestamp"
 
 
@@ -30,9 +33,22 @@ class Document:
     raw: Mapping[str, Any]
     file: str
     node: Any  # the YAML node, from which a field's line is found
+    text: str = ""  # of the file
 
     def line(self, path: str = "") -> int:
         """Line of a field (`spec.operators[2].on`), or of its nearest parent that exists."""
+        return self._field(path)[0]
+
+    def place(self, path: str, within: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Line and column (0: not known) of a place `within` a field's text, or the line of the field."""
+        line, node = self._field(path)
+        inside = (
+            place_in_file(self.text, node, within) if within and isinstance(node, yaml.ScalarNode) else None
+        )
+        return inside or (line, 0)
+
+    def _field(self, path: str) -> tuple[int, Any]:
+        """A field's line and node; None for the node of a field that is not there."""
         node = self.node
         line: int = node.start_mark.line + 1
         for part in _PATH_PART.findall(path):
@@ -40,13 +56,12 @@ class Document:
                 node = node.value[int(part)]
                 line = node.start_mark.line + 1
                 continue
-            if not isinstance(node, yaml.MappingNode):
-                break
-            entry = next(((k, v) for k, v in node.value if k.value == part), None)
+            pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+            entry = next(((k, v) for k, v in pairs if k.value == part), None)
             if entry is None:
-                break
+                return line, None
             line, node = entry[0].start_mark.line + 1, entry[1]
-        return line
+        return line, node
 
 
 def read(paths: Iterable[str], stdin: TextIO | None = None) -> tuple[list[Document], list[Finding]]:
@@ -57,45 +72,44 @@ def read(paths: Iterable[str], stdin: TextIO | None = None) -> tuple[list[Docume
     """
     documents: list[Document] = []
     findings: list[Finding] = []
-    for path in paths:
-        if path == "-":
-            text = (stdin or sys.stdin).read()
-            documents += _documents(text, "<stdin>", findings)
-            continue
-        target = Path(path)
-        if not target.exists():
-            findings.append(Finding(None, "", "no such file or folder", "", file=path))
-            continue
-        for file in sorted(_files_of(target)) if target.is_dir() else [target]:
-            try:
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                findings.append(Finding(None, "", f"cannot be read: {error}", "", file=str(file)))
-                continue
-            documents += _documents(text, str(file), findings)
+    for file, text in texts(paths, findings, stdin):
+        documents += _documents(text, file, findings)
     return documents, findings
-
-
-def _files_of(folder: Path) -> Iterator[Path]:
-    for file in folder.iterdir():
-        if file.suffix in SUFFIXES and file.is_file() and not file.name.startswith("."):
-            yield file
 
 
 def _documents(text: str, file: str, findings: list[Finding]) -> Iterator[Document]:
     """Documents of one text, up to the first syntax error."""
-    loader = _Loader(text)
+    loader = None
     try:
+        _check_depth(text)
+        loader = _Loader(text)
         while loader.check_node():
             node = loader.get_node()
-            yield from _objects(node, _ValueBuilder(loader).build(node), file, findings)
+            yield from _objects(node, _ValueBuilder(loader).build(node), file, text, findings)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = getattr(error, "problem", None) or "not YAML"
-        where = mark.line + 1 if mark else 0
-        findings.append(Finding(None, "", f"is not YAML: {problem}", "", file=file, line=where))
+        findings.append(syntax_finding(error, text, file))
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
+
+
+def _check_depth(text: str) -> None:
+    """Raises YAMLError for a text that is nested too deeply: the parser, in C, would end the process.
+
+    Events cost as much as parsing, so they are looked at only where brackets or indentation could go so deep.
+    """
+    depth = most = 0
+    for bracket in _BRACKET.finditer(text):
+        depth = max(0, depth + (1 if bracket[0] in "[{" else -1))
+        most = max(most, depth)
+    if most <= MOST_DEPTH and not _INDENTED.search(text):
+        return
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_DEPTH:
+            raise _refused(f"nested more than {MOST_DEPTH} deep; no object is", event)
 
 
 @dataclass
@@ -110,12 +124,12 @@ class _ValueBuilder:
 
     def build(self, node: Any) -> Any:
         if isinstance(node, yaml.ScalarNode):
-            return node.value if node.tag == _DATE else self.loader.construct_object(node)
+            return self._scalar(node)
         if id(node) in self.open:
-            raise _refused("an alias contains itself", node)
+            raise _refused("an alias contains itself; write its value", node)
         self.aliased += id(node) in self.closed
         if self.aliased > _MAX_ALIASED:
-            raise _refused("too many aliases", node)
+            raise _refused(f"aliases stand for more than {_MAX_ALIASED} values; write fewer of them", node)
         self.open.add(id(node))
         value = (
             self._mapping(node) if isinstance(node, yaml.MappingNode) else list(map(self.build, node.value))
@@ -124,13 +138,21 @@ class _ValueBuilder:
         self.closed.add(id(node))
         return value
 
+    def _scalar(self, node: Any) -> Any:
+        try:
+            return node.value if node.tag == _DATE else self.loader.construct_object(node)
+        except ValueError:
+            kind = node.tag.rpartition(":")[2]
+            raise _refused(f"{json.dumps(node.value)} is not of the type !!{kind}", node) from None
+
     def _mapping(self, node: Any) -> dict[str, Any]:
-        names = [name.value for name, _ in node.value if name.tag != _MERGE]
-        for i, (name, _) in enumerate(node.value):
+        names: set[str] = set()
+        for name, _ in node.value:
             if not isinstance(name, yaml.ScalarNode):
-                raise _refused("a field's name must be text", name)
-            if name.tag != _MERGE and name.value in names[:i]:
-                raise _refused(f"field {name.value} is written twice", name)
+                raise _refused("a list or mapping as a field's name; write a text", name)
+            if name.tag != _MERGE and name.value in names:
+                raise _refused(f"field {name.value} is written twice; keep one", name)
+            names.add(name.value)
         self.loader.flatten_mapping(node)
         return {name.value: self.build(value) for name, value in node.value}
 
@@ -139,7 +161,7 @@ def _refused(problem: str, node: Any) -> yaml.YAMLError:
     return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
-def _objects(node: Any, raw: Any, file: str, findings: list[Finding]) -> Iterator[Document]:
+def _objects(node: Any, raw: Any, file: str, text: str, findings: list[Finding]) -> Iterator[Document]:
     if raw is None:
         return
     if not isinstance(raw, dict):
@@ -153,9 +175,9 @@ def _objects(node: Any, raw: Any, file: str, findings: list[Finding]) -> Iterato
     elif isinstance(raw.get("items"), list) and str(raw.get("kind", "")).endswith("List"):
         items = next(value for name, value in node.value if name.value == "items")
         for child, item in zip(items.value, raw["items"], strict=True):
-            yield from _objects(child, item, file, findings)
+            yield from _objects(child, item, file, text, findings)
     elif not _foreign(raw):
-        yield Document(raw, file, node)
+        yield Document(raw, file, node, text)
 
 
 def _foreign(raw: Mapping[str, Any]) -> bool:

@@ -1,0 +1,99 @@
+"""Files that cannot be read, or are not YAML, made by code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.mistakes.mistake import Mistake
+
+
+def _only(name: str, text: str | bytes, answer: str, what: str) -> Mistake:
+    """A file that is read alone."""
+
+    def write(folder: Path) -> None:
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    return Mistake(what, (f"{name}{answer}",), also=write, command=f"plan -f {name}")
+
+
+def _folders(folder: Path) -> None:
+    (folder / "above" / "below").mkdir(parents=True)
+    (folder / "above" / "notes.txt").write_text("kind: Node")
+
+
+def _huge(folder: Path) -> None:
+    with (folder / "huge.yaml").open("wb") as file:
+        file.truncate(300 * 2**20)
+
+
+def _share(folder: Path) -> None:
+    """The sink of the first query is given again in the second, which is another document."""
+    file = folder / "queries.yaml"
+    first, second = file.read_text().split("---")
+    first = first.replace("sink: {console", "sink: &sink {console")
+    file.write_text(f"{first}---{second.replace('{console: {}}', '*sink')}")
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
+DEEP = ":1: is not YAML: nested more than 100 deep; no object is"
+
+FILES = (
+    _only(
+        "a.yaml",
+        "kind: Node".encode("utf-16"),
+        ": is not UTF-8 text: byte 0xff at offset 0; save it as UTF-8",
+        "another encoding",
+    ),
+    _only(
+        "a.yaml",
+        BOMB,
+        ":1: is not YAML: aliases stand for more than 10000 values; write fewer of them",
+        "a bomb of aliases (billion laughs)",
+    ),
+    _only("a.yaml", "[" * 200_000 + "]" * 200_000, DEEP, "brackets without end"),
+    _only("a.yaml", "- " * 5000 + "x", DEEP, "lists within lists"),
+    _only(
+        "a.yaml",
+        "readings\n",
+        ':1: "readings" is not an object; write objects with apiVersion, kind, metadata and spec',
+        "a text alone",
+    ),
+    Mistake(
+        "an empty folder",
+        ("empty: has no .yaml, .yml or .json file; give a folder with manifests",),
+        also=lambda folder: (folder / "empty").mkdir(),
+        command="plan -f empty",
+    ),
+    Mistake(
+        "a folder of folders",
+        (
+            "above: has no .yaml, .yml or .json file; give a folder with manifests; the folders in it are "
+            "not read: give each with its own -f",
+        ),
+        also=_folders,
+        command="plan -f above",
+    ),
+    Mistake(
+        "a huge file",
+        ("huge.yaml: has 300 MiB; at most 256 are read; split it, or take out what is not a manifest",),
+        also=_huge,
+    ),
+    Mistake(
+        "a link that leads to itself",
+        ("again.yaml: is a link that leads back to itself; link it to a file, or delete it",),
+        also=lambda folder: (folder / "again.yaml").symlink_to("again.yaml"),
+    ),
+    Mistake(
+        "a dangling link",
+        ("more.yaml: is a link to gone.yaml, which does not exist; link it to a file, or delete it",),
+        also=lambda folder: (folder / "more.yaml").symlink_to("gone.yaml"),
+    ),
+    Mistake(
+        "an alias across documents",
+        (
+            "queries.yaml:19: is not YAML: the alias *sink has no anchor in this document; &sink in line 10 "
+            "ends with its document, at ---: write the value again",
+        ),
+        also=_share,
+    ),
+)
