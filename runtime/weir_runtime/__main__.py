@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
+from weir_runtime import last_words
 from weir_runtime.lease import FileLease, FragmentLease
 from weir_runtime.process import FragmentProcess
 from weir_runtime.session import end
@@ -28,8 +29,9 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"{arguments[0]}: {error}", file=sys.stderr)
         return 1
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
+        last_words.leave(error)
         return 1
 
 

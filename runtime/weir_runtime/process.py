@@ -25,6 +25,7 @@ from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput, open_input
+from weir_runtime.last_words import cause_of
 from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.metrics import Metrics, stateful
@@ -296,7 +297,7 @@ class FragmentProcess:
     def _failed(self, query: StreamingQuery) -> int:
         error = query.exception()
         self.tenure.check()
-        raise self._dropped.error or RuntimeError(f"the query ended: {error}")
+        raise self._dropped.error or RuntimeError(f"the query ended: {cause_of(error)}")
 
     def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:
         """Says what was committed since the last call; what nobody needs any more is deleted."""

@@ -198,6 +198,9 @@ def _report(name: str) -> None:
         keep(f"{kind}.yaml", "get", kind, "-o", "yaml", "-n", name)
     for pod in get("pods", "-n", name):
         pod_name = pod["metadata"]["name"]
-        keep(f"{pod_name}.log", "logs", "-n", name, pod_name, "--all-containers", "--tail=2000")
+        logs = ("logs", "-n", name, pod_name, "--all-containers", "--tail=2000")
+        keep(f"{pod_name}.log", *logs)
+        if any(state["restartCount"] for state in pod["status"].get("containerStatuses", ())):
+            keep(f"{pod_name}.before.log", *logs, "--previous")
     keep("operator.log", "logs", "-n", OPERATOR_NAMESPACE, *OPERATORS, "--tail=2000")
     print(f"what was there: {folder}")
