@@ -35,6 +35,7 @@ clean: ## everything that was made here
 -include hack/e2e.mk
 -include tests/soak/soak.mk
 -include tests/nexmark/nexmark.mk
+-include tests/api_server/api_server.mk
 -include tests/kafka/kafka.mk
 -include tests/store/store.mk
 -include tests/chaos/chaos.mk

@@ -23,9 +23,11 @@ quietly() {
   "$@" >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "'$*' failed; all of its output is in $log"; }
 }
 
-# digest PATH...: one hash over names and contents of files and folders (caches of Python left out)
+# digest PATH...: one hash over names and contents of files and folders (caches of Python left out), the same in
+# every checkout of them
 digest() {
-  find "$@" -type f ! -path '*/__pycache__/*' ! -path '*.egg-info/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16
+  find "$@" -type f ! -path '*/__pycache__/*' ! -path '*.egg-info/*' -print0 | sort -z | xargs -0 sha256sum |
+    sed "s:  $REPO/:  :" | sha256sum | cut -c1-16
 }
 
 # fresh NAME DIGEST: true when NAME was made from inputs of this digest; stamp NAME DIGEST records it

@@ -23,7 +23,8 @@ go_program() {
   stamp "$1" "$digest"
 }
 
-build_kubernetes() {
+# ensure_kube: the programs of Kubernetes itself, and etcd
+ensure_kube() {
   local flags="" package minor=${KUBERNETES#v1.}
   for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
     flags+=" -X $package.gitVersion=$KUBERNETES -X $package.gitMajor=1 -X $package.gitMinor=${minor%%.*}"
@@ -31,10 +32,14 @@ build_kubernetes() {
   done
   go_program kube "$flags"
   go_program etcd
-  go_program pause
-  go_tool coredns github.com/coredns/coredns "$COREDNS"
   ln -sf kube "$CACHE/bin/kubeadm"
   ln -sf kube "$CACHE/bin/kubectl"
+}
+
+build_kubernetes() {
+  ensure_kube
+  go_program pause
+  go_tool coredns github.com/coredns/coredns "$COREDNS"
 }
 
 ensure_kind() { go_tool kind sigs.k8s.io/kind "$KIND"; }

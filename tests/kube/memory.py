@@ -1,30 +1,35 @@
-"""An API server in memory: the verbs of `kube.api.Api` on a dictionary, with versions and selectors."""
+"""An API server in memory: the verbs of `kube.api.Api` on a dictionary, as tests/api_server shows them to be
+on a real one. What it does not know it refuses loudly (NotImplementedError)."""
 
 from __future__ import annotations
 
+import copy
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from weir_operator.kube.api import Api, ApiError, path_of
+from weir_operator.kube.api import Api, ApiError, ObjectGone, path_of
 from weir_operator.kube.rights import Right
+
+from tests.kube import memory_rules as rules
+from tests.kube.field_ownership import Ownership
+from tests.kube.memory_selectors import has_fields, selected
 
 Manifest = dict[str, Any]
 Key = tuple[str, str, str]
-NEEDS = {"apply": {"create", "patch"}, "merge": {"patch"}}
-"""Verbs of the API server by those of `kube.api.Api`, where they differ."""
+BEGIN = "2026-01-01T00:00:00Z"
 
 
 class Memory:
     """`refuse` may raise for (verb, kind, namespace, name), as the real one would; with `rights`, whatever is
-    not among them is refused."""
+    not among them is refused. A namespace has to exist only where any does."""
 
     def __init__(self, *objects: Manifest) -> None:
         self.objects: dict[Key, Manifest] = {}
         self.refuse: Callable[[str, str, str, str], None] = lambda *_: None
         self.rights: tuple[Right, ...] = ()
         self._numbers = itertools.count(1)
+        self._owners: dict[str, Ownership] = {}  # by uid
         for manifest in objects:
             self.put(manifest)
 
@@ -32,12 +37,18 @@ class Memory:
     def api(self) -> Api:
         return cast(Api, self)
 
+    def with_rights(self, rights: tuple[Right, ...]) -> Memory:
+        """The same objects, as somebody with other rights sees them."""
+        other = copy.copy(self)
+        other.rights = rights
+        return other
+
     def put(self, manifest: Manifest) -> Manifest:
-        meta = manifest["metadata"]
-        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        """As if it had been there for long: neither rights nor rules are looked at."""
+        key = _key(manifest)
         uid = self.objects[key]["metadata"]["uid"] if key in self.objects else f"uid-{next(self._numbers)}"
         version = str(next(self._numbers))
-        stored = {**manifest, "metadata": {"uid": uid, **meta, "resourceVersion": version}}
+        stored = {**manifest, "metadata": {"uid": uid, **manifest["metadata"], "resourceVersion": version}}
         self.objects[key] = stored
         return stored
 
@@ -47,18 +58,13 @@ class Memory:
     def _enter(self, verb: str, kind: str, namespace: str, name: str, subresource: str = "") -> None:
         self.refuse(verb, kind, namespace, name)
         *_, group, _, resource = ("", *path_of(kind).removeprefix("/api/").removeprefix("/apis/").split("/"))
-        resource += f"/{subresource}" if subresource else ""
-        of_kind = [r for r in self.rights if r.group == group and resource in r.resources]
-        verbs = {v for r in of_kind if not r.only or name in r.only for v in r.verbs}
-        missing = ({"patch"} if subresource else NEEDS.get(verb, {verb})) - verbs
-        if self.rights and missing:
-            raise ApiError(403, f"cannot {', '.join(sorted(missing))} resource {resource!r} in {group!r}")
+        rules.check_rights(self.rights, verb, group, resource, name, subresource)
 
-    # the verbs
+    # reading
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         self._enter("get", kind, namespace, name)
-        return self.objects.get((kind, namespace, name))
+        return copy.deepcopy(self.objects.get((kind, namespace, name)))
 
     def list(
         self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
@@ -66,93 +72,157 @@ class Memory:
         self._enter("list", kind, namespace, "")
         for (found, ns, _), manifest in list(self.objects.items()):
             labels = manifest["metadata"].get("labels") or {}
-            here = found == kind and (not namespace or ns == namespace)
-            if here and _selected(selector, labels) and _has_fields(fields, manifest):
-                yield manifest
+            here = selected(selector, labels) & has_fields(kind, fields, manifest)
+            if here and found == kind and (not namespace or ns == namespace):
+                yield copy.deepcopy(manifest)
+        if not self.objects:  # a selector is read all the same
+            selected(selector, {})
 
-    def apply(self, manifest: Manifest, manager: str = "", subresource: str = "") -> Manifest:
-        meta = manifest["metadata"]
-        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+    # writing
+
+    def apply(self, manifest: Manifest, manager: str = "weir", subresource: str = "") -> Manifest:
+        key = _key(manifest)
+        kind = key[0]
         self._enter("apply", *key, subresource)
-        if subresource and key not in self.objects:
+        rules.check_form(manifest)
+        present = self.objects.get(key)
+        if subresource and present is None:
             raise ApiError(404, f"{key} not found")
-        self._precondition(meta, self.objects.get(key))
-        return self.put(_merged(self.objects.get(key, {}), manifest))
+        self._check_versions(manifest["metadata"], present)
+        new = rules.part(manifest, subresource)
+        rules.check_declared(kind, new)
+        if present is None:
+            self._check_new(key)
+        owners = self._owners_of(present)
+        schema = rules.schema_of_kind(kind)
+        after = owners.apply(schema, _own(present or {}), _own(new), (manager, "Apply", subresource))
+        return self._store(key, present, after, owners)
 
     def create(self, manifest: Manifest) -> bool:
-        meta = manifest["metadata"]
-        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        key = _key(manifest)
         self._enter("create", *key)
+        rules.check_form(manifest)
+        self._check_new(key)
         if key in self.objects:
             return False
-        new_meta = {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"}
-        self.put({"status": {"phase": "Pending"}, **manifest, "metadata": new_meta})
+        if "resourceVersion" in manifest["metadata"]:
+            raise ApiError(500, "resourceVersion should not be set on objects to be created")
+        owners, new = Ownership(), rules.pruned(key[0], _own(rules.part(manifest, "")))
+        owners.update(rules.schema_of_kind(key[0]), {}, new, ("weir", "Update", ""))
+        self._store(key, None, new, owners)
         return True
 
-    def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        self._enter("merge", kind, namespace, name)
-        before = self.objects.get((kind, namespace, name))
-        if before is None:
-            raise ApiError(404, f"{kind} {name} not found")
-        self._precondition(patch.get("metadata", {}), before)
-        return self.put(_merged(before, patch))
-
     def replace(self, manifest: Manifest) -> Manifest:
-        meta = manifest["metadata"]
-        key = (manifest["kind"], meta.get("namespace", ""), meta["name"])
+        key = _key(manifest)
         self._enter("update", *key)
-        if key not in self.objects:
+        rules.check_form(manifest)
+        present = self.objects.get(key)
+        if "resourceVersion" not in manifest["metadata"]:
+            raise ApiError(422, "metadata.resourceVersion: must be specified for an update")
+        if present is None:
+            if key[0] == "Lease":
+                raise NotImplementedError("in memory no update makes an object; a real Lease would be made")
             raise ApiError(404, f"{key} not found")
-        self._precondition(meta, self.objects[key])
-        return self.put(manifest)
+        self._check_versions(manifest["metadata"], present)
+        status = {"status": present["status"]} if "status" in present else {}
+        after = rules.pruned(key[0], _own(rules.part(manifest, ""))) | status
+        return self._write(key, present, after, "")
 
-    def _precondition(self, meta: Mapping[str, Any], present: Manifest | None) -> None:
-        version = meta.get("resourceVersion")
-        if version is not None and (present is None or version != present["metadata"]["resourceVersion"]):
-            raise ApiError(409, "the object has been modified")
+    def merge(self, kind: str, namespace: str, name: str, patch: Manifest, subresource: str = "") -> Manifest:
+        self._enter("merge", kind, namespace, name, subresource)
+        present = self.objects.get((kind, namespace, name))
+        if present is None:
+            raise ApiError(404, f"{kind} {name} not found")
+        self._check_versions(patch.get("metadata", {}), present)
+        patch = _own(rules.part({"kind": kind, **patch}, subresource))
+        after = rules.pruned(kind, _patched(_own(present), patch))
+        return self._write((kind, namespace, name), present, after, subresource)
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
         self._enter("delete", kind, namespace, name)
         present = self.objects.get((kind, namespace, name))
         if present is None or uid not in ("", present["metadata"]["uid"]):
             return False
-        del self.objects[kind, namespace, name]
+        if rules.lingers(present):
+            meta = {"deletionTimestamp": BEGIN, **present["metadata"]}
+            self.objects[kind, namespace, name] = {**present, "metadata": meta}
+        else:
+            del self.objects[kind, namespace, name]
         return True
 
+    # what a write goes through
 
-def _selected(selector: str, labels: Mapping[str, str]) -> bool:
-    """Terms `a=b`, `a`, `a in (b,c)` and `a notin (b,c)`."""
+    def _owners_of(self, present: Manifest | None) -> Ownership:
+        return self._owners.get(present["metadata"]["uid"], Ownership()) if present else Ownership()
 
-    def holds(term: str) -> bool:
-        name, _, rest = term.partition(" ")
-        if rest:
-            word, values = rest.split(" ", 1)
-            return (labels.get(name) in values.strip("()").split(",")) == (word == "in")
-        name, equal, value = term.partition("=")
-        return labels.get(name) == value if equal else name in labels
+    def _check_versions(self, meta: Mapping[str, Any], present: Manifest | None) -> None:
+        """An object that is gone has no version, so none is compared with it; a uid is."""
+        now = present["metadata"] if present else {}
+        if "resourceVersion" in meta and present and meta["resourceVersion"] != now["resourceVersion"]:
+            raise ApiError(
+                409, "the object has been modified; please apply your changes to the latest version"
+            )
+        if "uid" in meta and meta["uid"] != now.get("uid"):
+            raise ApiError(422 if present else 409, "metadata.uid: field is immutable")
 
-    return all(holds(term) for term in re.split(r",(?![^(]*\))", selector) if term)
+    def _check_new(self, key: Key) -> None:
+        kind, namespace, name = key
+        if namespace and self.names("Namespace"):
+            present = self.objects.get(("Namespace", "", namespace))
+            if present is None:
+                raise ApiError(404, f'namespaces "{namespace}" not found')
+            if "deletionTimestamp" in present["metadata"]:
+                text = f"unable to create new content in namespace {namespace} because it is being terminated"
+                raise ObjectGone(403, f'{kind} "{name}" is forbidden: {text}')
+        rules.check_quota(kind, namespace, self.objects.values())
+
+    def _write(self, key: Key, present: Manifest, after: Manifest, subresource: str) -> Manifest:
+        owners = self._owners_of(present)
+        owners.update(rules.schema_of_kind(key[0]), _own(present), after, ("weir", "Update", subresource))
+        return self._store(key, present, after, owners)
+
+    def _store(self, key: Key, present: Manifest | None, after: Manifest, owners: Ownership) -> Manifest:
+        """As the rules leave it; with a new version only if anything differs."""
+        kind, namespace, name = key
+        after = rules.defaulted(kind, {"kind": kind, **after})
+        rules.check_object(after, present, self.rights)
+        system = dict(present["metadata"]) if present else {
+            "uid": f"uid-{next(self._numbers)}", "creationTimestamp": BEGIN, "generation": 1,
+        }  # fmt: skip
+        where = {"name": name, **({"namespace": namespace} if namespace else {})}
+        if present and _own(present) == _own(after):
+            return copy.deepcopy(present)
+        kept = {k: v for k, v in system.items() if k in rules.OF_THE_SYSTEM}
+        if present and rules.counted(present) != rules.counted(after):
+            kept["generation"] = kept.get("generation", 0) + 1
+        kept["resourceVersion"] = str(next(self._numbers))
+        stored = {**after, "metadata": {**(after.get("metadata") or {}), **where, **kept}}
+        self.objects[key] = stored
+        self._owners[kept["uid"]] = owners
+        if "deletionTimestamp" in kept and not rules.lingers(stored):
+            del self.objects[key]
+        return copy.deepcopy(stored)
 
 
-def _has_fields(selector: str, manifest: Mapping[str, Any]) -> bool:
-    """Terms `a.b=c`."""
-
-    def value(path: str) -> Any:
-        part: Any = manifest
-        for name in path.split("."):
-            part = (part or {}).get(name)
-        return part
-
-    terms = (term.split("=", 1) for term in selector.split(",") if term)
-    return all(value(path) == wanted for path, wanted in terms)
+def _key(manifest: Mapping[str, Any]) -> Key:
+    meta = manifest["metadata"]
+    return manifest["kind"], meta.get("namespace", ""), meta["name"]
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Manifest:
+def _own(manifest: Mapping[str, Any]) -> Manifest:
+    """Without what the API server writes itself."""
+    meta = {k: v for k, v in (manifest.get("metadata") or {}).items() if k not in rules.OF_THE_SYSTEM}
+    return copy.deepcopy({**manifest, "metadata": meta})
+
+
+def _patched(old: Mapping[str, Any], patch: Mapping[str, Any]) -> Manifest:
     """A null takes a field away, as in a merge patch."""
-    new_meta = dict(old)
-    for key, value in new.items():
+    result = dict(old)
+    for name, value in patch.items():
         if value is None:
-            new_meta.pop(key, None)
+            result.pop(name, None)
         else:
-            new_meta[key] = _merged(new_meta.get(key) or {}, value) if isinstance(value, Mapping) else value
-    return new_meta
+            before = result.get(name)
+            before = before if isinstance(before, Mapping) else {}
+            result[name] = _patched(before, value) if isinstance(value, Mapping) else value
+    return result

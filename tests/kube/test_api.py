@@ -10,6 +10,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from kubernetes import client
 from weir_operator.kube.api import Api, ApiError, NoAnswer, once
 
@@ -37,6 +40,10 @@ def api() -> Iterator[Api]:
                 self.answer(200, "up 1\n")
             else:
                 self.answer(503, json.dumps(REFUSAL))
+
+        def do_PATCH(self) -> None:
+            text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            self.answer(200, json.dumps(yaml.load(text, yaml.CSafeLoader)))
 
         def answer(self, status: int, text: str) -> None:
             self.send_response(status)
@@ -90,3 +97,14 @@ def test_a_write_that_is_not_answered_is_not_sent_again() -> None:
     server.shutdown()
     server.server_close()
     assert len(sent) == 1
+
+
+printable = st.text(st.characters(codec="utf-8", exclude_characters="\x7f"))
+
+
+@given(text=printable | st.sampled_from(["😀", "\\ud83d\\ude00", "\\😀\\", "\u2028\x85\ufeff"]))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_applied_is_read_as_yaml(api: Api, text: str) -> None:
+    """The API server's reader refuses halves of characters; this one would give them as they are."""
+    manifest = {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a"}, "data": {text: [text, 1.5]}}
+    assert api.apply(manifest) == manifest

@@ -269,7 +269,7 @@ def test_another_namespace_cannot_speak_for_a_fragment(later: bool) -> None:
     """Whoever may make Leases and Pods in his namespace may give them any label."""
     memory = Memory()
     adapter = placed(memory)
-    meta = {"revision": 1, "fragments": [{"name": "f1"}]}
+    meta = {"revision": 1, "fragments": [{"name": "f1", "node": "n1"}]}
     adapter.write_placement(WritePlacement("a/q", meta, {"owned": ["f1"]}))
     before = adapter.observe()
     if later:
@@ -302,13 +302,7 @@ def test_what_a_driver_should_not_write_into_its_lease_stops_nobody(note: dict[s
     memory = Memory()
     adapter = placed(memory)
     lease_spec = {"leaseTransitions": 1, "renewTime": SECOND.format(0), "leaseDurationSeconds": 15}
-    memory.apply(
-        {
-            "kind": "Lease",
-            "metadata": {"namespace": "a", "name": "f1", "annotations": note},
-            "spec": lease_spec,
-        }
-    )
+    memory.merge("Lease", "a", "f1", {"metadata": {"annotations": note}, "spec": lease_spec})
     lease = adapter.observe().leases["f1"]
     assert (lease.epoch, lease.handover, lease.change) == (1, None, None)
 

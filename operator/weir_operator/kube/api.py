@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ PAGE = 500  # objects a page of a list
 
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
+_PAIR = re.compile(r"\\\\|(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})")
+"""An escaped backslash, or the two escapes of one character."""
 
 _RESOURCES: dict[str, tuple[str, str, bool]] = {
     # kind: API version, plural, namespaced
@@ -126,7 +129,7 @@ class Api:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | str | None = None,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Any:
@@ -147,7 +150,7 @@ class Api:
         method: str,
         path: str,
         headers: Mapping[str, str],
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | str | None = None,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
         """The answer to one request. Raises ApiError for an error, and when there is no answer."""
@@ -211,7 +214,8 @@ class Api:
         """Server-side apply: the fields given here are ours, all others stay as they are."""
         meta = manifest["metadata"]
         path = path_of(manifest["kind"], meta.get("namespace", ""), meta["name"], subresource)
-        return self.call("PATCH", path, manifest, {"fieldManager": manager, "force": "true"}, _APPLY)
+        query = {"fieldManager": manager, "force": "true"}
+        return self.call("PATCH", path, _yaml(manifest), query, _APPLY)
 
     def create(self, manifest: Mapping[str, Any]) -> bool:
         """Create an object; False when it exists already."""
@@ -249,6 +253,12 @@ class Api:
                 return False
             raise
         return True
+
+
+def _yaml(manifest: Mapping[str, Any]) -> str:
+    """JSON that is YAML too, as which the API server reads what is applied: it refuses the two halves by
+    which JSON escapes a character above U+FFFF, such as an emoji in a query's text."""
+    return _PAIR.sub(lambda pair: json.loads(f'"{pair[1]}"') if pair[1] else pair[0], json.dumps(manifest))
 
 
 def _refusal(status: int, message: str) -> ApiError:

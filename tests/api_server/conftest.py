@@ -1,0 +1,65 @@
+"""Each scenario is played on the API server in memory; with WEIR_API_SERVER=real (`make test-api`) also on a
+real one, and the tests for which nothing in memory could stand in are collected too."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from weir_operator.kube.api import Api, ApiError
+
+from tests.api.structural import CRDS
+from tests.api_server.server import ApiServer, start_api_server
+from tests.api_server.worlds import InMemory, OnServer, World, grants, namespace_manifests
+from tests.kube.memory import Memory
+
+REAL = os.environ.get("WEIR_API_SERVER") == "real"
+CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
+collect_ignore = [] if REAL else ["on_the_server"]
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """One for all tests, with our kinds and the operator's rights."""
+    started = start_api_server(tmp_path_factory.mktemp("api"))
+    try:
+        admin = started.api("admin")
+        for file in CRDS.glob("*.yaml"):
+            admin.create(yaml.safe_load(file.read_text()))
+        for grant in grants():
+            plural = f"{grant['kind'].lower()}s"
+            admin.call("POST", f"/apis/rbac.authorization.k8s.io/v1/{plural}", grant)
+        started.until(lambda: _served(admin))
+        yield started
+    finally:
+        started.stop()
+
+
+def _served(admin: Api) -> bool:
+    try:
+        return all(
+            list(admin.list(kind)) == [] for kind in ("Stream", "StreamQuery", "Placement", *CLUSTER_WIDE)
+        )
+    except ApiError:
+        return False
+
+
+@pytest.fixture(params=["memory", "server"] if REAL else ["memory"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """A namespace of its own, and no nodes or policies but those of the test."""
+    name = f"t{next(_numbers)}"
+    made: World
+    if request.param == "memory":
+        made = InMemory(Memory(), name)
+    else:
+        made = OnServer(request.getfixturevalue("server"), name)
+    for thing in namespace_manifests(name):
+        assert made.admin.create(thing)
+    yield made
+    for kind in CLUSTER_WIDE:
+        for thing in list(made.admin.list(kind)):
+            made.admin.delete(kind, "", thing["metadata"]["name"])
