@@ -15,7 +15,7 @@ from weir_operator.kube.certificate import CONFIGURATION
 from weir_operator.kube.settings import OperatorSettings
 
 from tests.chart.conftest import CHART, Manifest, Render, run
-from tests.chart.test_rights import granted, listed
+from tests.chart.test_rights import granted, listed, of_operator
 from tests.kube.memory import Memory
 from tests.kube.tls import serving, sign
 
@@ -74,8 +74,7 @@ async def test_the_operator_makes_its_own(
     async with serving(webhook_server(0, own)) as webhook:
         trusted = memory.objects[CONFIGURATION, "", "weir"]["webhooks"][0]["clientConfig"]["caBundle"]
         assert (await webhook.ask(trusted, host))["subjectAltName"] == (("DNS", HOST),)
-    roles = [o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "weir"]
-    assert granted(roles[0]) == listed("cluster") | listed("namespace") | listed("webhook")
+    assert granted(of_operator(objects)) == listed("cluster") | listed("namespace") | listed("webhook")
 
 
 async def test_cert_manager_makes_it(render: Render, tmp_path: Path) -> None:
@@ -96,8 +95,7 @@ async def test_cert_manager_makes_it(render: Render, tmp_path: Path) -> None:
     assert main.own_certificate(Memory().api, settings(objects), threading.Event()) is None
     async with serving(webhook_server(0, None, mounted=tmp_path)) as webhook:
         await webhook.ask(base64.b64encode(ca.encode()).decode(), host)
-    roles = [o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "weir"]
-    assert granted(roles[0]) == listed("cluster") | listed("namespace")
+    assert granted(of_operator(objects)) == listed("cluster") | listed("namespace")
 
 
 def test_cert_managers_issuer_may_be_a_given_one(render: Render) -> None:

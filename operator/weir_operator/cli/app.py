@@ -6,11 +6,11 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import typer
 
+from weir_operator import __version__
 from weir_operator.cli.exit_codes import BAD_INPUT, INTERNAL
 from weir_operator.manifests.finding import ManifestError
 
@@ -57,10 +57,7 @@ def _print_version(requested: bool) -> None:
     """Called for every command: whether --version is given."""
     if not requested:
         return
-    try:
-        print(f"weir {version('weir')}")
-    except PackageNotFoundError:
-        print("weir (from a source tree)")
+    print(f"weir {__version__}")
     raise typer.Exit()
 
 
