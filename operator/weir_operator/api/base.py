@@ -15,6 +15,7 @@ GROUP, VERSION = API_VERSION.split("/")
 
 NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 NODE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+NAMESPACE_PATTERN = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 LABEL_PATTERN = r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$"
 LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 IDENTIFIER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -89,7 +90,12 @@ class Model(BaseModel):
     """A part of an object: camelCase in files, unknown fields refused, immutable."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel, defer_build=True
+        extra="forbid",
+        frozen=True,
+        strict=True,  # as the API server: "no" is no boolean, "5" no number
+        populate_by_name=True,
+        alias_generator=to_camel,
+        defer_build=True,
     )
     rules: ClassVar[tuple[CelRule, ...]] = ()
 
@@ -97,14 +103,14 @@ class Model(BaseModel):
 class Lenient(Model):
     """A part that others write, or a newer version of Weir: unknown fields are ignored, not refused."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", strict=False)
 
 
 class Metadata(Lenient):
     """The part of Kubernetes' metadata that Weir reads."""
 
-    name: str
-    namespace: str = ""
+    name: Annotated[str, Field(max_length=253, pattern=NODE_NAME_PATTERN)]
+    namespace: Annotated[str, Field(max_length=63, pattern=NAMESPACE_PATTERN)] = ""
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     uid: str = ""

@@ -40,7 +40,7 @@ InputName = Annotated[
 ColumnName = Annotated[
     str, Field(max_length=257, pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")
 ]
-Selectivity = Annotated[float, Field(ge=0)]
+Selectivity = Annotated[float, Field(ge=0, le=1)]
 Microseconds = Annotated[float, Field(ge=0)]
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from weir_operator.api.base import (
     API_VERSION,
+    CelRule,
     LabelKey,
     Metadata,
     Model,
@@ -32,6 +33,13 @@ class LinkValues(Model):
 class Link(LinkValues):
     """A link between two zones or two nodes, in one direction unless both is true."""
 
+    rules = (
+        CelRule(
+            cel="self.from != self.to",
+            message="from and to are the same: name two ends; `within` is for links inside each zone",
+            holds=lambda raw: raw.get("from") is None or raw.get("from") != raw.get("to"),
+        ),
+    )
     source: Place = Field(alias="from", description="Zone or node.")
     target: Place = Field(alias="to", description="Zone or node.")
     both: bool = Field(False, description="true: the same in both directions.")

@@ -29,9 +29,8 @@ def strategies(
 
       weir strategies annealing     and its options for --set
     """
+    from weir_placement.model.suggestion import suggestion
     from weir_placement.strategies import STRATEGIES
-
-    from weir_operator.manifests.finding import suggestion
 
     if name is not None and name not in STRATEGIES:
         print(f"no strategy {name}; {suggestion(name, STRATEGIES, 'strategies')}", file=sys.stderr)

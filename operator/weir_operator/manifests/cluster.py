@@ -8,13 +8,14 @@ from math import inf
 
 from pydantic_core import PydanticCustomError
 from weir_placement.model.cluster import Node as ModelNode
+from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.base import Place
 from weir_operator.api.node import EGRESS, INGRESS, SPEED, Node, Taint
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query import Toleration
 from weir_operator.api.values import parse_bits, parse_quantity
-from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+from weir_operator.manifests.finding import Finding, Key, shown
 
 UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 

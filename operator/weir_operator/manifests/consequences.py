@@ -30,9 +30,12 @@ class _Causes:
     def __init__(self, findings: list[Finding]) -> None:
         self.findings = findings
         self._of_object: dict[Key, Finding] = {}  # a fault of its own, if there is one
+        self._of_name: dict[str, Finding] = {}  # of objects whose kind is not known
         for finding in sorted(findings, key=lambda each: each.missing is not None):
             if finding.object:
                 self._of_object.setdefault(finding.object, finding)
+                if finding.path == "kind":
+                    self._of_name.setdefault(finding.object.full_name, finding)
         self._node = next((each for key, each in self._of_object.items() if key.kind == "Node"), None)
         self._file = next((each for each in findings if each.object is None and each.file), None)
 
@@ -45,6 +48,8 @@ class _Causes:
             return finding
         if missing in self._of_object:
             return self.of(self._of_object[missing])
-        if missing.kind == "Node" and self._node:  # a Node with errors may be the one, or in the zone
-            return self._node
+        if missing.full_name in self._of_name:
+            return self._of_name[missing.full_name]
+        if missing.kind == "Node" and (self._node or NO_NODE in self.findings):
+            return self._node or self.of(NO_NODE)  # a Node with errors may be the one, or in the zone
         return self._file or finding

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 from collections.abc import Callable, Iterable
@@ -33,7 +32,7 @@ class Key:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.full_name}"
+        return f"{self.kind} {self.full_name}".strip()
 
 
 @dataclass(frozen=True)
@@ -107,15 +106,3 @@ def shown(value: Any) -> str:
     except (TypeError, ValueError):
         text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def suggestion(name: str, choices: Iterable[str], what: str = "choices") -> str:
-    """`did you mean X?`, or the list of choices."""
-    names = sorted(set(choices))
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"did you mean {close[0]}?"
-    if not names:
-        return f"{what}: none"
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"{what}: {', '.join(names[:12])}{more}"

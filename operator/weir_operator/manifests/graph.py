@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.operators import Operator
 from weir_placement.model.streams import Stream
+from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.query import OperatorSpec
-from weir_operator.manifests.finding import Finding, Key, suggestion
+from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.graph_operators import BUILD, OperatorContext, OperatorOutput, of_stream
 
 

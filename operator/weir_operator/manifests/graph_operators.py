@@ -27,11 +27,11 @@ from weir_placement.model.operators import (
     Window,
 )
 from weir_placement.model.streams import Stream
+from weir_placement.model.suggestion import suggestion
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite import estimates
 
 from weir_operator.api.query import OperatorSpec
-from weir_operator.manifests.finding import suggestion
 
 
 @dataclass(frozen=True)

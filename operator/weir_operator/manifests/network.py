@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from weir_placement.model.cluster import Network, Node
+from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.topology import LinkValues, Matrix, NetworkTopology, NetworkTopologySpec
-from weir_operator.manifests.finding import Finding, Key, suggestion
+from weir_operator.manifests.finding import Finding, Key
 
 Read = Callable[[Matrix], bytes]
 """The bytes of a matrix, from its file or ConfigMap; OSError or KeyError when there are none."""

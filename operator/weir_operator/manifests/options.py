@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weir_placement.model.suggestion import suggestion
 from weir_placement.strategies import STRATEGIES, select
 from weir_placement.strategy import Strategy
 
-from weir_operator.manifests.finding import Finding, Key, suggestion
+from weir_operator.manifests.finding import Finding, Key
 
 
 def objective_findings(key: Key | None, path: str, strategy: str, objective: str) -> list[Finding]:

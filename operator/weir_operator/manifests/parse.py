@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
+from weir_placement.model.suggestion import near, suggestion
 
 from weir_operator.api import base
 from weir_operator.api.base import API_VERSION, CelRule, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
-from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+from weir_operator.manifests.finding import Finding, Key, shown
 
 _PATTERN_HELP = {
     base.NAME_PATTERN: "write a name of lower-case letters, digits and '-'",
-    base.NODE_NAME_PATTERN: "write a node's name: lower-case letters, digits, '-' and '.'",
+    base.NODE_NAME_PATTERN: "write a name of lower-case letters, digits, '-' and '.'",
+    base.NAMESPACE_PATTERN: "write a name of lower-case letters, digits and '-'",
     base.LABEL_PATTERN: "write a label's key, as example.com/name",
     base.LABEL_VALUE_PATTERN: "write a label's value: letters, digits, '-', '_' and '.'",
     base.IDENTIFIER_PATTERN: "write an identifier: letters, digits and '_'",
@@ -72,12 +76,13 @@ def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | 
 
 def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
     versions = {kind: version for version, kind in MODELS}
+    kinds = [kind for version, kind in MODELS if version == API_VERSION]
+    version = raw.get("apiVersion")
     if key.kind in versions:
-        return Finding(
-            key, "apiVersion", f"{shown(raw.get('apiVersion'))} is not known", f"write {versions[key.kind]}"
-        )
-    if not key.kind or not isinstance(raw.get("apiVersion"), str):
-        return Finding(None, "kind", "is missing", f"write apiVersion: {API_VERSION} and a kind")
+        wrong = "is missing" if version is None else f"{shown(version)} is not known"
+        return Finding(key, "apiVersion", wrong, f"write {versions[key.kind]}")
+    if not key.kind:
+        return Finding(key, "kind", "is missing", f"write one of {', '.join(kinds)}")
     return Finding(key, "kind", f"{shown(key.kind)} is not known", suggestion(key.kind, versions))
 
 
@@ -140,9 +145,11 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         return f"{value} {context['wrong']}", context["right"]
     if kind in _TYPE_HELP:
         wrong, right = _TYPE_HELP[kind]
-        return f"{value} {wrong}", right
+        return f"{value} {wrong}", _as_meant(kind, detail["input"]) or right
     if kind == "literal_error":
-        return f"{value} is not allowed", f"write one of {context['expected'].replace(' or ', ', ')}"
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        close = near(str(detail["input"]), choices)
+        return f"{value} is not allowed", f"write {close or 'one of ' + ', '.join(choices)}"
     if kind == "string_pattern_mismatch":
         right = _PATTERN_HELP.get(context["pattern"], f"it must match {context['pattern']}")
         return f"{value} is not allowed here", right
@@ -150,7 +157,7 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
     if kind in limits:
         words = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
         limit = limits[kind]
-        return f"{value} is out of range", f"write a number {words[limit]} {context[limit]}"
+        return f"{value} is out of range", f"write a number {words[limit]} {context[limit]:g}"
     if kind.endswith(("too_long", "too_short")):
         limit = context.get("max_length", context.get("min_length"))
         side = "at most" if kind.endswith("long") else "at least"
@@ -158,6 +165,24 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         unit = unit or ("characters" if kind.startswith("string") else "entries")
         return f"{value} is too {kind.rsplit('_', 1)[1]}", f"write {side} {limit} {unit}"
     return f"{value}: {detail['msg']}", ""
+
+
+def _as_meant(kind: str, value: Any) -> str:
+    """What to write for a value that only looks like another type; "" where that is not clear."""
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return f"write it in quotes: {json.dumps(str(value).lower())}"
+    if not isinstance(value, str):
+        return ""
+    if kind.startswith("bool") and value.lower() in ("true", "false", "yes", "no", "on", "off"):
+        return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'}, without quotes"
+    if kind.startswith(("int", "float")):
+        percent = value.endswith("%")
+        try:
+            number = float(value.removesuffix("%"))
+        except ValueError:
+            return ""
+        return f"write {number / 100:g}" if percent else f"write {value}, without quotes"
+    return ""
 
 
 def _siblings(kind: Any, path: tuple[Any, ...]) -> list[str]:

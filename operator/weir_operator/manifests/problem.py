@@ -12,13 +12,14 @@ from functools import partial
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
 from weir_placement.model.problem import Overheads, Problem
 from weir_placement.model.streams import Stream
+from weir_placement.model.suggestion import suggestion
 from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
 from weir_operator.manifests.consequences import NO_NODE
-from weir_operator.manifests.finding import Finding, Key, isolated, suggestion
+from weir_operator.manifests.finding import Finding, Key, isolated
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.options import objective_findings, option_findings

@@ -13,13 +13,14 @@ from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.location import STORE
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
+from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.node import Node as NodeObject
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
-from weir_operator.manifests.finding import Finding, Key, suggestion
+from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.graph import GraphBuilder
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.site import Site

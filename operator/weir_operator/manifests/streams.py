@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from weir_placement.model.cluster import Node
 from weir_placement.model.streams import Stream as ModelStream
+from weir_placement.model.suggestion import suggestion
 from weir_placement.model.types import parse_schema
 
 from weir_operator.api.stream import Stream
 from weir_operator.manifests.cluster import resolve
-from weir_operator.manifests.finding import Finding, Key, shown, suggestion
+from weir_operator.manifests.finding import Finding, Key, shown
 from weir_operator.manifests.site import Site
 
 ROW_ID_BYTES = 16.0

@@ -9,11 +9,12 @@ from typing import Any
 from weir_placement.cost.budget import fragments_of, requested
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Placed, Problem
+from weir_placement.model.suggestion import suggestion
 from weir_placement.report import report
 from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.manifests.cluster import NodeUsage
-from weir_operator.manifests.finding import Finding, Key, ManifestError, suggestion
+from weir_operator.manifests.finding import Finding, Key, ManifestError
 from weir_operator.manifests.options import objective_findings, option_findings
 from weir_operator.manifests.problem import PolicyProblem
 from weir_operator.planning.capacity import subtract, total, usage_of

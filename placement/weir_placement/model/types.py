@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from weir_placement.model.streams import Column
+from weir_placement.model.suggestion import near
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
@@ -26,6 +27,13 @@ _SYNONYMS = {
     "NUMERIC": "DECIMAL",
     "TIMESTAMP_LTZ": "TIMESTAMP",
 }
+_MEANT = {
+    # types of other systems -> what to write here
+    "TEXT": "STRING", "VARCHAR": "STRING", "CHAR": "STRING", "CHARACTER": "STRING", "UUID": "STRING",
+    "DATETIME": "TIMESTAMP", "TIMESTAMPTZ": "TIMESTAMP", "BOOL": "BOOLEAN", "NUMBER": "DECIMAL(p,s)",
+    "INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INT", "INT64": "BIGINT", "UINT64": "DECIMAL(20,0)",
+    "FLOAT32": "FLOAT", "FLOAT64": "DOUBLE", "BYTES": "BINARY", "BLOB": "BINARY",
+}  # fmt: skip
 _BYTES = {
     "BOOLEAN": 1.0,
     "TINYINT": 1.0,
@@ -74,9 +82,9 @@ def normalise(text: str) -> str:
             )
         return f"DECIMAL({precision},{scale})"
     if match is None or match[2] is not None or name not in _BYTES:
-        raise ValueError(
-            f"{text.strip()!r} is not a plain type; use one of {', '.join(_BYTES)} or DECIMAL(p,s)"
-        )
+        meant = match and (_MEANT.get(name) or near(name, (*_BYTES, "DECIMAL")))
+        right = f"write {meant}" if meant else f"use one of {', '.join(_BYTES)} or DECIMAL(p,s)"
+        raise ValueError(f"{text.strip()!r} is not a plain type; {right}")
     return name
 
 
