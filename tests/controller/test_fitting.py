@@ -17,7 +17,7 @@ from weir_placement.model.cluster import Node
 from weir_placement.model.operators import Filter
 from weir_placement.model.problem import Query
 
-from tests.api.structural import schema_of, violations
+from tests.api.structural import LARGEST, schema_of, violations
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import Scenario, desired, loop, one_query, settle
 
@@ -93,7 +93,7 @@ def of_schema(schema: Any) -> st.SearchStrategy[Any]:
         return st.tuples(size, st.sampled_from(["a", "ab ", "é, "])).map(lambda d: (d[1] * d[0])[: d[0]])
     bounds = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
     return {
-        "integer": st.integers(**bounds),
+        "integer": st.integers(schema.get("minimum", -LARGEST), schema.get("maximum", LARGEST - 1)),
         "number": st.floats(**bounds),
         "boolean": st.booleans(),
     }[schema["type"]]

@@ -28,12 +28,16 @@ def _field(schema: Schema, name: str) -> Schema:
 
 
 def _keyed(schema: Schema, items: list[Any]) -> dict[Any, Any] | None:
-    """The items by what they are found by; None: the list is one value."""
+    """The items by what they are found by; None: the list is one value, or nothing that is keyed."""
+    if not all(
+        isinstance(item, Mapping) == (schema.get("x-kubernetes-list-type") == "map") for item in items
+    ):
+        return None
     if schema.get("x-kubernetes-list-type") == "map":
         names = schema["x-kubernetes-list-map-keys"]
-        return {("item", *(item.get(name) for name in names)): item for item in items}
+        return {("item", *(str(item.get(name)) for name in names)): item for item in items}
     if schema.get("x-kubernetes-list-type") == "set":
-        return {("item", item): item for item in items}
+        return {("item", str(item)): item for item in items}
     return None
 
 

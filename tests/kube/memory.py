@@ -107,7 +107,7 @@ class Memory:
             return False
         if "resourceVersion" in manifest["metadata"]:
             raise ApiError(500, "resourceVersion should not be set on objects to be created")
-        owners, new = Ownership(), rules.pruned(key[0], _own(rules.part(manifest, "")))
+        owners, new = Ownership(), rules.admitted(rules.pruned(key[0], _own(rules.part(manifest, ""))))
         owners.update(rules.schema_of_kind(key[0]), {}, new, ("weir", "Update", ""))
         self._store(key, None, new, owners)
         return True

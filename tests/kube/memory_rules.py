@@ -8,10 +8,11 @@ from functools import cache
 from typing import Any
 
 import yaml
+from weir_operator.api.kinds import KINDS, NAME_RULE
 from weir_operator.kube.api import ApiError
 from weir_operator.kube.names import GROUP
 from weir_operator.kube.rights import Right
-from weir_operator.manifests.parse import parse
+from weir_operator.manifests.parse import broken_rules
 
 from tests.api.structural import CRDS, violations
 from tests.kube.field_ownership import METADATA
@@ -113,21 +114,36 @@ def _free(schema: Manifest) -> bool:
 
 
 def pruned(kind: str, value: Any) -> Any:
-    """Without fields that the schema of our kind does not have."""
+    """Without fields that the schema of our kind does not have, and without their nulls."""
     definition = _definitions().get(kind)
     if definition is None:
         return value
-    parts = {n: _pruned(definition["properties"][n], value[n]) for n in ("spec", "status") if n in value}
+    given = [name for name in ("spec", "status") if value.get(name) is not None]
+    parts = {name: _pruned(definition["properties"][name], value[name]) for name in given}
     return {**{k: v for k, v in value.items() if k in ("apiVersion", "kind", "metadata")}, **parts}
 
 
 def _pruned(schema: Manifest, value: Any) -> Any:
     if isinstance(value, Mapping) and "properties" in schema and not _free(schema):
         known = schema["properties"]
-        return {name: _pruned(known[name], child) for name, child in value.items() if name in known}
+        kept = {name: child for name, child in value.items() if name in known and child is not None}
+        return {name: _pruned(known[name], child) for name, child in kept.items()}
+    if isinstance(value, Mapping) and isinstance(schema.get("additionalProperties"), Mapping):
+        return {
+            name: _pruned(schema["additionalProperties"], v) for name, v in value.items() if v is not None
+        }
     if isinstance(value, list):
         return [_pruned(schema.get("items", {}), item) for item in value]
     return value
+
+
+def admitted(new: dict[str, Any]) -> dict[str, Any]:
+    """A new node is tainted until the controller of nodes hears of it."""
+    if new["kind"] != "Node":
+        return new
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    spec = new.get("spec") or {}
+    return {**new, "spec": {**spec, "taints": [*(spec.get("taints") or ()), taint]}}
 
 
 def defaulted(kind: str, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -184,8 +200,10 @@ def check_object(after: Manifest, present: Manifest | None, rights: tuple[Right,
             if name in after
             for text in violations(definition["properties"][name], after[name], name)
         ]
-        if not present or counted(present) != counted(after):
-            wrong += [str(finding) for finding in parse({k: v for k, v in after.items() if k != "status"})[1]]
+        model = next(k.model for k in KINDS if k.name == kind)
+        wrong += [f"{path}: {text}" for path, text in broken_rules(model, after, "")]
+        wrong += [NAME_RULE.message] * (not NAME_RULE.holds(after))
+        wrong += ["spec is required"] * ("spec" in definition.get("required", ()) and "spec" not in after)
         if wrong:
             raise ApiError(422, f"{kind} is invalid: {'; '.join(wrong)}")
     if kind == "RoleBinding" and present and present["roleRef"] != after["roleRef"]:

@@ -310,8 +310,8 @@ class KubernetesCluster:
             "ownerReferences": [owner.reference()],
         }
         present = self._objects.get(("Placement", namespace, name))
-        if present is not None:
-            meta["resourceVersion"] = present["metadata"]["resourceVersion"]
+        if present is not None:  # the uid too: where there is no object any more, no version is compared
+            meta |= {key: present["metadata"][key] for key in ("resourceVersion", "uid")}
         elif self._api.get("Placement", namespace, name) is not None:
             raise ApiError(409, f"Placement {placement.query} is there already, and was not observed")
         manifest = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}

@@ -57,7 +57,7 @@ def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | 
     if model is None:
         return None, [_unknown_kind(raw, key)]
     raw = {name: value for name, value in raw.items() if value is not None}
-    findings = [Finding(key, path, message, "") for path, message in _broken_rules(model, raw, "")]
+    findings = [Finding(key, path, message, "") for path, message in broken_rules(model, raw, "")]
     if not NAME_RULE.holds(raw) and raw.get("apiVersion") == API_VERSION:
         findings.append(Finding(key, NAME_RULE.field, f"{shown(key.name)} is too long", NAME_RULE.message))
     result: Object | None = None
@@ -86,19 +86,20 @@ def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
     return Finding(key, "kind", f"{shown(key.kind)} is not known", suggestion(key.kind, versions))
 
 
-def _broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
-    """(field path, message) of every rule that `raw` breaks, in all models within `kind`, a bare type."""
+def broken_rules(kind: Any, raw: Any, path: str) -> Iterator[tuple[str, str]]:
+    """(field path, message) of every rule that `raw` breaks, in all models within `kind`, a bare type: what
+    the API server says by CEL."""
     if get_origin(kind) is list and isinstance(raw, list):
         item_kind = bare(get_args(kind)[0])
         for i, item in enumerate(raw):
-            yield from _broken_rules(item_kind, item, f"{path}[{i}]")
+            yield from broken_rules(item_kind, item, f"{path}[{i}]")
     elif _is_model(kind) and isinstance(raw, Mapping):
         for rule in kind.rules:
             if not _holds(rule, raw):
                 yield ".".join(filter(None, (path, rule.field))), rule.message
         for alias, inner in _ruled_fields(kind):
             if raw.get(alias) is not None:
-                yield from _broken_rules(inner, raw[alias], f"{path}.{alias}".lstrip("."))
+                yield from broken_rules(inner, raw[alias], f"{path}.{alias}".lstrip("."))
 
 
 @cache
