@@ -7,7 +7,7 @@ from dataclasses import replace
 from weir_placement.bench.generator import random_query
 from weir_placement.cost.evaluation import equal
 from weir_placement.model.cluster import Cluster, Network, Node
-from weir_placement.model.operators import Project
+from weir_placement.model.operators import Join, Project
 from weir_placement.model.problem import Problem
 from weir_placement.proof import ALL
 from weir_placement.report import report
@@ -60,6 +60,24 @@ def test_without_projections_compiled_swaps_reach_the_optimum_of_all_plans() -> 
         assert result.value is not None
         assert equal(result.value, best_of_all(problem)), seed
     assert compared >= 4
+
+
+def test_what_a_join_costs_goes_with_its_windows_in_every_order() -> None:
+    """Two joins that differ in memory, which one of two nodes has little of."""
+    problem = random_query(10, 3, 4, 2)
+    nodes = tuple(replace(n, memory=room) for n, room in zip(problem.cluster.nodes, (11e3, 3e3), strict=True))
+    (query,) = problem.queries
+    memory = {"o0": 50.0, "o1": 5000.0}
+    operators = tuple(replace(op, memory=memory.get(op.id, 0.0)) for op in query.operators)
+    query = replace(query, operators=operators)
+    problem = replace(problem, cluster=replace(problem.cluster, nodes=nodes), queries=(query,))
+    of_windows = {op.windows: op.memory for op in operators if isinstance(op, Join)}
+    for each in Rewriter(query, problem.streams).reachable():
+        assert all(op.memory == of_windows[op.windows] for op in each.operators if isinstance(op, Join))
+    result = STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
+    assert result.proven
+    assert result.value is not None
+    assert equal(result.value, best_of_all(problem))
 
 
 def test_a_large_query_says_that_its_proof_is_over_swaps() -> None:

@@ -7,6 +7,7 @@ BENCHES: dict[str, str] = {
     "whitewater-large": "weir_placement.bench.whitewater:large",
     "whitewater-example": "weir_placement.bench.example:example",
     "whitewater-16h": "weir_placement.bench.whitewater:sixteen_hours",
+    "whitewater-limited": "weir_placement.bench.limited:limited_page",
     "whitewater-scale": "weir_placement.bench.headroom_scale:scale",
     "iflow-64": "weir_placement.bench.network_usage:iflow_64",
     "planetlab": "weir_placement.bench.network_usage:planetlab",

@@ -27,8 +27,9 @@ from weir_placement.rewrite.shape import shape
 
 @dataclass(frozen=True)
 class Block:
-    """Joins that may change order among themselves: their aliases and what they check together."""
+    """Joins that may change order, as written; their aliases and what they check together."""
 
+    joins: tuple[Join, ...]
     aliases: frozenset[str]
     constraints: Constraints
     rate: JoinedRate
@@ -87,15 +88,8 @@ class Rewriter:
             left, right = (sum(bits[a] for a in graph.aliases[i]) for i in join.inputs)
             conditions = constraints.conditions(join, bits)
             written.append(WrittenJoin(left, right, conditions, join.half_width, join.selectivity))
-        return Block(
-            aliases, constraints, joined_rate(written, constraints.windows, bits, self.distinct), bits
-        )
-
-    def joins_of(self, block: Block) -> list[Join]:
-        """The written joins of a block."""
-        graph = OperatorGraph(self.written, self.streams)
-        joins = (op for op in self.written.operators if isinstance(op, Join))
-        return [join for join in joins if graph.aliases[join.id] <= block.aliases]
+        rate = joined_rate(written, constraints.windows, bits, self.distinct)
+        return Block(tuple(joins), aliases, constraints, rate, bits)
 
     def rejoined(self, query: Query) -> tuple[Query, dict[str, str]]:
         """A plan whose joins are in an order that is legal, with the conditions that each must check there,
@@ -131,14 +125,13 @@ class Rewriter:
         join = self._join(graph, block, op, inputs, op.id, {})
         if join is None:
             raise ValueError(f"query {self.written.name}: no legal join of {' and '.join(inputs)}")
-        members = self.joins_of(block)
         aliases = graph.aliases[inputs[0]] | graph.aliases[inputs[1]]
-        for like in members:
+        for like in block.joins:
             alike = set(like.windows) == set(join.windows) and aliases.issuperset(like.aliases)
             if alike and _checks(join) <= _checks(like):
                 return replace(join, id=like.id, on=like.on, columns=like.columns, windows=like.windows)
         name = graph.fresh_id("j", written)
-        return replace(join, id=name, origin=tuple(sorted(j.id for j in members)))
+        return replace(join, id=name, origin=tuple(sorted(j.id for j in block.joins)))
 
     def neighbours(self, query: Query) -> Iterator[Query]:
         """The plans that one swap of an operator and its child makes of `query`."""
@@ -205,7 +198,10 @@ class Rewriter:
         new: Mapping[str, Operator],
         equal: list[tuple[str, str]] | None = None,
     ) -> Join | None:
-        """The join of two inputs, which are in the graph or in `new`; None when it is not legal."""
+        """The join of two inputs, which are in the graph or in `new`; None when it is not legal.
+
+        Its costs, memory and nodes are those of the first written join that has one of its windows.
+        """
         sides = [self._side(graph, name, new) for name in inputs]
         left, right = sides
         constraints = block.constraints
@@ -220,6 +216,7 @@ class Rewriter:
         if texts is None:
             return None
         windows = constraints.windows_between(left.aliases, right.aliases)
+        like = next((join for join in block.joins if set(windows) & set(join.windows)), like)
         on = conjunction(texts)
         join = replace(like, id=identifier, inputs=inputs, on=on, columns=columns_of(on), windows=windows)
         masks = block.mask(left.aliases), block.mask(right.aliases)

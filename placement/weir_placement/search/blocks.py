@@ -61,12 +61,13 @@ def blocks_of(problem: Problem, query: Query) -> Blocks:
     blocks, covered = [], set[str]()
     rewriter = Rewriter(query, problem.streams)
     for block in rewriter.blocks:
-        members = rewriter.joins_of(block)
-        if all(len(join.aliases) == 2 for join in members):
-            covered.update(join.id for join in members)
-        elif len(block.aliases) <= MOST and _alike(problem, query, members) and block.constraints.in_pairs:
-            covered.update(join.id for join in members)
-            blocks.append(_search_block(block, members))
+        ids = {join.id for join in block.joins}
+        small = len(block.aliases) <= MOST
+        if all(len(join.aliases) == 2 for join in block.joins):
+            covered |= ids
+        elif small and _alike(problem, query, block.joins) and block.constraints.in_pairs:
+            covered |= ids
+            blocks.append(_search_block(block, block.joins))
     rest = [join for join in joins if join.id not in covered]
     return Blocks(tuple(blocks), not rest)
 
