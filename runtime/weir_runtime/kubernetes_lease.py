@@ -27,7 +27,7 @@ from typing import Any
 from weir_placement.model.change import Change
 
 from weir_runtime.api_server import KeptConnections, Server
-from weir_runtime.lease import Expiry, LeaseRecord, may_take, owns
+from weir_runtime.lease import NOBODY, Expiry, LeaseRecord, may_take, owns
 
 HANDOVER = "weir.dev/handover-epoch"
 RELEASED = "weir.dev/released"
@@ -216,7 +216,7 @@ class KubernetesLease:
 
 def nobody(epoch: int) -> LeaseRecord:
     """Nobody holds it, and only `epoch` may begin."""
-    return LeaseRecord(epoch, "nobody:0:1", 0.0, 1.0, released=True)
+    return LeaseRecord(epoch, NOBODY, 0.0, 1.0, released=True)
 
 
 def _record_of(manifest: dict[str, Any]) -> LeaseRecord | None:

@@ -33,6 +33,10 @@ class LeaseRecord:
     change: Change | None = None
 
 
+NOBODY = "nobody:0:1"
+"""Holder of a lease that nobody has had."""
+
+
 class FragmentLease(Protocol):
     """Port: a JSON file on one machine, a coordination.k8s.io Lease in a cluster."""
 
@@ -155,10 +159,16 @@ class FileLease:
         with self._locked():
             record = self.read()
             if record is None:
-                record = LeaseRecord(epoch, "nobody:0:1", 0.0, 0.0, released=True)
+                record = LeaseRecord(epoch, NOBODY, 0.0, 0.0, released=True)
             if epoch != record.epoch:
                 record = dataclasses.replace(record, handover=epoch)
             self._write(record)
+
+    def restore(self, epoch: int, change: Change | None) -> None:
+        """Where there is no lease: one that `epoch` has released, with the cut that it had agreed to."""
+        with self._locked():
+            if self.read() is None:
+                self._write(LeaseRecord(epoch, NOBODY, 0.0, 0.0, released=True, change=change))
 
     def request_cut(self, lead: float) -> None:
         """Kept until the lease goes. Raises OSError without a lease."""

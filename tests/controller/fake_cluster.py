@@ -14,6 +14,7 @@ from weir_operator.controller.decision import (
     HandOver,
     Protect,
     RequestCut,
+    RestoreLease,
     Start,
     Stop,
     WritePlacement,
@@ -166,6 +167,9 @@ class FakeCluster:
             lease = self.leases.get(action.fragment)
             free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True)
             self.leases[action.fragment] = replace(lease, handover=action.epoch) if lease else free
+        elif isinstance(action, RestoreLease):
+            free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True, change=action.change)
+            self.leases.setdefault(action.fragment, free)
         elif isinstance(action, RequestCut):
             lease = self.leases[action.fragment]
             if lease.change is None:

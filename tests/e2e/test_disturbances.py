@@ -4,8 +4,9 @@ one the results are right to the row."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from weir_operator.controller.record import read_record
@@ -302,8 +303,17 @@ def test_queries_run_on_without_the_chart(namespace: str) -> None:
     judge_so_far(namespace, 300)
 
 
+def kept(placement: Mapping[str, Any]) -> bool:
+    """Whether its state stays when its query goes."""
+    return bool((placement["spec"].get("owner") or {}).get("retain"))
+
+
 def test_deleted_queries_leave_nothing(namespace: str) -> None:
     folders = [SHARED / namespace / what / namespace for what in ("exchange", "checkpoints", "late")]
+    for query in flights.QUERIES:
+        patch = '{"spec": {"deletionPolicy": "Delete"}}'
+        kubectl("patch", "wsq", query, "-n", namespace, "--type=merge", "-p", patch)
+    wait_until(60, "nothing is to be kept", lambda: not any(map(kept, get("wpl", "-n", namespace))))
     for query in flights.QUERIES:
         kubectl("delete", "wsq", query, "-n", namespace)
     wait_until(

@@ -135,6 +135,7 @@ KINDS: tuple[Kind, ...] = (
             PrinterColumn("FRAGMENTS", "string", ".spec.fragments[*].name", priority=1),
             PrinterColumn("NODES", "string", ".status.nodes"),
             PrinterColumn("REVISION", "integer", ".spec.revision"),
+            PrinterColumn("RETAINED", "string", ".spec.retained.until"),
             AGE,
         ),
     ),

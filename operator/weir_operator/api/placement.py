@@ -52,6 +52,40 @@ class PlanApproval(Lenient):
     )
 
 
+Uid = Annotated[str, Field(max_length=63)]
+
+
+class PlanOwner(Lenient):
+    """Whose plan this is."""
+
+    uid: Uid = Field("", description="uid of the StreamQuery.")
+    incarnation: Uid = Field(
+        "", description="uid that fragments and checkpoints are named after: of the query that began them."
+    )
+    retain: float = Field(
+        0.0, description="How long its state is kept once the query is deleted [s]; 0: not at all."
+    )
+    restored: Uid = Field("", description="What restoreFrom it began with: uid of the deleted query.")
+    parts: AnyObject | None = Field(None, description="Hashes of what its state depends on, by what it is.")
+    leases: AnyObject | None = Field(
+        None, description="By fragment: the lease with which it goes on where that is gone."
+    )
+
+
+class RetainedQuery(Lenient):
+    """A deleted query whose state is kept."""
+
+    format: int = Field(1, description="Version of what is kept: 1.")
+    query: Annotated[str, Field(max_length=63)] = Field(description="Name of the query.")
+    uid: Uid = Field(description="Its uid, which restoreFrom names.")
+    deleted: Annotated[str, Field(max_length=64, pattern=TIME_PATTERN)] = Field(
+        description="When Weir saw that it was deleted, in UTC."
+    )
+    until: Annotated[str, Field(max_length=64, pattern=TIME_PATTERN)] = Field(
+        description="When its state is removed, in UTC."
+    )
+
+
 class PlacementSpec(Lenient):
     """The plan in force."""
 
@@ -79,6 +113,10 @@ class PlacementSpec(Lenient):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     plan: AnyObject | None = Field(None, description="Everything the controller needs to apply the plan.")
+    owner: PlanOwner | None = Field(None, description="The query that the plan is of.")
+    retained: RetainedQuery | None = Field(
+        None, description="The query is deleted, and this is what is kept of it."
+    )
 
 
 class RunningFragment(Lenient):

@@ -192,6 +192,16 @@ class Exchange(Model):
         return Flows()
 
 
+class Retention(Model):
+    """What stays of queries that are deleted."""
+
+    deleted_queries: Duration = Field(
+        86_400.0,
+        description="How long checkpoints and flows of a deleted query are kept; 0s: not at all, also where "
+        "the query says Retain.",
+    )
+
+
 class Reserve(Model):
     """What is kept free on every node."""
 
@@ -281,6 +291,9 @@ class PlacementPolicySpec(Model):
         default_factory=OverheadsSpec, description="What fragments and flows cost."
     )
     exchange: Exchange = Field(default_factory=Exchange, description="How fragments are connected.")
+    retention: Retention = Field(
+        default_factory=Retention, description="What stays of queries that are deleted."
+    )
     on_cordon: Literal["Move", "Stay"] = Field(
         "Move",
         description="What fragments do when their node is cordoned or gets a taint they do not tolerate.",

@@ -207,6 +207,15 @@ def _no_secret_of_executors(raw: Mapping[str, Any]) -> bool:
     return not any(isinstance(entry, Mapping) and entry.get("secretRef") is not None for entry in env)
 
 
+class RestoreFrom(Model):
+    """Kept state with which a new query begins."""
+
+    retained: Name = Field(
+        description="What is kept of the deleted query of this name: its uid, or, where one alone is kept, "
+        "its name. The new query must say the same: SQL or operators, streams, sink."
+    )
+
+
 class StreamQuerySpec(Model):
     """A streaming query and how it runs."""
 
@@ -246,6 +255,14 @@ class StreamQuerySpec(Model):
     max_latency: Duration | None = Field(None, description="Limit for the slowest path from source to sink.")
     priority: int = Field(0, description="The highest is admitted first.", ge=-1_000_000, le=1_000_000)
     suspend: bool = Field(False, description="true: nothing runs, and checkpoints are kept.")
+    deletion_policy: Literal["Delete", "Retain"] | None = Field(
+        None,
+        description="When the query is deleted: Delete removes checkpoints and flows at once; Retain, the "
+        "default, keeps them for retention.deletedQueries of its policy, for restoreFrom.",
+    )
+    restore_from: RestoreFrom | None = Field(
+        None, description="The state to begin with; by default a query begins anew."
+    )
     resources: Resources = Field(default_factory=Resources, description="Requests of each fragment.")
     labels: Labels = Field(default_factory=dict, description="Labels of the query's pods.")
     tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(

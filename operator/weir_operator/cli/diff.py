@@ -90,7 +90,7 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     for placement in decision.placements:
         old = before.get(placement.query)
         plan = old.plan if old else None
-        if isinstance(placement, DeletePlacement):
+        if isinstance(placement, DeletePlacement) or placement.spec.get("retained"):
             changes[placement.query] = "- the query is deleted"
             continue
         new = unpack(placement.spec.get("plan"))[0]

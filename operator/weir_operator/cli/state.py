@@ -48,6 +48,12 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
         table.add_column(column)
     for placement in store.placements():
         meta, current = placement["metadata"], placement["status"]
+        if kept := placement["spec"].get("retained"):
+            why = (
+                f"deleted {kept['deleted']}, kept until {kept['until']}: restoreFrom.retained: {kept['uid']}"
+            )
+            table.add_row(f"{meta['namespace']}/{kept['query']}", "Retained", "-", "-", "-", "-", why)
+            continue
         query_status = store.status("StreamQuery", meta["namespace"], meta["name"])
         ready: Mapping[str, Any] = next(
             (c for c in query_status.get("conditions") or [] if c["type"] == "Ready"), {}

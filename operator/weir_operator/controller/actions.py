@@ -10,11 +10,12 @@ from dataclasses import replace
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.change import cut_requests, leaving_specs, specs_in_force
-from weir_operator.controller.decision import Action, Protect, Start
+from weir_operator.controller.decision import Action, Protect, RestoreLease, Start
 from weir_operator.controller.desired_state import DesiredQuery, Group
 from weir_operator.controller.in_force import may_read
 from weir_operator.controller.moves import DesiredFragment, FragmentStep, next_step, removal
 from weir_operator.controller.quota_ledger import QuotaLedger, beside_running, counted_by_quota
+from weir_operator.controller.retention import is_over
 from weir_operator.controller.round_state import RoundState, specs_of
 
 
@@ -143,6 +144,9 @@ def _step(state: RoundState, fragment: DesiredFragment, ledger: QuotaLedger, may
     fits = not beside or ledger.fits(query)
     settings = state.settings
     waits = name not in state.overdue
+    kept = state.records[query].owner.leases.get(name)
+    if kept and lease is None and not processes:  # of a query that was deleted
+        return FragmentStep((RestoreLease(name, query, kept.epoch, kept.change),), "starting")
     step = next_step(
         fragment, processes, lease, settings.layout, forced or may_move, settings.standby, fits, waits
     )
@@ -171,6 +175,9 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
         with state.guard(query):
             desired = _desired_query(state, query)
             stopped = query in state.revoked or (desired is not None and desired.suspended)
+            stopped = stopped or (
+                query in state.records and not is_over(state.records[query], state.snapshot.now)
+            )
             if query in state.desired.faults and not stopped:
                 continue
             steps = [state.steps[s.name] for s in specs_of(state, query)]

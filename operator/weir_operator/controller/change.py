@@ -42,7 +42,9 @@ def advance(state: RoundState) -> None:
 
 def _advanced(state: RoundState, record: Record) -> Record:
     last = record.leaving[-1]
-    lease, processes = state.snapshot.leases.get(last.name), state.processes.get(last.name, [])
+    processes = state.processes.get(last.name, [])
+    # of a query that was deleted, the lease comes back
+    lease = state.snapshot.leases.get(last.name) or record.owner.leases.get(last.name)
     change = lease.change if lease else None
     since, passed = record.since, bool(change and change.passed)
     if lease is None and not processes:  # it never ran: all of its rows are the new plan's

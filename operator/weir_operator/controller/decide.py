@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import replace
+from math import inf
 
 from weir_operator.controller.actions import actions, choose_steps, cut_fragments, leave_alone
 from weir_operator.controller.blindness import why_nothing_moves, without_moves
@@ -13,7 +15,9 @@ from weir_operator.controller.decision import Decision, DeletePlacement, WritePl
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.overdue import overdue_moves
+from weir_operator.controller.owner import Retained
 from weir_operator.controller.plan_groups import plan_groups
+from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.report import (
@@ -24,6 +28,7 @@ from weir_operator.controller.report import (
     track_progress,
     with_running,
 )
+from weir_operator.controller.retention import of_deleted, restored_uids, with_beginnings, with_owners
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
@@ -34,8 +39,12 @@ def decide(
 ) -> Decision:
     """One round: plans first, then each fragment's next step, then statuses and events. With the `memory` of
     earlier rounds it searches no plan again where nothing has changed; nothing else hangs on that."""
-    records, unreadable = _records(snapshot)
-    desired = with_plans_in_force(desired.without(unreadable), records, unreadable)
+    stored, unreadable = _records(snapshot)
+    desired = desired.without(unreadable)
+    beginnings = with_beginnings(stored, desired, snapshot)
+    records = beginnings.records
+    desired = desired.without(beginnings.refused).without(beginnings.waiting, waits="Restoring")
+    desired = with_plans_in_force(desired, records, unreadable)
     paused = why_nothing_moves(snapshot, desired)
     if paused:
         snapshot, desired, settings = without_moves(snapshot, desired, settings)
@@ -43,7 +52,8 @@ def decide(
     state.memory = state.memory if memory is None else memory
     for process in snapshot.processes:
         state.processes[process.fragment].append(process)
-    state.before = dict(state.records)
+    state.events += beginnings.events
+    state.before = {name: stored.get(name, Record(name)) for name in records}
     for group in desired.groups:
         for name in group.queries:
             state.records.setdefault(name, Record(name))
@@ -59,10 +69,14 @@ def decide(
     current = {name for group in desired.groups for name in group.queries} | set(desired.faults)
     assess(state)
     track_progress(state)
-    placements: list[WritePlacement | DeletePlacement] = []
+    with_owners(state.records, desired)
+    placements: list[WritePlacement | DeletePlacement] = [
+        DeletePlacement(n) for n in sorted(beginnings.moved)
+    ]
+    restored = restored_uids(stored.values())
     for name in sorted(state.records):
         try:
-            placements += filter(None, [_placement(state, name, current)])
+            placements += filter(None, [_placement(state, name, current, restored)])
         except Exception as error:  # whatever it is: without its intent nothing of it is done
             state.fail(name, error)
             leave_alone(state, name)
@@ -81,12 +95,13 @@ def decide(
     )
 
 
-def _placement(state: RoundState, name: str, current: set[str]) -> WritePlacement | DeletePlacement | None:
-    """The Placement of one query if it has changed; it is deleted when everything that it owned is gone."""
+def _placement(
+    state: RoundState, name: str, current: set[str], restored: Collection[str]
+) -> WritePlacement | DeletePlacement | None:
+    """The Placement of one query if it has changed; of one that is gone, what its state is kept by."""
     record = state.records[name]
     if name not in current:
-        alive = set(state.processes) | set(state.snapshot.leases)
-        return None if alive & set(record.owned) else DeletePlacement(name)
+        return of_deleted(record, {*state.processes, *state.snapshot.leases}, restored, state.snapshot.now)
     if name in state.failed and not specs_of(state, name):
         return None  # a plan that cannot be cut into fragments does not come into force
     if not state.desired.has(name) or (record.plan is None and not record.status):
@@ -97,12 +112,12 @@ def _placement(state: RoundState, name: str, current: set[str]) -> WritePlacemen
         present.status, record.status, numbers(state)
     ):
         return None
-    written = record.placement(fragments(state, name), specs_of(state, name) or record.specs)
-    return replace(written, awaited=bool(specs_of(state, name)))
+    specs = specs_of(state, name)
+    return replace(record.placement(fragments(specs), specs or record.specs), awaited=bool(specs))
 
 
 def _intent(record: Record) -> tuple[object, ...]:
-    return record.revision, record.source, record.since, record.leaving
+    return record.revision, record.source, record.since, record.leaving, record.owner
 
 
 def _fragments_to_keep(state: RoundState) -> frozenset[str]:
@@ -122,6 +137,8 @@ def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
                 record = read_record(manifest)
             except Exception as error:  # whatever it is: the others are read
                 record = Record(name_of(manifest), status=manifest.get("status") or {})
+                if part(manifest, "spec").get("retained"):  # for ever: nobody knows until when
+                    record = replace(record, retained=Retained("", "", snapshot.now, inf))
                 unreadable[record.query] = f"its Placement cannot be read: {error!r}"
             records[record.query] = record
     return records, unreadable

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from weir_placement.model.change import Change
 from weir_placement.model.fragment import FragmentSpec
 
 
@@ -30,6 +31,16 @@ class HandOver:
 
     fragment: str
     epoch: int
+
+
+@dataclass(frozen=True)
+class RestoreLease:
+    """Where the fragment has no lease: one that is released by `epoch` and has this `change`."""
+
+    fragment: str
+    query: str
+    epoch: int
+    change: Change | None
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class Protect:
     executors: int = 0
 
 
-Action: TypeAlias = Start | HandOver | RequestCut | Stop | CleanUp | Protect
+Action: TypeAlias = Start | HandOver | RestoreLease | RequestCut | Stop | CleanUp | Protect
 
 
 @dataclass(frozen=True)

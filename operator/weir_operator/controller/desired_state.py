@@ -25,6 +25,10 @@ class DesiredQuery:
     unplannable: bool = False  # it cannot be planned now: what is in force stays, where nodes allow it
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of operators with a list of nodes
     pods: str = ""  # what its pods take from the query itself, apart from the plan
+    parts: Mapping[str, str] = field(
+        default_factory=dict
+    )  # hashes of what `source` is made of, by what it is
+    restore: str = ""  # the Placement of the deleted query whose state it takes up
 
 
 def suspended_query(name: str, generation: int) -> DesiredQuery:
@@ -40,6 +44,7 @@ class Fault:
     message: str
     missing: bool = False
     generation: int = -1
+    waits: str = ""  # reason of a condition: nothing is wrong, it begins later
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class DesiredState:
     suspended: frozenset[str] = frozenset()
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)  # stream -> `sharedWith`
     unreadable_nodes: frozenset[str] = frozenset()  # what they have is unknown
+    uids: Mapping[str, str] = field(default_factory=dict)  # query -> uid
+    retain: Mapping[str, float] = field(default_factory=dict)  # query -> how long it is kept when deleted [s]
 
     def nodes_to_leave(self, query: str) -> frozenset[str]:
         """The nodes that a query has to leave: they would no longer admit a pod of it."""
@@ -94,14 +101,17 @@ class DesiredState:
         """Whether something of a query is to be planned or kept, or stopped because it is suspended."""
         return any(query in group.queries for group in self.groups)
 
-    def without(self, faulty: Mapping[str, str]) -> DesiredState:
-        """The state in which these queries (name -> why) are not planned: they stay as they are."""
+    def without(self, faulty: Mapping[str, str], waits: str = "") -> DesiredState:
+        """The state in which these queries (name -> why) are not planned: they stay as they are. With `waits`
+        (a reason) nothing is wrong with them."""
         if not faulty:
             return self
         groups, faults = [], dict(self.faults)
         for group in self.groups:
             faults |= {
-                n: Fault(faulty[n], False, a.generation) for n, a in group.queries.items() if n in faulty
+                n: Fault(faulty[n], False, a.generation, waits)
+                for n, a in group.queries.items()
+                if n in faulty
             }
             groups.append(group.only(group.queries.keys() - faulty.keys()))
         return replace(self, groups=tuple(groups), faults=faults)

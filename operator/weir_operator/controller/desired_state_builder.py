@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -11,18 +10,18 @@ from typing import Any
 
 from weir_placement.fragments import Ends, Knobs
 from weir_placement.model.fragment import Output, OutputColumn
-from weir_placement.model.identity import identity_fields, identity_source
-from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
 from weir_operator.api.query import StreamQuery, StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query
+from weir_operator.controller.owner import Beginning, beginning
 from weir_operator.controller.raw_fields import generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
+from weir_operator.controller.source_hash import source_hash, source_parts
 from weir_operator.controller.times import seconds
 from weir_operator.manifests.cluster import NodeUsage, shut_out
 from weir_operator.manifests.finding import Finding
@@ -58,6 +57,7 @@ class DesiredStateBuilder:
     def __call__(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
         """The desired state of a snapshot; errors in objects become faults of the queries that need them."""
         manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
+        placements = {name_of(o): o for o in snapshot.objects if o.get("kind") == "Placement"}
         raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
         sources = {name_of(o): part(o, "spec").get("source") for o in manifests if o.get("kind") == "Stream"}
         objects, findings = self.read(manifests)
@@ -73,8 +73,19 @@ class DesiredStateBuilder:
             policies=set(policies.values()),
         )
         faults = _faults([*findings, *built.findings], raw)
+        beginnings = {
+            name: beginning(
+                placements, name, _uid(o), str(part(specs[name], "restoreFrom").get("retained") or "")
+            )
+            for name, o in raw.items()
+        }
+        for name, begins in beginnings.items():
+            if begins.refusal and name not in faults:
+                faults[name] = Fault(begins.refusal, False, generation(raw[name], 1))
         lost, cordoned = _nodes(snapshot, settings, objects)
-        groups = tuple(self._group(source, objects, raw, sources, faults) for source in built.groups)
+        groups = tuple(
+            self._group(source, objects, raw, sources, beginnings, faults) for source in built.groups
+        )
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
             wrong = f"not planned: PlacementPolicy {policies[name]} or a Stream that it reads has errors"
@@ -94,6 +105,8 @@ class DesiredStateBuilder:
             suspended=frozenset(name for name, spec in specs.items() if spec.get("suspend") is True),
             readers={name: frozenset(item.spec.shared_with) for name, item in objects.streams.items()},
             unreadable_nodes=_node_names(snapshot) - objects.nodes.keys(),
+            uids={name: _uid(o) for name, o in raw.items()},
+            retain=_retain(specs, policies, objects),
         )
 
     def _group(
@@ -102,6 +115,7 @@ class DesiredStateBuilder:
         objects: Objects,
         raw: Mapping[str, Manifest],
         sources: Mapping[str, Any],
+        beginnings: Mapping[str, Beginning],
         faults: dict[str, Fault],
     ) -> Group:
         """A policy's queries; `faults` grows by those for which this ends with an error."""
@@ -111,7 +125,7 @@ class DesiredStateBuilder:
             if item.spec.policy != source.policy.metadata.name or name in faults:
                 continue
             try:
-                query = self._query(source, item, planned.get(name), raw[name], sources)
+                query = self._query(source, item, planned.get(name), raw[name], sources, beginnings[name])
             except Exception as error:  # whatever it is: the others go on
                 log.error("%s cannot be read", name, exc_info=error)
                 faults[name] = Fault(f"it cannot be read: {error!r}", False, generation(raw[name], 1))
@@ -132,6 +146,7 @@ class DesiredStateBuilder:
         query: Query | None,
         manifest: Manifest,
         sources: Mapping[str, Any],
+        begins: Beginning,
     ) -> DesiredQuery | None:
         """A query that is to be planned (`query`) or is suspended; None for all others."""
         if query is None:
@@ -150,7 +165,7 @@ class DesiredStateBuilder:
                 for alias, stream in streams
             },
             sink_of(item.spec, query, self.site),
-            str(manifest["metadata"].get("uid", "")),
+            begins.incarnation,
             replace(self.knobs, executors=item.spec.resources.executors if self.executors else 0),
             round(source.policy.spec.exchange.retention * 1e6),
             flows=source.policy.spec.exchange.flows(),
@@ -161,10 +176,12 @@ class DesiredStateBuilder:
         return DesiredQuery(
             query,
             ends,
-            _source_hash(query, ends, source),
+            source_hash(query, ends, source),
             generation(manifest, 1),
             nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
             pods=pods_of(item.spec),
+            parts=source_parts(query, ends, source),
+            restore=begins.restore,
         )
 
     def _bad_rows(self, source: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
@@ -221,33 +238,20 @@ def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:
     return {"rate": {**options, "rowsPerSecond": parse_quantity(str(options.get("rowsPerSecond", rate)))}}
 
 
-def _source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
-    """Of all that the query's rows depend on, and of its number of executors, which partitions the state
-    differently and adds processes to the plan; not of rates, costs or nodes."""
-    problem_streams = source.problem.streams
-    streams = [
-        [
-            alias,
-            name,
-            problem_streams[name].columns,
-            problem_streams[name].event_time,
-            problem_streams[name].delay,
-            identity_source(ends.sources[alias]),
-        ]
-        for alias, name in sorted(query.sources.items())
-    ]
-    parts = [
-        [semantics(op) for op in query.operators],
-        streams,
-        identity_fields(ends.sink.stored()),
-        ends.incarnation,
-    ]
-    if ends.knobs.executors:
-        parts.append(ends.knobs.executors)
-    if ends.flows.identity:  # flows in another place begin anew, as after a change of operators
-        parts.append(ends.flows.identity)
-    text = json.dumps(parts, default=vars, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _uid(query: Manifest) -> str:
+    return str(part(query, "metadata").get("uid") or "")
+
+
+def _retain(
+    specs: Mapping[str, Mapping[str, Any]], policies: Mapping[str, str], objects: Objects
+) -> dict[str, float]:
+    """By query whose policy can be read: how long it is kept when it is deleted [s]."""
+    retain = {}
+    for name, spec in specs.items():
+        if policy := objects.policy(policies[name]):
+            kept = policy.spec.retention.deleted_queries
+            retain[name] = 0.0 if spec.get("deletionPolicy") == "Delete" else kept
+    return retain
 
 
 def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, Fault]:

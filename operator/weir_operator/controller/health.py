@@ -109,6 +109,8 @@ def _last_line(text: str) -> str:
 def fault_health(state: RoundState, name: str, fault: Fault) -> Health:
     """Of a query that cannot be planned."""
     age = state.snapshot.now - state.desired.created.get(name, state.snapshot.now)
+    if fault.waits:
+        return Health.in_progress(fault.waits, fault.message)
     if not fault.missing:
         return Health.failed("Invalid", fault.message)
     if age < state.settings.reference_grace:

@@ -19,6 +19,7 @@ from weir_placement.model.plan import QueryPlan
 from weir_operator.api.fit import clip, fit
 from weir_operator.controller.approval import Approval, read_approval
 from weir_operator.controller.decision import WritePlacement
+from weir_operator.controller.owner import Owner, Retained, read_owner, read_retained
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import timestamp
 
@@ -34,7 +35,8 @@ class Record:
 
     `specs` are the fragments in force (`told` in a Placement). After an edit of a running query they become
     `leaving`, until the rows up to the cut `since` [us] are published (None: not agreed yet); `generation` is
-    the revision that brought the present operators.
+    the revision that brought the present operators. `retained`: the query is deleted, and this is kept;
+    `stored_as` is the Placement that it was read from, where its name is not `query`.
     """
 
     query: str  # namespace/name
@@ -50,6 +52,9 @@ class Record:
     generation: int = 0
     specs: tuple[FragmentSpec, ...] = ()
     leaving: tuple[FragmentSpec, ...] = ()
+    owner: Owner = field(default_factory=Owner)
+    retained: Retained | None = None
+    stored_as: str = ""
     status: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -144,6 +149,10 @@ class Record:
                 "told": _plain(specs),
                 "leaving": _plain(self.leaving),
             }
+            if owner := self.owner.stored():
+                spec["owner"] = owner
+        if self.retained is not None:
+            spec["retained"] = self.retained.stored()
         return WritePlacement(self.query, fit("Placement", "spec", spec), self.status)
 
 
@@ -175,6 +184,8 @@ def read_record(manifest: Manifest) -> Record:
         generation=packed.get("generation", 0),
         specs=_specs(packed.get("told")),
         leaving=_specs(packed.get("leaving")),
+        owner=read_owner(spec),
+        retained=read_retained(spec),
         # older definitions set observedGeneration by default: it is not kept up to date
         status={k: v for k, v in (manifest.get("status") or {}).items() if k != "observedGeneration"},
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.api.fit import fit
 from weir_operator.controller.conditions import Health, conditions, worth_writing
@@ -18,7 +20,7 @@ from weir_operator.controller.snapshot import FragmentMetrics
 from weir_operator.controller.waiting import wait_of, waits
 
 
-def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
+def fragments(specs: Iterable[FragmentSpec]) -> list[Mapping[str, Any]]:
     """The fragments of a Placement's spec."""
     return [
         {
@@ -27,7 +29,7 @@ def fragments(state: RoundState, query: str) -> list[Mapping[str, Any]]:
             "hash": spec.name.rsplit("-", 1)[-1],
             "operators": [op.id for op in spec.operators],
         }
-        for spec in specs_of(state, query)
+        for spec in specs
     ]
 
 

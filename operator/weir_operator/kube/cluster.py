@@ -20,6 +20,7 @@ from weir_operator.controller.decision import (
     HandOver,
     Protect,
     RequestCut,
+    RestoreLease,
     Start,
     Stop,
     WritePlacement,
@@ -32,7 +33,7 @@ from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
-from weir_operator.kube.lease import SilentHolders, read_lease
+from weir_operator.kube.lease import SilentHolders, build_released_lease_spec, read_lease
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
 from weir_operator.kube.owner_references import OwnerReference
@@ -212,6 +213,9 @@ class KubernetesCluster:
                 stop_fragment(self._api, self._namespace(action.fragment), action.fragment, action.epoch)
             case HandOver():
                 self._hand_over(action)
+            case RestoreLease():
+                namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
+                self._api.create(build_released_lease_spec(action, namespace, owner))
             case RequestCut():
                 self._request_cut(action)
             case Protect():
@@ -299,15 +303,11 @@ class KubernetesCluster:
             present = self._objects.get(("Placement", namespace, name))
             self._api.delete("Placement", namespace, name, present["metadata"]["uid"] if present else "")
             return
-        query = self._objects.get(("StreamQuery", namespace, name))
-        if query is None:
-            raise ObjectGone(404, f"query {placement.query} is gone")
-        owner = OwnerReference(name, query["metadata"]["uid"], kind="StreamQuery")
         meta = {
             "name": name,
             "namespace": namespace,
             "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.QUERY: names.object_name(name)},
-            "ownerReferences": [owner.reference()],
+            **self._references_to_query(placement),
         }
         present = self._objects.get(("Placement", namespace, name))
         if present is not None:  # the uid too: where there is no object any more, no version is compared
@@ -320,6 +320,22 @@ class KubernetesCluster:
             version = stored["metadata"]["resourceVersion"]
             stored = self._apply_status("Placement", namespace, name, placement.status, version)
         self._objects["Placement", namespace, name] = {"kind": "Placement", **stored}
+
+    def _references_to_query(self, placement: WritePlacement) -> dict[str, Any]:
+        """The Placement goes with its query, unless what it describes is to stay."""
+        namespace, name = placement.query.split("/", 1)
+        if placement.spec.get("retained"):
+            return {}
+        query = self._objects.get(("StreamQuery", namespace, name))
+        if query is None:
+            raise ObjectGone(404, f"query {placement.query} is gone")
+        if (placement.spec.get("owner") or {}).get("retain"):
+            return {}
+        return {
+            "ownerReferences": [
+                OwnerReference(name, query["metadata"]["uid"], kind="StreamQuery").reference()
+            ]
+        }
 
     def write_status(self, status: WriteStatus) -> None:
         """Write the `/status` subresource of a user's object, and nothing else in it."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, cast
 
 from weir_placement.model.change import Change
 from weir_placement.model.from_plain import build_plain
 
+from weir_operator.controller.decision import RestoreLease
 from weir_operator.controller.snapshot import Lease
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
@@ -27,6 +29,16 @@ def build_lease_spec(namespace: str, fragment: str, query: str, owner: OwnerRefe
         "kind": "Lease",
         "metadata": metadata(names.object_name(fragment), namespace, names.labels(fragment, query), owner),
     }
+
+
+def build_released_lease_spec(action: RestoreLease, namespace: str, owner: OwnerReference) -> dict[str, Any]:
+    """A Lease as a driver of that epoch would have left it."""
+    lease = build_lease_spec(namespace, action.fragment, action.query, owner)
+    notes = {names.RELEASED: "true"}
+    if action.change is not None:
+        notes[names.CHANGE] = json.dumps(asdict(action.change))
+    spec = {"holderIdentity": "nobody:0:1", "leaseTransitions": action.epoch, "leaseDurationSeconds": 1}
+    return {**lease, "metadata": {**lease["metadata"], "annotations": notes}, "spec": spec}
 
 
 def read_lease(manifest: Mapping[str, Any]) -> Lease | None:

@@ -14,8 +14,8 @@ from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.leader import DURATION, Leader
 from weir_operator.kube.settings import OperatorSettings
 
-QUERIES = "StreamQuery"
-OTHERS = ("Placement", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
+QUERIES, PLACEMENTS = "StreamQuery", "Placement"
+OTHERS = ("Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 LABELLED = ("Pod", "PodDisruptionBudget", "Lease")
 LOOK = 0.5  # [s] between two checks
 QUIET = 12.0  # [s] in which the operator runs at least two rounds: what it starts after a removal is noticed
@@ -28,13 +28,19 @@ def remove_everything(api: Api, timeout: float, tell: Callable[[str], None]) -> 
     kinds = [crd for crd in api.list("CustomResourceDefinition") if crd["spec"]["group"] == names.GROUP]
     if kinds:
         _delete(api, QUERIES, tell)
-        _wait(lambda: _there(api, QUERIES, *LABELLED), deadline, QUIET)  # pods that sweep files come last
+        _wait(lambda: _queries_and_theirs(api, tell), deadline, QUIET)  # pods that sweep files come last
         for kind in OTHERS:
             _delete(api, kind, tell)
     for crd in kinds:
         api.delete("CustomResourceDefinition", "", crd["metadata"]["name"])
         tell(f"customresourcedefinition/{crd['metadata']['name']} removed")
     _wait(lambda: _there(api, *LABELLED), deadline)
+
+
+def _queries_and_theirs(api: Api, tell: Callable[[str], None]) -> list[str]:
+    """What is there yet. Placements are deleted as they come: the operator keeps those of deleted queries."""
+    _delete(api, PLACEMENTS, tell)
+    return _there(api, QUERIES, PLACEMENTS, *LABELLED)
 
 
 def lift_budgets(

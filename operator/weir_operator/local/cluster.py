@@ -22,6 +22,7 @@ from weir_operator.controller.decision import (
     HandOver,
     Protect,
     RequestCut,
+    RestoreLease,
     Start,
     Stop,
     WritePlacement,
@@ -86,6 +87,12 @@ class LocalCluster:
             self._lease(action.fragment).hand_over(action.epoch)
         elif isinstance(action, RequestCut):
             self._lease(action.fragment).request_cut(action.lead)
+        elif isinstance(action, RestoreLease):
+            namespace = action.query.split("/")[0]
+            path = self._layout.lease.format(
+                root=self._layout.root, namespace=namespace, fragment=action.fragment, epoch=action.epoch
+            )
+            FileLease(path).restore(action.epoch, action.change)
         elif isinstance(action, CleanUp):
             self._clean_up(action)
         elif isinstance(action, Protect):

@@ -1,0 +1,162 @@
+"""Deleted queries: their state is kept for a time under a name of its own, and a new query takes it up only
+where it says so.
+
+A deleted query's Placement is written again under `placement_of_retained`, then the one under the query's
+name is deleted; a new query of that name begins after that. Each step is read from what is there, so a
+controller that is killed goes on with the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from weir_operator.controller.decision import DeletePlacement, Event, WritePlacement
+from weir_operator.controller.desired_state import DesiredQuery, DesiredState
+from weir_operator.controller.owner import KeptLease, Retained, placement_of_retained
+from weir_operator.controller.record import Record
+from weir_operator.controller.report import fragments
+from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.times import timestamp
+
+
+@dataclass
+class Beginnings:
+    """Records by query, with those of deleted queries under names of their own, and what follows from them.
+
+    Attributes:
+        waiting: queries that begin later -> why.
+        refused: queries that cannot take up what they name -> why.
+        moved: names of Placements that are kept under another name already.
+        events: what people may want to know.
+    """
+
+    records: dict[str, Record]
+    waiting: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
+    events: list[Event] = field(default_factory=list)
+
+
+def with_beginnings(records: Mapping[str, Record], desired: DesiredState, snapshot: Snapshot) -> Beginnings:
+    """The records of this round: those of deleted queries set aside, those that are taken up under their new
+    query."""
+    result = Beginnings({})
+    for name, record in records.items():
+        uid = record.owner.uid
+        if record.retained:  # a kill may have left its status unwritten
+            result.records[name] = _with_all_fragments(record)
+        elif not uid or desired.uids.get(name, "") == uid:
+            result.records[name] = record
+        else:
+            _set_aside(result, records, record, desired, snapshot)
+    for group in desired.groups:
+        for name, query in group.queries.items():
+            if query.restore and name not in result.records and name not in result.waiting:
+                _take_up(result, name, query, snapshot)
+    return result
+
+
+def _set_aside(
+    result: Beginnings,
+    records: Mapping[str, Record],
+    record: Record,
+    desired: DesiredState,
+    snapshot: Snapshot,
+) -> None:
+    name, uid = record.query, record.owner.uid
+    kept_as = placement_of_retained(name, uid)
+    if name in desired.uids:
+        result.waiting[name] = f"the deleted query of this name ({uid}) is still being put away"
+    if kept_as in records:
+        result.moved.add(name)
+        return
+    aside = replace(record, query=kept_as, stored_as=name)
+    if record.plan is not None and record.owner.retain > 0:
+        retained = Retained(name.split("/", 1)[1], uid, snapshot.now, snapshot.now + record.owner.retain)
+        aside = _with_all_fragments(replace(_with_leases(aside, snapshot), retained=retained))
+        text = (
+            f"deleted; its state is kept until {timestamp(retained.until)}: spec.restoreFrom.retained: {uid}"
+        )
+        result.events.append(Event(name, "Retained", text))
+    result.records[kept_as] = aside
+
+
+def _with_leases(record: Record, snapshot: Snapshot) -> Record:
+    """It goes on with the leases that it had."""
+    names = {spec.name for spec in (*record.specs, *record.leaving)}
+    present = {name: KeptLease.of(snapshot.leases[name]) for name in names & snapshot.leases.keys()}
+    leases = {name: lease for name, lease in record.owner.leases.items() if name in names} | present
+    return replace(record, owner=replace(record.owner, leases=leases))
+
+
+def _with_all_fragments(record: Record) -> Record:
+    """It owns them, so that nothing of them is removed."""
+    names = {spec.name for spec in (*record.specs, *record.leaving)}
+    return record.with_status(owned=sorted(names | {*record.owned}))
+
+
+def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snapshot) -> None:
+    kept = result.records.get(query.restore)
+    if kept is None or kept.retained is None:
+        result.waiting[name] = f"reads what is kept as {query.restore}"
+        return
+    about = f"spec.restoreFrom.retained: the kept state of {kept.retained.uid}"
+    if kept.source != query.source:
+        result.refused[name] = f"{about} is of another query: {_differences(kept, query)}"
+        return
+    alive = sorted({p.fragment for p in snapshot.processes} & {*kept.owned})
+    if alive:
+        result.waiting[name] = f"{about} is still in use: {', '.join(alive)} must end first"
+        return
+    owner = replace(kept.owner, uid="", restored=kept.retained.uid)
+    text = f"took up the state of the deleted query {kept.retained.uid}"
+    taken = replace(kept, query=name, owner=owner, retained=None, pinned=None, approval=None)
+    taken = taken.with_status(progress=None, proposed=None, drift=None).with_decision(snapshot.now, text)
+    result.records[name] = taken
+    result.events.append(Event(name, "Restored", text))
+
+
+def _differences(kept: Record, query: DesiredQuery) -> str:
+    parts = sorted({*kept.owner.parts, *query.parts})
+    other = [part for part in parts if kept.owner.parts.get(part) != query.parts.get(part)]
+    verb = "differs" if len(other) < 2 else "differ"
+    return f"{', '.join(other) or 'something'} {verb}; say what it said, or begin anew"
+
+
+def with_owners(records: dict[str, Record], desired: DesiredState) -> None:
+    """Whose the records are now: of every query with a plan its uid, and how long it is kept."""
+    queries = {name: query for group in desired.groups for name, query in group.queries.items()}
+    for name, record in records.items():
+        uid = desired.uids.get(name, "")
+        if record.plan is None or not uid or record.retained:
+            continue
+        retain = desired.retain.get(name, record.owner.retain)
+        owner = replace(record.owner, uid=uid, retain=retain, incarnation=record.owner.incarnation or uid)
+        if (query := queries.get(name)) and query.source == record.source:
+            owner = replace(owner, parts=query.parts)
+        records[name] = replace(record, owner=owner)
+
+
+def of_deleted(
+    record: Record, alive: Iterable[str], restored: Collection[str], now: float
+) -> WritePlacement | DeletePlacement | None:
+    """What is written of a query that is not there: kept until its time is over or it is `restored` (uids),
+    and then deleted when nothing that it owned is `alive`."""
+    retained = record.retained
+    if retained is not None and retained.uid not in restored and not is_over(record, now):
+        specs = (*record.specs, *record.leaving)
+        return record.placement(fragments(specs), record.specs) if record.stored_as else None
+    if {*alive} & {*record.owned} and not (retained and retained.uid in restored):
+        return None
+    return DeletePlacement(record.stored_as or record.query)
+
+
+def is_over(record: Record, now: float) -> bool:
+    """Whether what is left of a deleted query is to be removed."""
+    return record.retained is None or now >= record.retained.until
+
+
+def restored_uids(records: Iterable[Record]) -> frozenset[str]:
+    """Of deleted queries whose state another one has taken up, as written in its Placement."""
+    return frozenset(record.owner.restored for record in records if record.owner.restored)
