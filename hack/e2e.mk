@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka e2e-smoke-store scale bench-links
+.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka e2e-smoke-store scale bench-links release
 REGISTRY ?=
 TAG ?= dev
 
@@ -16,6 +16,11 @@ cluster-down: ## deletes it, and stops the Docker engine if `make cluster` start
 
 images: ## builds the images; REGISTRY=host/path TAG=v1 pushes them there
 	@hack/images/build --tag $(TAG) $(if $(REGISTRY),--registry $(REGISTRY))
+
+VERSION ?=
+KEY ?=
+release: ## chart package, SBOMs, provenance, checksums; VERSION=0.1.0, REGISTRY=host/path pushes images, KEY=key.pem signs
+	@hack/release/release --version "$(VERSION)" $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(KEY),--key $(KEY))
 
 e2e-smoke: env cluster ## Helm install, flights Ready where planned, audited, a SIGKILL, uninstall
 	@$(PY) -m pytest -q -x --durations=10 tests/e2e/test_smoke.py
