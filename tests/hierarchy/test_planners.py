@@ -61,6 +61,20 @@ def test_refining_a_query_alone_is_never_worse_than_top_down(seed):
     assert plan(problem, "top-down-refined").value <= plan(problem, "top-down").value * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("name", HIERARCHICAL)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_larger_cap_is_never_worse_for_a_query_alone(name, seed):
+    """A cap is no quota; but for net-present-cost, whose draws differ."""
+    problem = spread(seed, nodes=24)
+    values = []
+    for cap in (4, 7, 8, 12, 16, 20, 24, 32):
+        values.append(plan(replace(problem, max_cluster_size=cap), name).value)
+    if name == "net-present-cost":
+        assert values[-1] <= min(values) * (1 + 1e-9)
+        return
+    assert all(b <= a * (1 + 1e-9) for a, b in zip(values, values[1:], strict=False)), values
+
+
 @pytest.mark.parametrize("name", ["exact-dp", *HIERARCHICAL])
 def test_loads_of_many_queries_stay_within_the_nodes(name):
     """A query more than fits is refused with the node that is short; what is placed fits."""
