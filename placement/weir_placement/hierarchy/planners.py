@@ -144,9 +144,7 @@ def plan_net_present_cost(problem: Problem, request: PlanRequest, options: Hiera
     random = Random(request.seed)
 
     def make(hierarchy: Hierarchy) -> Algorithm:
-        return lambda ledger, space: bottom_up(
-            ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, decisions)
-        )
+        return lambda ledger, space: bottom_up(ledger, space, hierarchy, NetPresentCost(random, decisions))
 
     return hierarchical(problem, "net-present-cost", make, request, options, decisions=decisions)
 
