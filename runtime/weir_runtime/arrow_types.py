@@ -20,6 +20,7 @@ ARROW = {
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "TIMESTAMP_NTZ": pa.timestamp("us"),
 }
+NAMES = {kind: name for name, kind in ARROW.items()}
 
 
 def arrow_schema(columns: tuple[TypedColumn, ...], path: str) -> pa.Schema:
@@ -33,3 +34,12 @@ def arrow_schema(columns: tuple[TypedColumn, ...], path: str) -> pa.Schema:
         kind = ARROW.get(name)
         fields.append(pa.field(column.name, pa.decimal128(*decimal_digits(name)) if kind is None else kind))
     return pa.schema(fields)
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The plain type of a result's column; the audit's engine has times without a zone."""
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    return NAMES[kind]

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from weir_runtime.arrow_types import ARROW
+from weir_runtime.arrow_types import type_name
 from weir_runtime.audit_logs import json_lines
 from weir_runtime.kafka_clients import librdkafka_settings
 
-NAMES = {kind: name for name, kind in ARROW.items()}
 PATIENCE = 30.0
 """[s] for the brokers to answer."""
 
@@ -25,7 +24,7 @@ def topic_rows(options: Mapping[str, Any], schema: pa.Schema) -> tuple[pa.Table,
         headers: Any = message.headers() or []
         values.setdefault(dict(headers).get("weir-row", count), message.value() or b"")
         count += 1
-    columns = [(field.name, _type_name(field.type)) for field in schema]
+    columns = [(field.name, type_name(field.type)) for field in schema]
     return json_lines(values.values(), columns), count - len(values)
 
 
@@ -52,11 +51,3 @@ def messages(options: Mapping[str, Any]) -> Iterator[Message]:
                 raise KafkaException(message.error())
     finally:
         consumer.close()
-
-
-def _type_name(kind: pa.DataType) -> str:
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    return NAMES[kind]

@@ -12,10 +12,11 @@ import pyarrow as pa
 def json_values(table: pa.Table) -> list[dict[str, Any]]:
     """Rows as JSON has them: bytes in base64, and numbers that it lacks as text (docs/manifests.md, "Types in
     files"), so that a source reads what a sink has written."""
-    return [{name: _json_value(value) for name, value in row.items()} for row in table.to_pylist()]
+    return [{name: json_value(value) for name, value in row.items()} for row in table.to_pylist()]
 
 
-def _json_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
+    """One value."""
     if isinstance(value, float) and not isfinite(value):
         return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, bytes):

@@ -10,6 +10,7 @@ COMMANDS: dict[str, str] = {
     "plan": "weir_operator.cli.plan:plan",
     "evaluate": "weir_operator.cli.plan:evaluate",
     "strategies": "weir_operator.cli.strategies:strategies",
+    "test": "weir_operator.cli.row_tests:run_tests",
     "run": "weir_operator.cli.run:run",
     "bench": "weir_operator.cli.bench:bench",
     "calibrate": "weir_operator.cli.calibrate:calibrate",

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 from weir_placement.model.suggestion import near, suggestion
@@ -16,6 +16,7 @@ from weir_operator.api.base import API_VERSION, CelRule, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
 from weir_operator.manifests.finding import Finding, Key, shown
 
+M = TypeVar("M", bound=Model)
 _PATTERN_HELP = {
     base.NAME_PATTERN: "write a name of lower-case letters, digits and '-'",
     base.NODE_NAME_PATTERN: "write a name of lower-case letters, digits, '-' and '.'",
@@ -56,22 +57,27 @@ def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | 
     model = MODELS.get((str(raw.get("apiVersion")), key.kind))
     if model is None:
         return None, [_unknown_kind(raw, key)]
-    raw = {name: value for name, value in raw.items() if value is not None}
-    findings = [Finding(key, path, message, "") for path, message in broken_rules(model, raw, "")]
+    result: Object | None
+    result, findings = checked(key, model, raw)  # type: ignore[assignment]
     if not NAME_RULE.holds(raw) and raw.get("apiVersion") == API_VERSION:
         findings.append(Finding(key, NAME_RULE.field, f"{shown(key.name)} is too long", NAME_RULE.message))
-    result: Object | None = None
-    try:
-        result = model.model_validate(raw)  # type: ignore[assignment]
-    except ValidationError as error:
-        findings.extend(_finding(key, model, detail) for detail in error.errors(include_url=False))
-    if findings:
+    if result is None or findings:
         return None, findings
-    assert result is not None
     if key.namespace != result.metadata.namespace:
         metadata = result.metadata.model_copy(update={"namespace": key.namespace})
         result = result.model_copy(update={"metadata": metadata})
     return result, []
+
+
+def checked(key: Key, model: type[M], raw: Mapping[str, Any]) -> tuple[M | None, list[Finding]]:
+    """The object as a model, or None, and every field in it that is wrong."""
+    raw = {name: value for name, value in raw.items() if value is not None}
+    findings = [Finding(key, path, message, "") for path, message in broken_rules(model, raw, "")]
+    try:
+        result = model.model_validate(raw)
+    except ValidationError as error:
+        findings.extend(_finding(key, model, detail) for detail in error.errors(include_url=False))
+    return (None, findings) if findings else (result, [])
 
 
 def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:

@@ -64,16 +64,18 @@ class Document:
         return line, node
 
 
-def read(paths: Iterable[str], stdin: TextIO | None = None) -> tuple[list[Document], list[Finding]]:
+def read(
+    paths: Iterable[str], stdin: TextIO | None = None, group: str = GROUP
+) -> tuple[list[Document], list[Finding]]:
     """Every object below `paths` (files, folders, `-`) and what could not be read.
 
     A `kind: List` counts as its items. As with kubectl, only the files of a folder are read, not its
-    subfolders. Objects of other API groups (a Namespace, a Job) are skipped.
+    subfolders. Objects of other API groups than `group` (a Namespace, a Job) are skipped.
     """
     documents: list[Document] = []
     findings: list[Finding] = []
     for file, text in texts(paths, findings, stdin):
-        documents += _documents(text, file, findings)
+        documents += [d for d in _documents(text, file, findings) if not _foreign(d.raw, group)]
     return documents, findings
 
 
@@ -176,13 +178,13 @@ def _objects(node: Any, raw: Any, file: str, text: str, findings: list[Finding])
         items = next(value for name, value in node.value if name.value == "items")
         for child, item in zip(items.value, raw["items"], strict=True):
             yield from _objects(child, item, file, text, findings)
-    elif not _foreign(raw):
+    else:
         yield Document(raw, file, node, text)
 
 
-def _foreign(raw: Mapping[str, Any]) -> bool:
-    """Whether it is an object of another API group, and not of a kind that Weir reads."""
-    group = str(raw.get("apiVersion", "")).partition("/")[0]
-    return (
-        bool(group) and group != GROUP and raw.get("kind") not in {"ConfigMap", *(kind for _, kind in MODELS)}
-    )
+def _foreign(raw: Mapping[str, Any], group: str) -> bool:
+    """Whether it is an object of another API group than `group`, and not of a kind that Weir reads."""
+    own = str(raw.get("apiVersion", "")).partition("/")[0]
+    if group != GROUP:
+        return own != group
+    return bool(own) and own != GROUP and raw.get("kind") not in {"ConfigMap", *(kind for _, kind in MODELS)}

@@ -1,0 +1,1 @@
+"""`weir test`: rows in and rows expected, beside a manifest."""
