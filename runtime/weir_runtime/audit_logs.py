@@ -1,6 +1,6 @@
 """The rows of a source's files for the judge: read by DuckDB, none of the code by which a query reads them.
 
-What a value must be is written down a second time here, from docs/manifests.md ("Types in files"), so that a
+What a value must be is written down a second time here, from docs/files.md ("Types"), so that a
 fault of the reader shows. Arrow files alone are opened by the same library (DuckDB reads none); their values
 are judged here as those of the others. A row too far ahead is one by the clock of the audit.
 """

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 
 def json_values(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as JSON has them: bytes in base64, and numbers that it lacks as text (docs/manifests.md, "Types in
-    files"), so that a source reads what a sink has written."""
+    """Rows as JSON has them: bytes in base64, and numbers that it lacks as text (docs/files.md, "Types"), so
+    that a source reads what a sink has written."""
     return [{name: json_value(value) for name, value in row.items()} for row in table.to_pylist()]
 
 

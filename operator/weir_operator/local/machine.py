@@ -45,7 +45,7 @@ class Machine:
         root = options.root.resolve()
         layout = Layout(str(root))
         self.files = ManifestFiles(list(options.paths), root, tell)
-        self.cluster = LocalCluster(root, layout, self._objects)
+        self.cluster = LocalCluster(root, layout, self.objects)
         calibration = Calibration.load(options.calibration)
         desired_state = DesiredStateBuilder(
             self._matrices, options.knobs, calibration.query, calibration.overheads, site=HERE
@@ -59,7 +59,7 @@ class Machine:
             time.time,
         )
 
-    def _objects(self) -> tuple[Manifest, ...]:
+    def objects(self) -> tuple[Manifest, ...]:
         return tuple(resolve(o, self.options.base.resolve()) for o in self.files.objects())
 
     def _matrices(self, objects: Objects) -> Mapping[str, Read]:

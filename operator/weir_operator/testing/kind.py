@@ -12,7 +12,7 @@ GROUP = "test.weir.dev"
 """Another group than that of the other kinds: `weir plan -f FOLDER` passes over tests in the folder."""
 
 Row = dict[str, Any]
-"""Values by column, as a JSON file has them (docs/manifests.md, "Types in files")."""
+"""Values by column, as a JSON file has them (docs/files.md, "Types")."""
 
 
 class QueryTestSpec(Model):

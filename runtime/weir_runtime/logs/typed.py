@@ -1,4 +1,4 @@
-"""Values of files and messages as the types of a stream's columns (docs/manifests.md, "Types in files")."""
+"""Values of files and messages as the types of a stream's columns (docs/files.md, "Types")."""
 
 from __future__ import annotations
 

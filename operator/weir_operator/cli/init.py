@@ -1,0 +1,116 @@
+"""`weir init`: manifests from a sample."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weir_operator.cli.exit_codes import BAD_INPUT, OK
+
+if TYPE_CHECKING:
+    from weir_operator.sampling.sample import Sample
+
+
+def init(
+    sample: Annotated[
+        str,
+        typer.Argument(metavar="SAMPLE", help="A .csv, .json, .parquet file, or kafka://HOST:PORT/TOPIC."),
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the stream; by default the file's or the topic's.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="COLUMN", help="The event-time column; by default a guess."),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="DIR", help="Where to write; by default the name.")
+    ] = None,
+) -> int:
+    """Write manifests from a sample of rows: a stream, a first query over it, and this machine as a node.
+
+    The stream has the sample's columns with their types, the event time, the rate, how late rows come, and
+    how many distinct values columns have. A file is copied under the name under which a source reads it,
+    followed by END. Nothing that is there is overwritten.
+
+    Exit code 0: written; 2: no stream can be made of the sample, or a file is there.
+
+    Examples:
+
+      weir init readings.csv
+
+      weir plan -f readings
+
+      weir run -f readings --until-finished --console
+
+      weir init kafka://localhost:9092/orders --time created
+    """
+    from weir_operator.sampling.sample import SampleError, read_file, typed
+    from weir_operator.sampling.topic import brokers_and_topic, read_topic
+
+    from_topic = sample.startswith("kafka://")
+    try:
+        content = read_topic(sample) if from_topic else read_file(Path(sample))
+        rows = typed(content, time)
+        own = name or _name(brokers_and_topic(sample)[1] if from_topic else Path(sample).stem)
+    except SampleError as error:
+        where = "" if str(error).startswith(sample) else f"{sample}: "
+        print(f"{where}{error}", file=sys.stderr)
+        return BAD_INPUT
+    target = folder or Path(own)
+    manifest, log = target / "weir.yaml", target / "in" / own
+    if taken := next((path for path in (manifest, log) if path.exists()), None):
+        print(f"{taken}: is there already; give another --folder or --name", file=sys.stderr)
+        return BAD_INPUT
+    if from_topic:
+        brokers, topic = brokers_and_topic(sample)
+        source: dict[str, Any] = {"kafka": {"bootstrapServers": brokers, "topic": topic}}
+    else:
+        source = _copied(Path(sample), log, rows)
+    _write(manifest, rows, own, source, target / "out" / f"{own}-counts")
+    _tell(rows, own, target, manifest)
+    return OK
+
+
+def _name(text: str) -> str:
+    """A name of an object, of which SQL needs no quotes where that can be."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return (plain if plain[:1].isalpha() else f"s-{plain}".strip("-"))[:40].rstrip("-")
+
+
+def _copied(path: Path, log: Path, sample: Sample) -> dict[str, Any]:
+    from weir_runtime.names import END, batch_name
+
+    from weir_operator.sampling.manifest import folder_source
+
+    log.mkdir(parents=True)
+    shutil.copyfile(path, log / batch_name(0, sample.content.form))
+    (log / END).touch()
+    return folder_source(log, sample.content.form)
+
+
+def _write(manifest: Path, sample: Sample, name: str, source: dict[str, Any], sink: Path) -> None:
+    from weir_operator.sampling.manifest import manifests
+
+    manifest.parent.mkdir(parents=True, exist_ok=True)
+    manifest.write_text(manifests(sample, name, source, str(sink)) + "\n")
+
+
+def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
+    from weir_operator.sampling import statistics
+
+    rate, origin = statistics.rate(sample)
+    print(f"{manifest}: stream {name}, {len(sample.types)} columns, {sample.rows.num_rows} rows looked at")
+    print(f"  event time {sample.time} (UTC where no zone is written)")
+    print(f"  rows come at most {statistics.disorder(sample)} s late (watermark)")
+    print(f"  {rate} rows/s from {origin}")
+    for column, why in sample.content.columns.omitted.items():
+        print(f"  left out: column {column}: {why}")
+    if sample.bad:
+        print(f"  {sample.bad} rows cannot be read and would be dead letters; the first: {sample.reason}")
+    print(f"next: weir plan -f {target}; weir run -f {target} --until-finished --console")

@@ -1,0 +1,51 @@
+"""Files in the folders of sources that no query ever reads, because of their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from weir_placement.model.location import STORE, files_location
+from weir_runtime.names import END, batch_name
+
+NUMBERED = re.compile(r"(\d{10})\.([a-z]+)")
+
+
+def overlooked(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A message for each Stream whose folder has such files, or is not there. Its URI is absolute.
+
+    Complexity: one listing of each folder.
+    """
+    for manifest in manifests:
+        files = ((manifest.get("spec") or {}).get("source") or {}).get("files")
+        if manifest["kind"] == "Stream" and files and files_location(files).kind != STORE:
+            meta = manifest["metadata"]
+            for message in _messages(Path(files["uri"]), files.get("format", "parquet")):
+                yield f"Stream {meta.get('namespace', 'default')}/{meta['name']}: {message}"
+
+
+def _messages(folder: Path, form: str) -> Iterator[str]:
+    first, second = batch_name(0, form), batch_name(1, form)
+    if not folder.is_dir():
+        yield f"{folder}: no such folder; it waits for {first} there"
+        return
+    names = sorted(p.name for p in folder.iterdir() if p.name != END and p.name[0] not in "._")
+    matches = [match for name in names if (match := NUMBERED.fullmatch(name))]
+    strange = [name for name in names if not NUMBERED.fullmatch(name)]
+    if strange:
+        yield f"{_in(folder, strange)} never read: files are named {first}, {second}, ..., and at last {END}"
+    if other := [match[0] for match in matches if match[2] != form]:
+        yield f"{_in(folder, other)} never read: source.files.format is {form}"
+    numbers = [int(match[1]) for match in matches if match[2] == form]
+    gap = next((a + 1 for a, b in pairwise(numbers) if b > a + 1), None)
+    if gap is not None:
+        later = [batch_name(number, form) for number in numbers if number > gap]
+        yield f"{_in(folder, later)} not read before {batch_name(gap, form)} is there"
+
+
+def _in(folder: Path, names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{folder}: {', '.join(names[:3])}{more} {'is' if len(names) == 1 else 'are'}"

@@ -1,0 +1,1 @@
+"""`weir init`: manifests from a sample of rows."""

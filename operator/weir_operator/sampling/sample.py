@@ -1,0 +1,164 @@
+"""A sample of a stream's rows: from a file, or from a topic."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from weir_placement.model.fragment import TypedColumn
+from weir_runtime.arrow_types import arrow_schema
+from weir_runtime.logs import columnar, csv_rows, json_rows
+from weir_runtime.logs.bad_rows import Parsed
+
+from weir_operator.sampling.columns import Columns, epochs, event_time, of_objects, of_schema, of_texts
+
+FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet"}
+MOST_BYTES = 64 * 2**20
+"""Of a text file that are looked at."""
+
+
+class SampleError(ValueError):
+    """A sample of which no stream can be made; the message says what would be right."""
+
+
+@dataclass(frozen=True)
+class SampleContent:
+    """What was read: `body` is a file's, or JSON objects, `values` some of a column."""
+
+    form: str
+    columns: Columns
+    body: bytes | Sequence[bytes]
+    values: Mapping[str, Sequence[Any]]
+    seconds: float | None = None  # between the first message and the last
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows as the stream's source reads them, and what that leaves out.
+
+    Attributes:
+        types: of the columns, in order.
+        time: the event-time column.
+        rows: those that can be read.
+        bad: how many cannot be, and why the first one cannot.
+    """
+
+    content: SampleContent
+    types: Mapping[str, str]
+    time: str
+    rows: pa.Table
+    bad: int
+    reason: str
+
+
+def read_file(path: Path) -> SampleContent:
+    """Raises SampleError."""
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise SampleError(
+            f"{path}: not a name of a sample; give {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
+        )
+    try:
+        if form == "parquet":
+            return _parquet(path)
+        with path.open("rb") as file:
+            body = file.read(MOST_BYTES)
+        body = body if path.stat().st_size <= len(body) else body[: body.rfind(b"\n") + 1]
+        return _csv(body, path) if form == "csv" else of_lines(body.split(b"\n"), str(path))
+    except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+        raise SampleError(f"{path}: cannot be read: {error}") from error
+
+
+def _parquet(path: Path) -> SampleContent:
+    schema = pq.read_schema(path)
+    columns = of_schema(schema)
+    some = next(pq.ParquetFile(path).iter_batches(100), None)
+    values = {} if some is None else some.to_pydict()
+    return SampleContent(
+        "parquet", columns, path.read_bytes(), {name: values.get(name, []) for name in schema.names}
+    )
+
+
+def _csv(body: bytes, path: Path) -> SampleContent:
+    rows = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""))
+    header = next(rows, None)
+    if not header:
+        raise SampleError(f"{path}: is empty; its first line must have the names of the columns")
+    if len(header) == 1 and len(header[0].split(";")) > 1:
+        raise SampleError(f"{path}:1: values are separated by ';'; write a CSV with commas")
+    if all(any(c.isdigit() for c in name) and not any(c.isalpha() for c in name) for name in header):
+        raise SampleError(
+            f"{path}:1: {','.join(header)[:60]}: no names; the first line must have the columns' names"
+        )
+    values: dict[str, list[str | None]] = {name: [] for name in header}
+    for row in rows:
+        for name, value in zip(header, row, strict=False):
+            values[name].append(value or None)
+    return SampleContent("csv", of_texts(values), body, values)
+
+
+def of_lines(lines: Sequence[bytes], place: str, seconds: float | None = None) -> SampleContent:
+    """Of JSON objects. Raises SampleError."""
+    lines = [line for line in lines if line.strip()]
+    objects = []
+    for number, line in enumerate(lines, 1):
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise SampleError(f"{place}:{number}: not JSON: {error}; write one object a line") from error
+        if not isinstance(value, dict):
+            raise SampleError(f"{place}:{number}: {line[:40]!r} is no JSON object; write one object a line")
+        objects.append(value)
+    columns = of_objects(objects)
+    values = {name: [row.get(name) for row in objects] for name in (*columns.types, *columns.omitted)}
+    return SampleContent("json", columns, lines, values, seconds)
+
+
+def typed(content: SampleContent, time: str | None) -> Sample:
+    """The rows, with their event time in the column `time`; None: one that looks like it.
+
+    Raises:
+        SampleError: no column has times, or nothing can be read.
+    """
+    types = dict(content.columns.types)
+    name = time or event_time(types)
+    if name is None or types.get(name) not in ("TIMESTAMP", "DATE"):
+        raise SampleError(_no_time(content, name))
+    types[name] = "TIMESTAMP"
+    parsed = _parsed(content, types, name)
+    reason = parsed.bad[0].reason if parsed.bad else ""
+    if not parsed.rows.num_rows:
+        raise SampleError(f"no row can be read{': ' if reason else ''}{reason}")
+    return Sample(content, types, name, parsed.rows, len(parsed.bad), reason)
+
+
+def _parsed(content: SampleContent, types: Mapping[str, str], time: str) -> Parsed:
+    """By the code with which a query reads them."""
+    schema = arrow_schema(tuple(TypedColumn(name, kind) for name, kind in types.items()), "schema")
+    if isinstance(content.body, bytes):
+        if content.form == "csv":
+            return csv_rows.parse(content.body, schema, time, None)
+        return columnar.parse(pa.BufferReader(content.body), "parquet", schema, time, None, True)
+    return json_rows.parse(content.body, schema, time, None)
+
+
+def _no_time(content: SampleContent, name: str | None) -> str:
+    types = content.columns.types
+    if name is not None:
+        kind = types.get(name)
+        wrong = f"column {name} is {kind}, not a time" if kind else f"no column {name}"
+    else:
+        wrong = "no column has times"
+    numbers = epochs(types, content.values)
+    hint = f"; {', '.join(numbers)} looks like seconds or milliseconds since 1970" if numbers else ""
+    return (
+        f"{wrong}{hint}. A stream needs an event time: write it as 2026-01-31T12:00:00Z (ISO 8601), or, in a "
+        f"Parquet file, as a timestamp. The columns are {', '.join(f'{n} {k}' for n, k in types.items())}"
+    )

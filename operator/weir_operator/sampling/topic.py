@@ -1,0 +1,60 @@
+"""A sample of a Kafka topic's messages."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from weir_runtime.kafka_clients import librdkafka_settings
+
+from weir_operator.sampling.sample import SampleContent, SampleError, of_lines
+
+MOST = 10_000
+"""Messages of a topic that are read."""
+PATIENCE = 10.0
+"""[s] for the brokers to answer, and for the next message."""
+
+
+def brokers_and_topic(url: str) -> tuple[str, str]:
+    """Of `kafka://HOST:PORT[,HOST:PORT...]/TOPIC`. Raises SampleError."""
+    parts = urlsplit(url)
+    topic = parts.path.strip("/")
+    if not parts.netloc or not topic:
+        raise SampleError(f"{url}: write kafka://HOST:PORT/TOPIC")
+    return parts.netloc, topic
+
+
+def read_topic(url: str) -> SampleContent:
+    """The oldest messages of each partition, as JSON objects. Raises SampleError."""
+    brokers, topic = brokers_and_topic(url)
+    settings = {
+        **librdkafka_settings({"bootstrapServers": brokers}),
+        "group.id": "weir-init",  # the client wants one; nothing is committed
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
+    consumer = Consumer(settings)
+    try:
+        known = consumer.list_topics(topic, PATIENCE).topics[topic]
+        if known.error is not None or not known.partitions:
+            raise SampleError(f"{url}: {known.error or 'no partition'}")
+        values: list[bytes] = []
+        times: list[int] = []
+        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in known.partitions])
+        ends = 0
+        while len(values) < MOST and ends < len(known.partitions):
+            message = consumer.poll(PATIENCE)
+            if message is None:
+                break
+            if message.error() is not None:
+                ends += 1
+                continue
+            values.append(message.value() or b"")
+            times.append(message.timestamp()[1])
+    except KafkaException as error:
+        raise SampleError(f"{url}: {error.args[0].str()}") from error
+    finally:
+        consumer.close()
+    if not values:
+        raise SampleError(f"{url}: the topic has no messages; send some first")
+    return of_lines(values, url, (max(times) - min(times)) / 1000)

@@ -1,0 +1,89 @@
+"""The rows of a run's queries, read from their sinks as they come, and `weir query`, which shows them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from weir_operator.cli import main
+from weir_operator.controller.decision import WritePlacement
+from weir_operator.local.results import RunResults
+from weir_operator.local.store import RunStore
+from weir_placement.model.fragment import Output
+from weir_placement.model.location import Location
+from weir_runtime.names import write_whole
+
+from tests.runtime.support import fragment, source
+
+
+def started(root: Path, output: Output, name: str = "q-p1-1", query: str = "q") -> None:
+    """As if a process had been started that delivers there."""
+    spec = fragment(root, name, [source("a", root / "in")], (), output, query=query)
+    write_whole(root / "processes" / f"{name}-e1.spec.json", spec.to_json())
+    RunStore(root).write_placement(WritePlacement(f"default/{query}", {}, {}))
+
+
+def put(folder: Path, name: str, *rows: dict[str, Any]) -> None:
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(list(rows)), folder / name)
+
+
+def test_files_are_read_once_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    started(tmp_path, Output("files", str(out)))
+    started(tmp_path, Output("exchange", flow=Location("folder", str(tmp_path / "flow"))), "q-f1-2")
+    results = RunResults(tmp_path)
+    assert list(results.new_rows()) == []
+    put(out, "b-0000000000.parquet", {"k": 1}, {"k": 2})
+    put(out, "a-0000000000.parquet", {"k": 3})
+    put(out, ".c-0000000000.parquet.1", {"k": 9})
+    os.utime(out / "b-0000000000.parquet", ns=(1, 1))
+    assert [row["k"] for _, row in results.new_rows()] == [1, 2, 3]
+    put(out, "a-0000000001.parquet", {"k": 4})
+    assert list(results.new_rows()) == [("default/q", {"k": 4})]
+
+
+def test_rows_on_a_console_are_lines_of_the_logs(tmp_path: Path) -> None:
+    started(tmp_path, Output("console"))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    log = logs / "q-p1-1-e1.log"
+    log.write_text('starting\n{"k": 1}\n{"k": 2')
+    results = RunResults(tmp_path)
+    assert [row["k"] for _, row in results.new_rows()] == [1]
+    with log.open("a") as file:
+        file.write('2}\nWARN {"k": 3}\n')
+    (logs / "q-p1-1-e2.log").write_text('{"k": 4}\n')
+    assert [row["k"] for _, row in results.new_rows()] == [22, 4]
+
+
+def test_the_command_shows_rows_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    started(tmp_path, Output("files", str(tmp_path / "out")))
+    put(tmp_path / "out", "a-0000000000.parquet", {"k": 1, "s": "x"}, {"k": 2, "s": None}, {"k": 3, "s": "y"})
+    folder = ["--run-folder", str(tmp_path)]
+    assert main(["query", "q", *folder]) == 0  # nothing runs: no row can come
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"k": 1, "s": "x"},
+        {"k": 2, "s": None},
+        {"k": 3, "s": "y"},
+    ]
+    assert main(["query", "default/q", "--limit", "2", *folder]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_query_that_is_not_there_or_keeps_no_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ["--run-folder", str(tmp_path)]
+    assert main(["query", "q", *folder]) == 2
+    assert "no query default/q; start `weir run` first" in capsys.readouterr().err
+    started(tmp_path, Output("noop"))
+    assert main(["query", "p", *folder]) == 2
+    assert "no query default/p; there are default/q" in capsys.readouterr().err
+    assert main(["query", "q", *folder]) == 2
+    assert "default/q: its sink is noop" in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""`weir init`: what it makes of samples, and that `weir plan` takes it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from weir_operator.cli import main
+from weir_operator.sampling.columns import of_texts
+from weir_operator.sampling.sample import SampleContent, typed
+from weir_runtime.audit_logs import log_rows
+
+BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rows(count: int = 200) -> list[dict[str, Any]]:
+    """One a second, every tenth three seconds late."""
+    late = [3 if i % 10 == 9 else 0 for i in range(count)]
+    return [
+        {
+            "sensor": f"s{i % 5}",
+            "value": 20 + i / 4,
+            "n": i,
+            "ok": i % 2 == 0,
+            "at": (BEGIN + timedelta(seconds=i - late[i])).isoformat(),
+        }
+        for i in range(count)
+    ]
+
+
+def write(path: Path, values: list[dict[str, Any]]) -> None:
+    if path.suffix == ".csv":
+        lines = [",".join(values[0]), *(",".join(_text(v) for v in row.values()) for row in values)]
+        path.write_text("\n".join(lines) + "\n")
+    elif path.suffix == ".json":
+        path.write_text("".join(json.dumps(row) + "\n" for row in values))
+    else:
+        table = pa.Table.from_pylist(values)
+        times = pa.array([datetime.fromisoformat(row["at"]) for row in values], pa.timestamp("ms", "UTC"))
+        pq.write_table(table.set_column(table.column_names.index("at"), "at", times), path)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def documents(path: str) -> dict[str, Any]:
+    return {raw["kind"]: raw for raw in yaml.safe_load_all(Path(path).read_text())}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_a_sample_becomes_a_stream_a_query_and_a_node(
+    folder: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    write(folder / f"readings.{suffix}", rows())
+    assert main(["init", f"readings.{suffix}"]) == 0
+    assert "event time at" in capsys.readouterr().out
+    raw = documents("readings/weir.yaml")
+    spec = raw["Stream"]["spec"]
+    assert spec["schema"] == "sensor STRING, value DOUBLE, n BIGINT, ok BOOLEAN, at TIMESTAMP"
+    assert spec["eventTime"] == {"column": "at", "watermark": "2s"}
+    assert spec["rate"] == "2"  # 200 rows within 198 s
+    assert spec["statistics"]["distinct"] == {"sensor": 5, "value": 200, "n": 200, "ok": 2}
+    assert "GROUP BY s.ok, window(s.at, '10 seconds')" in raw["StreamQuery"]["spec"]["sql"]
+    assert main(["plan", "-f", "readings"]) == 0
+    assert "readings-counts" in capsys.readouterr().out
+    files = spec["source"]["files"]
+    columns = [tuple(column.split(" ")) for column in spec["schema"].split(", ")]
+    assert log_rows(files, columns, "at").num_rows == 200  # type: ignore[arg-type]
+    assert sorted(path.name for path in Path(files["uri"]).iterdir()) == [f"0000000000.{suffix}", "END"]
+
+
+def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder / "readings.csv", rows())
+    assert main(["init", "readings.csv"]) == 0
+    (folder / "readings" / "weir.yaml").write_text("mine")
+    assert main(["init", "readings.csv"]) == 2
+    assert "readings/weir.yaml: is there already" in capsys.readouterr().err
+    assert (folder / "readings" / "weir.yaml").read_text() == "mine"
+    assert main(["init", "readings.csv", "--folder", "other", "--name", "order", "--time", "at"]) == 0
+    assert main(["plan", "-f", "other"]) == 0  # `order` is a word of SQL
+
+
+def test_what_a_stream_cannot_have_is_left_out_and_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "odd.csv").write_text("Temp (C),_id,When,when,x\n1,2,2026-01-31,2026-01-31,3\n")
+    assert main(["init", "odd.csv"]) == 0
+    assert documents("odd/weir.yaml")["Stream"]["spec"]["schema"] == "When TIMESTAMP, x BIGINT"
+    output = capsys.readouterr().out
+    for column in ("Temp (C)", "_id", "when"):
+        assert f"left out: column {column}: " in output
+
+
+def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "some.json").write_text('{"ts": "2026-01-31T12:00:00Z", "k": 1}\n{"k": 2}\n')
+    assert main(["init", "some.json"]) == 0
+    assert "1 rows cannot be read and would be dead letters; the first: no ts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "", "a.csv: is empty; its first line must have the names of the columns"),
+        ("a.csv", "1,2026-01-31\n2,2026-01-31\n", "a.csv:1: 1,2026-01-31: no names"),
+        ("a.csv", "k;ts\n1;2026-01-31\n", "a.csv:1: values are separated by ';'"),
+        ("a.csv", "k,ms\n1,1769860800000\n", "ms looks like seconds or milliseconds since 1970"),
+        ("a.csv", "k,day\n1,31.01.2026\n", "a.csv: no column has times. A stream needs an event time"),
+        ("a.json", "[1, 2]\n", "a.json:1: b'[1, 2]' is no JSON object"),
+        ("a.json", '{"k": 1}\nnothing\n', "a.json:2: not JSON"),
+        ("a.parquet", "no", "a.parquet: cannot be read: "),
+        ("a.xlsx", "", "a.xlsx: not a name of a sample; give .csv, .json"),
+    ],
+)
+def test_a_sample_of_which_no_stream_can_be_made(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+) -> None:
+    (folder / name).write_text(text)
+    assert main(["init", name]) == 2
+    assert message in capsys.readouterr().err
+    assert list(folder.iterdir()) == [folder / name]
+
+
+def test_the_event_time_must_be_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder / "readings.csv", rows())
+    assert main(["init", "readings.csv", "--time", "n"]) == 2
+    assert "readings.csv: column n is BIGINT, not a time" in capsys.readouterr().err
+
+
+TEXTS = st.one_of(
+    st.sampled_from(["", "0", "-7", "1.5", "true", "NA", "2026-01-31", "x,y", 'say "a"', "9" * 18]),
+    st.text("abc019.-:T ", max_size=6),
+)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=8))
+def test_every_row_of_a_csv_file_can_be_read_with_the_types_that_were_guessed(
+    values: list[tuple[str, str]],
+) -> None:
+    def quoted(text: str) -> str:
+        return '"' + text.replace('"', '""') + '"' if set(text) & set('," ') else text
+
+    lines = [f"{quoted(a)},{quoted(b)},2026-01-31T12:00:00Z" for a, b in values]
+    body = "\n".join(["a,b,ts", *lines]).encode() + b"\n"
+    columns = {"a": [a or None for a, _ in values], "b": [b or None for _, b in values]}
+    columns["ts"] = ["2026-01-31T12:00:00Z"] * len(values)
+    sample = typed(SampleContent("csv", of_texts(columns), body, columns), None)
+    assert sample.bad == 0, (sample.types, sample.reason)
+    assert sample.rows.num_rows == len(values)
