@@ -4,23 +4,18 @@ had, and new ones start."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.controller.mutations import ODD, mutated, places
 from tests.controller.objects import ObjectCluster, manifest, node, object_loop, query, stream
 from tests.controller.scenario import settle
 
 STAY = {"strategy": {"name": "greedy"}, "drift": {"minHeadroom": 0, "minGain": 1e9}}
 """Nothing moves only because a broken node looks like a better one."""
-
-ODD: list[Any] = [
-    None, "", " ", "x" * 300, "a/\n", "7", "-1", "1e400", "NaN", "10Gi", "{}", "default", 0, -1, 2**63,
-    10**400, 1e308, True, False, [], [None], ["x"], [{}], {}, {"": ""}, {"x": None}, {"x": {"y": []}},
-]  # fmt: skip
 
 
 def broken_ones() -> list[dict[str, Any]]:
@@ -67,34 +62,7 @@ def settled() -> ObjectCluster:
     return cluster
 
 
-IDENTITY = [("metadata",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid")]
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths to all that an object holds; kind and identity stay: a ghost of `b` would be `b` edited."""
-    entries = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, inner in entries:
-        below = (*path, key)
-        if below[0] not in ("kind", "apiVersion") and below not in IDENTITY:
-            yield below
-        yield from places(inner, below)
-
-
 PLACES = [(i, path) for i, raw in enumerate(broken_ones()) for path in places(raw)]
-
-
-def mutated(raw: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """The object with another value at a path; without that field for `...`."""
-    (key, *rest), changed = path, copy.copy(raw)
-    if rest:
-        changed[key] = mutated(raw[key], tuple(rest), value)
-    elif value is ...:
-        del changed[key]
-    else:
-        changed[key] = value
-    return changed
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -14,6 +14,7 @@ from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
 from weir_operator.kube.pod_warnings import PodWarnings
 from weir_operator.kube.process import read_process
+from weir_operator.kube.unreadable import UnreadableObjects
 
 from tests.kube.memory import Manifest, Memory
 
@@ -184,7 +185,7 @@ def test_a_secret_that_cannot_be_mounted_is_said_by_the_pods_events() -> None:
         mount_failure(),
         mount_failure("u2", "of another"),
     )
-    warnings = PodWarnings(memory.api, lambda: NOW + 20)
+    warnings = PodWarnings(memory.api, lambda: NOW + 20, UnreadableObjects())
     words = warnings.of([CREATING])
     assert words == {"u1": WORDS}
     assert read_process(CREATING, None, None, warning=words["u1"]).message == WORDS
@@ -193,7 +194,7 @@ def test_a_secret_that_cannot_be_mounted_is_said_by_the_pods_events() -> None:
 def test_events_are_read_of_few_pods_and_seldom() -> None:
     memory, now, reads = Memory(mount_failure()), [NOW + 5], []
     memory.refuse = lambda verb, kind, *_: reads.append((verb, kind))
-    warnings = PodWarnings(memory.api, lambda: now[0])
+    warnings = PodWarnings(memory.api, lambda: now[0], UnreadableObjects())
     assert warnings.of([CREATING]) == {}, "it has only begun"
     assert warnings.of([CAUSES["image"][0], CAUSES["crash loop"][0]]) == {}, "their statuses say why"
     assert reads == []
@@ -213,4 +214,4 @@ def test_an_operator_that_may_not_read_events_goes_on() -> None:
 
     memory = Memory()
     memory.refuse = refuse
-    assert PodWarnings(memory.api, lambda: NOW + 20).of([CREATING]) == {}
+    assert PodWarnings(memory.api, lambda: NOW + 20, UnreadableObjects()).of([CREATING]) == {}

@@ -11,7 +11,7 @@ from weir_operator.kube import names
 from weir_operator.kube.lease import SilentHolders, read_lease
 from weir_operator.kube.nodes import drained_since, lost_since
 from weir_operator.kube.process import read_process
-from weir_operator.kube.quantities import requests_by_pod, requests_of, sum_by_node
+from weir_operator.kube.quantities import requests_of, requests_on_node, sum_by_node
 from weir_operator.manifests.cluster import UNREACHABLE
 from weir_placement.model.change import Change
 
@@ -196,4 +196,4 @@ def test_pods_that_ended_or_are_nowhere_take_nothing() -> None:
         {"metadata": {"uid": "b"}, "spec": spec, "status": {"phase": "Succeeded"}},
         {"metadata": {"uid": "c"}, "spec": {"containers": [container("1")]}, "status": {}},
     ]
-    assert sum_by_node(requests_by_pod(pods), ()) == {"n": Requests(1.0, 0.0)}
+    assert sum_by_node(filter(None, map(requests_on_node, pods)), ()) == {"n": Requests(1.0, 0.0)}

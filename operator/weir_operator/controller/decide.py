@@ -136,7 +136,7 @@ def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
             try:
                 record = read_record(manifest)
             except Exception as error:  # whatever it is: the others are read
-                record = Record(name_of(manifest), status=manifest.get("status") or {})
+                record = Record(name_of(manifest), status=part(manifest, "status"))
                 if part(manifest, "spec").get("retained"):  # for ever: nobody knows until when
                     record = replace(record, retained=Retained("", "", snapshot.now, inf))
                 unreadable[record.query] = f"its Placement cannot be read: {error!r}"

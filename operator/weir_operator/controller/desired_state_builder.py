@@ -17,7 +17,7 @@ from weir_operator.api.query import StreamQuery, StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query
 from weir_operator.controller.owner import Beginning, beginning
-from weir_operator.controller.raw_fields import generation, part, parts
+from weir_operator.controller.raw_fields import created, generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
@@ -99,7 +99,7 @@ class DesiredStateBuilder:
             cordoned=cordoned,
             closed=_closed(objects),
             errors=_errors([*findings, *built.findings]),
-            created={name: seconds(o["metadata"].get("creationTimestamp")) for name, o in raw.items()},
+            created={name: created(o) for name, o in raw.items()},
             statuses={name: part(o, "status") for name, o in raw.items()},
             policies=policies,
             suspended=frozenset(name for name, spec in specs.items() if spec.get("suspend") is True),

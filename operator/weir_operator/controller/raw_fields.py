@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.times import seconds
 
 
 def part(raw: Manifest, field: str) -> Mapping[str, Any]:
@@ -36,3 +37,11 @@ def parts(raw: Manifest, field: str) -> list[Mapping[str, Any]]:
     """
     value = raw.get(field)
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def created(manifest: Manifest) -> float:
+    """When it was created [s since 1970]; 0 where that cannot be read."""
+    try:
+        return seconds(part(manifest, "metadata").get("creationTimestamp"))
+    except (TypeError, ValueError, OverflowError):
+        return 0.0

@@ -14,6 +14,7 @@ from weir_operator.controller.decision import (
     WriteStatus,
 )
 from weir_operator.controller.ports import ClusterPort, Gone, Refused, Unreachable
+from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import Record, name_of
 from weir_operator.controller.snapshot import Manifest
 
@@ -118,6 +119,6 @@ def owner_of(fragment: str, objects: Iterable[Manifest]) -> str:
     for manifest in objects:
         if manifest.get("kind") == "Placement":
             name = name_of(manifest)
-            if fragment in Record(name, status=manifest.get("status") or {}).owned:
+            if fragment in Record(name, status=part(manifest, "status")).owned:
                 return name
     return ""

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -33,7 +32,12 @@ from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.budget import build_disruption_budget_spec
 from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
-from weir_operator.kube.lease import SilentHolders, build_released_lease_spec, read_lease
+from weir_operator.kube.lease import (
+    SilentHolders,
+    broken_notes,
+    build_released_lease_spec,
+    read_lease,
+)
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
 from weir_operator.kube.owner_references import OwnerReference
@@ -46,16 +50,18 @@ from weir_operator.kube.ownership import (
 )
 from weir_operator.kube.pod_warnings import PodWarnings
 from weir_operator.kube.process import executors_by_driver, read_process
-from weir_operator.kube.quantities import PodRequests, requests_by_pod, sum_by_node
+from weir_operator.kube.quantities import PodRequests, requests_on_node, sum_by_node
 from weir_operator.kube.quota import usage_by_query
+from weir_operator.kube.refusals import refusals
 from weir_operator.kube.settings import OperatorSettings
+from weir_operator.kube.shapes import check_fragment
 from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
 from weir_operator.kube.template import template_of
+from weir_operator.kube.unreadable import UnreadableObjects
 
 KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
 TENANCY = ("ResourceQuota", "LimitRange")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
-REFUSALS = (400, 403, 413, 422)  # a quota, a limit range, the namespace's pod standard, a policy, a schema
 FOREIGN_SECONDS = 30.0
 DEFAULT_POLICY = "default"  # built in
 API_VERSION = "weir.dev/v1alpha1"
@@ -72,7 +78,9 @@ class KubernetesCluster:
         self._sweeper = Sweeper(api, settings, clock)
         self.matrices = Matrices(api, settings.namespace, clock)
         self._silence = SilentHolders()
-        self._warnings = PodWarnings(api, clock)
+        self.unreadable = UnreadableObjects()
+        self._unreadable_requests = UnreadableObjects()
+        self._warnings = PodWarnings(api, clock, self.unreadable)
         self._requests: list[PodRequests] = []  # of all pods
         self._own_pods: frozenset[str] = frozenset()  # uids of drivers and executors
         self._foreign_at = float("-inf")
@@ -99,22 +107,24 @@ class KubernetesCluster:
                 raise
 
     def _own(self) -> Observed:
-        nodes = [_without_images(node) for node in self._api.list("Node")]
+        self.unreadable.begin()
+        nodes = list(map(_without_images, self._api.list("Node")))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
-        objects += self.matrices.objects(o for o in objects if o["kind"] == "NetworkTopology")
-        home = namespaces_of_fragments(objects)
-        pods = in_own_namespace(self._list("Pod", selector=names.WORKERS), home)
+        objects += self.matrices.objects(self._readable(objects, "NetworkTopology"))
+        home = namespaces_of_fragments(self._readable(objects, "Placement"))
+        pods = in_own_namespace(self._of_fragments("Pod", names.WORKERS), home)
         objects += [
             o for kind in TENANCY for o in self._list(kind)
         ]  # read after the pods: what quotas leave is rather under- than overestimated
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
         self._own_pods = own_pods(drivers, workers, objects)
-        leases = in_own_namespace(self._list("Lease", selector=names.OF_FRAGMENTS), home)
-        budgets = in_own_namespace(self._list("PodDisruptionBudget", selector=names.OF_FRAGMENTS), home)
+        leases = in_own_namespace(self._of_fragments("Lease"), home)
+        budgets = in_own_namespace(self._of_fragments("PodDisruptionBudget"), home)
         self._remember(objects, drivers, leases, budgets)
-        self._sweep(pods, leases)
+        self._sweep(objects, pods, leases)
         leases_by_fragment = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
+        nodes = self.unreadable.readable(nodes)  # what the others have is unknown: nothing leaves them
         losses = {node["metadata"]["name"]: lost_since(node) for node in nodes}
         warnings = self._warnings.of(drivers)
         silent = self._silence.since(leases_by_fragment, self._clock())
@@ -139,6 +149,21 @@ class KubernetesCluster:
             budget_since=self._drains(nodes, drivers, processes),
             quota_usage=usage_by_query(pods, self.queries(), self._clock()),
         )
+
+    def _readable(self, objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+        return self.unreadable.readable(o for o in objects if o["kind"] == kind)
+
+    def _of_fragments(self, kind: str, selector: str = names.OF_FRAGMENTS) -> list[dict[str, Any]]:
+        """Objects with a fragment's labels that are what these say."""
+        manifests = self.unreadable.readable(self._list(kind, selector=selector), check_fragment)
+        for manifest in manifests if kind == "Lease" else ():
+            for error in broken_notes(manifest):
+                self.unreadable.add(manifest, error)
+        return manifests
+
+    def unreadable_objects(self) -> dict[tuple[str, str], int]:
+        """How many objects are left out because of what they hold, by kind and namespace."""
+        return self.unreadable.counts(self._unreadable_requests)
 
     def queries(self) -> list[Mapping[str, Any]]:
         """The StreamQueries as last observed."""
@@ -166,22 +191,31 @@ class KubernetesCluster:
             for o in [*budgets, *pods, *leases]
         }
         self.addresses = {
-            (pod["metadata"]["labels"][names.FRAGMENT], epoch): f"{address}:{names.RUNTIME_PORT}"
+            (pod["metadata"]["labels"][names.FRAGMENT], epoch_of(pod)): f"{address}:{names.RUNTIME_PORT}"
             for pod in pods
-            if (epoch := epoch_of(pod)) is not None and (address := pod.get("status", {}).get("podIP"))
+            if (address := pod.get("status", {}).get("podIP"))
         }
 
-    def _sweep(self, pods: list[dict[str, Any]], leases: list[dict[str, Any]]) -> None:
-        """Files go when their fragment has neither a Placement that names it, nor a lease, nor a pod."""
-        present = fragments_by_namespace(self._of_kind("Placement"), [*pods, *leases])
-        ending = frozenset(p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"])
-        sweeps = list(self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep"))
-        self._sweeper.observe(present, ending, sweeps, self._of_kind("PlacementPolicy"))
+    def _sweep(
+        self, objects: list[dict[str, Any]], pods: list[dict[str, Any]], leases: list[dict[str, Any]]
+    ) -> None:
+        """Files go when their fragment has neither a Placement that names it, nor a lease, nor a pod; not
+        where a Placement cannot be read."""
+        all_of, readable = self._of_kind("Placement"), self._readable(objects, "Placement")
+        present = fragments_by_namespace(readable, [*pods, *leases])
+        ending = {p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"]}
+        uids = {placement["metadata"]["uid"] for placement in readable}
+        ending |= {p["metadata"]["namespace"] for p in all_of if p["metadata"]["uid"] not in uids}
+        found = self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep")
+        policies = self._readable(objects, "PlacementPolicy")
+        self._sweeper.observe(present, frozenset(ending), self.unreadable.readable(found), policies)
 
     def _all_requests(self) -> list[PodRequests]:
         """Requests of every pod, whatever its labels say: a long list, so only every 30 seconds."""
         if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
-            self._requests = requests_by_pod(self._api.list("Pod"))
+            self._unreadable_requests.begin()
+            read = self._unreadable_requests.read(self._api.list("Pod"), requests_on_node)
+            self._requests = [requests for _, requests in read if requests is not None]
             self._foreign_at = self._clock()
         return self._requests
 
@@ -202,7 +236,7 @@ class KubernetesCluster:
 
     def apply(self, action: Action) -> None:
         """Carry out one action; ApiError: it is tried again in the next round."""
-        with _refusals():
+        with refusals():
             self._apply(action)
 
     def _apply(self, action: Action) -> None:
@@ -294,7 +328,7 @@ class KubernetesCluster:
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """Record an intent: the Placement's spec, then its status; each only over what was read, so that a
         replica that led before, or a decision made before a person's, overwrites nothing (ApiError 409)."""
-        with _refusals():
+        with refusals():
             self._write_placement(placement)
 
     def _write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
@@ -340,7 +374,7 @@ class KubernetesCluster:
     def write_status(self, status: WriteStatus) -> None:
         """Write the `/status` subresource of a user's object, and nothing else in it."""
         try:
-            with _refusals():
+            with refusals():
                 self._apply_status(status.kind, status.namespace, status.name, status.status)
         except ApiError as error:
             if error.status == 404:
@@ -363,22 +397,10 @@ class KubernetesCluster:
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What the API server will refuse again is Refused, in its words."""
-    try:
-        yield
-    except ObjectGone:
-        raise
-    except ApiError as error:
-        if error.status in REFUSALS:
-            raise Refused(str(error)) from None
-        raise
-
-
 def _without_images(node: dict[str, Any]) -> dict[str, Any]:
     """A real node lists fifty images under all their names, which would be most of what is kept of it."""
-    node.get("status", {}).pop("images", None)
+    if isinstance(status := node.get("status"), dict):
+        status.pop("images", None)
     return node
 
 

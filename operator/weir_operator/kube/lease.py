@@ -8,7 +8,8 @@ between, so neither undoes the other's change.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from weir_operator.controller.snapshot import Lease
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.owner_references import OwnerReference, metadata
+from weir_operator.kube.shapes import BrokenField
 
 
 def build_lease_spec(namespace: str, fragment: str, query: str, owner: OwnerReference) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
     """
     spec = manifest.get("spec") or {}
     notes = manifest["metadata"].get("annotations") or {}
-    handover = _number(notes.get(names.HANDOVER, ""))
+    handover = names.epoch_number(notes.get(names.HANDOVER, ""))
     if not spec.get("leaseTransitions"):
         name = manifest["metadata"]["name"]
         return Lease(name, handover, "", 0.0, 0.0, released=True) if handover else None
@@ -100,13 +102,22 @@ class SilentHolders:
         return {name: end for name, end in ends.items() if end < now}
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() else None
+def broken_notes(manifest: Mapping[str, Any]) -> Iterator[BrokenField]:
+    """Annotations that `read_lease` takes for absent, as nobody of ours writes them so."""
+    notes = manifest["metadata"].get("annotations") or {}
+    reads = {
+        names.HANDOVER: (names.epoch_number, "an epoch, as 2"),
+        names.CHANGE: (_change, 'a Change, as {"lead": 20.0}'),
+    }
+    for key, (read, example) in reads.items():
+        if key in notes and read(notes[key]) is None:
+            yield BrokenField(f"metadata.annotations.{key}", notes[key], f"is not {example}")
 
 
 def _change(text: str) -> Change | None:
     """None also for text that no driver writes: it must not stop other queries."""
     try:
-        return cast(Change, build_plain(Change, json.loads(text), "change"))
-    except ValueError:
+        change = cast(Change, build_plain(Change, json.loads(text), "change"))
+    except (ValueError, RecursionError):
         return None
+    return change if math.isfinite(change.lead) and abs(change.time or 0) < 2**63 else None

@@ -58,6 +58,15 @@ def pod_name(fragment: str, epoch: int) -> str:
     return f"{object_name(fragment)}-e{epoch}"
 
 
+def epoch_number(text: str) -> int | None:
+    """The epoch that a label or annotation says; None for anything else.
+
+    >>> epoch_number("12"), epoch_number("-1"), epoch_number("9" * 20)
+    (12, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
 def labels(fragment: str, query: str, role: str | None = None) -> dict[str, str]:
     """Labels of an object of a fragment; `query` is `namespace/name`."""
     common = {

@@ -30,22 +30,18 @@ def namespaces_of_fragments(objects: Iterable[Manifest]) -> dict[str, str]:
 def in_own_namespace(
     manifests: Iterable[dict[str, Any]], namespaces: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Those in the namespace of their fragment, or of a fragment that no Placement names (any more); Pods
-    with an invalid epoch are left out."""
-    result = []
-    for manifest in manifests:
-        meta = manifest["metadata"]
-        if manifest["kind"] == "Pod" and epoch_of(manifest) is None:
-            continue
-        if namespaces.get(meta["labels"][names.FRAGMENT], meta["namespace"]) == meta["namespace"]:
-            result.append(manifest)
-    return result
+    """Those in the namespace of their fragment, or of a fragment that no Placement names (any more)."""
+    return [
+        manifest
+        for manifest in manifests
+        if namespaces.get((meta := manifest["metadata"])["labels"][names.FRAGMENT], meta["namespace"])
+        == meta["namespace"]
+    ]
 
 
-def epoch_of(pod: Manifest) -> int | None:
-    """None: not a pod of Weir's, whatever its labels say."""
-    text = pod["metadata"]["labels"][names.EPOCH]
-    return int(text) if text.isdecimal() and len(text) < 10 else None
+def epoch_of(pod: Manifest) -> int:
+    """Of a Pod that passes `shapes.check_fragment`."""
+    return int(pod["metadata"]["labels"][names.EPOCH])
 
 
 def own_pods(
@@ -57,7 +53,7 @@ def own_pods(
     uids = set()
     for driver in drivers:
         meta = driver["metadata"]
-        named = meta["name"] == names.pod_name(meta["labels"][names.FRAGMENT], epoch_of(driver) or 0)
+        named = meta["name"] == names.pod_name(meta["labels"][names.FRAGMENT], epoch_of(driver))
         if named and any(owner["uid"] in placements for owner in meta.get("ownerReferences", ())):
             uids |= {meta["uid"], *(pod["metadata"]["uid"] for pod in executors.get(meta["uid"], ()))}
     return frozenset(uids)
@@ -73,5 +69,8 @@ def delete_own(api: Api, kind: str, namespace: str, fragment: str, name: str = "
     labels, owners = meta.get("labels") or {}, meta.get("ownerReferences") or ()
     ours = labels.get(names.MANAGED_BY) == names.FIELD_MANAGER
     ours = ours and labels.get(names.FRAGMENT) == names.object_name(fragment)
-    if ours and any(o["kind"] == "Placement" and o["apiVersion"].startswith(names.GROUP) for o in owners):
+    if ours and any(
+        o.get("kind") == "Placement" and str(o.get("apiVersion")).startswith(f"{names.GROUP}/")
+        for o in owners
+    ):
         api.delete(kind, namespace, meta["name"], meta["uid"])

@@ -8,6 +8,7 @@ from typing import Any
 from weir_operator.controller.ports import Unreachable
 from weir_operator.controller.times import seconds
 from weir_operator.kube.api import Api, ApiError
+from weir_operator.kube.unreadable import UnreadableObjects
 
 PATIENCE = 15.0  # [s] that volumes may take to be mounted before anybody asks
 LOOK = 30.0  # [s] between two readings of a Pod's Events
@@ -19,8 +20,9 @@ CREATING = ("", "ContainerCreating", "PodInitializing")
 class PodWarnings:
     """The last warning about each Pod that waits for its containers to be made."""
 
-    def __init__(self, api: Api, clock: Callable[[], float]) -> None:
+    def __init__(self, api: Api, clock: Callable[[], float], unreadable: UnreadableObjects) -> None:
         self._api = api
+        self._unreadable = unreadable
         self._clock = clock
         self._read: dict[str, tuple[float, str]] = {}  # by uid: when, and what was said
 
@@ -36,7 +38,8 @@ class PodWarnings:
 
     def _last_warning(self, namespace: str, uid: str) -> str:
         try:
-            events = list(self._api.list("Event", namespace, fields=f"regarding.uid={uid},type=Warning"))
+            found = self._api.list("Event", namespace, fields=f"regarding.uid={uid},type=Warning")
+            events = self._unreadable.readable(found)
         except Unreachable:
             raise
         except ApiError:

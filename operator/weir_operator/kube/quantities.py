@@ -55,14 +55,12 @@ class PodRequests:
     requests: Requests
 
 
-def requests_by_pod(pods: Iterable[Mapping[str, Any]]) -> list[PodRequests]:
-    """Of all pods on a node that still run or will."""
-    return [
-        PodRequests(pod["metadata"]["uid"], node, requests_of(pod))
-        for pod in pods
-        if (node := pod["spec"].get("nodeName"))
-        and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
-    ]
+def requests_on_node(pod: Mapping[str, Any]) -> PodRequests | None:
+    """None of a pod that is on no node, or has ended."""
+    node = pod["spec"].get("nodeName")
+    if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return None
+    return PodRequests(pod["metadata"]["uid"], str(node), requests_of(pod))
 
 
 def sum_by_node(pods: Iterable[PodRequests], without: Collection[str]) -> dict[str, Requests]:

@@ -64,6 +64,7 @@ class ClusterCollector(Collector):
         if self._leader.leads():  # the other replica observes nothing
             yield from self._queries()
             yield self._off_pin()
+            yield self._unreadable()
 
     def _counters(self) -> Iterator[Metric]:
         moves = sum(self._loop.moves.totals().values())
@@ -108,6 +109,16 @@ class ClusterCollector(Collector):
                 headroom.add_metric(name, float(status["headroom"]))
         yield conditions
         yield headroom
+
+    def _unreadable(self) -> Metric:
+        left_out = GaugeMetricFamily(
+            "weir_operator_unreadable_objects",
+            "Objects that are left out because of what they hold; the log names object, field and value.",
+            labels=["kind", "namespace"],
+        )
+        for (kind, namespace), count in self._cluster.unreadable_objects().items():
+            left_out.add_metric([kind, namespace], float(count))
+        return left_out
 
     def _off_pin(self) -> Metric:
         misplaced = GaugeMetricFamily(

@@ -153,7 +153,7 @@ class Sweeper:
         for policy in policies:
             flows = flows_of(policy)
             if flows.identity:
-                self._policies[flows.kind, *flows.identity] = (flows, policy["spec"])
+                self._policies[flows.kind, *flows.identity] = (flows, policy.get("spec") or {})
         if self._before is None:
             self._due |= self._namespaces_with_files() - present.keys()
             self._before = {}
@@ -163,7 +163,7 @@ class Sweeper:
         running = {pod["metadata"]["namespace"] for pod in sweeps}
         self._kept = {pod["metadata"]["namespace"]: frozenset(_arguments(pod)) for pod in sweeps}
         for pod in sweeps:
-            if pod["status"]["phase"] in ("Succeeded", "Failed") or self._stuck(pod):
+            if _phase(pod) in ("Succeeded", "Failed") or self._stuck(pod):
                 self._attempt(pod["metadata"]["namespace"], partial(self._clear, pod))
         waiting = {namespace for namespace, at in self._retry_at.items() if self._clock() < at}
         for namespace in sorted(self._due - ending - running - waiting):
@@ -237,12 +237,12 @@ class Sweeper:
         return "deletionTimestamp" in pod["metadata"] and age > DEADLINE_SECONDS + PENDING_SECONDS
 
     def _stuck(self, pod: Mapping[str, Any]) -> bool:
-        age = self._clock() - seconds(pod["metadata"]["creationTimestamp"])
-        return bool(pod["status"]["phase"] == "Pending" and age > PENDING_SECONDS)
+        age = self._clock() - seconds(pod["metadata"].get("creationTimestamp"))
+        return _phase(pod) == "Pending" and age > PENDING_SECONDS
 
     def _clear(self, pod: Mapping[str, Any]) -> None:
         """Deletes the pod; after a failure the next fragment to leave the namespace brings another."""
-        meta, phase = pod["metadata"], pod["status"]["phase"]
+        meta, phase = pod["metadata"], _phase(pod)
         if phase != "Succeeded":
             log.warning(
                 "files of deleted queries remain in namespace %s: the sweep pod is %s",
@@ -253,6 +253,10 @@ class Sweeper:
             log.warning("the sweep of %s has left %s", meta["namespace"], line)
             self._reported.add(line)
         self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
+
+
+def _phase(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))
 
 
 def _arguments(pod: Mapping[str, Any]) -> list[str]:
@@ -266,5 +270,7 @@ def _arguments(pod: Mapping[str, Any]) -> list[str]:
 
 def _termination_message(pod: Mapping[str, Any]) -> str:
     """The termination message of its container."""
-    states = (status.get("state") or {} for status in pod["status"].get("containerStatuses") or ())
+    states = (
+        status.get("state") or {} for status in (pod.get("status") or {}).get("containerStatuses") or ()
+    )
     return "\n".join((state.get("terminated") or {}).get("message") or "" for state in states)
