@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
-
-from weir_placement.model.change import Change
 
 from weir_operator.controller.decision import (
     Action,
@@ -36,7 +33,9 @@ from weir_operator.kube.lease import (
     SilentHolders,
     broken_notes,
     build_released_lease_spec,
+    hand_over,
     read_lease,
+    request_cut,
 )
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_since
@@ -246,12 +245,12 @@ class KubernetesCluster:
             case Stop():
                 stop_fragment(self._api, self._namespace(action.fragment), action.fragment, action.epoch)
             case HandOver():
-                self._hand_over(action)
+                hand_over(self._api, self._namespace(action.fragment), action)
             case RestoreLease():
                 namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
                 self._api.create(build_released_lease_spec(action, namespace, owner))
             case RequestCut():
-                self._request_cut(action)
+                request_cut(self._api, self._namespace(action.fragment), action)
             case Protect():
                 self._protect(action)
             case CleanUp():
@@ -268,29 +267,6 @@ class KubernetesCluster:
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         start_fragment(self._api, action, owner, query or {}, template)
         self._namespaces[names.object_name(action.spec.name)] = namespace
-
-    def _hand_over(self, action: HandOver) -> None:
-        """Only forward, and in the version that was read: a replica that led before takes nothing back."""
-        namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
-        manifest = self._api.get("Lease", namespace, name)
-        if manifest is None:
-            raise ObjectGone(404, f"lease {name} is gone")
-        lease = read_lease(manifest)
-        if lease is not None and action.epoch <= max(lease.epoch, lease.handover or 0):
-            return
-        notes = {names.HANDOVER: str(action.epoch)}
-        meta = {"annotations": notes, "resourceVersion": manifest["metadata"]["resourceVersion"]}
-        self._api.merge("Lease", namespace, name, {"metadata": meta})
-
-    def _request_cut(self, action: RequestCut) -> None:
-        """Once: the holder's answer must not be overwritten, so the patch names the version that was read."""
-        namespace, name = self._namespace(action.fragment), names.object_name(action.fragment)
-        lease = self._api.get("Lease", namespace, name)
-        if lease is None or names.CHANGE in (lease["metadata"].get("annotations") or {}):
-            return
-        notes = {names.CHANGE: json.dumps(asdict(Change(action.lead)))}
-        meta = {"annotations": notes, "resourceVersion": lease["metadata"]["resourceVersion"]}
-        self._api.merge("Lease", namespace, name, {"metadata": meta})
 
     def _protect(self, action: Protect) -> None:
         if action.enabled:

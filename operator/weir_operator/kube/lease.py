@@ -16,10 +16,11 @@ from typing import Any, cast
 from weir_placement.model.change import Change
 from weir_placement.model.from_plain import build_plain
 
-from weir_operator.controller.decision import RestoreLease
+from weir_operator.controller.decision import HandOver, RequestCut, RestoreLease
 from weir_operator.controller.snapshot import Lease
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
+from weir_operator.kube.api import Api, ObjectGone
 from weir_operator.kube.owner_references import OwnerReference, metadata
 from weir_operator.kube.shapes import BrokenField
 
@@ -64,6 +65,30 @@ def read_lease(manifest: Mapping[str, Any]) -> Lease | None:
         released=notes.get(names.RELEASED) == "true",
         change=_change(notes.get(names.CHANGE, "")),
     )
+
+
+def hand_over(api: Api, namespace: str, action: HandOver) -> None:
+    """Only forward, and in the version that was read: a replica that led before takes nothing back."""
+    name = names.object_name(action.fragment)
+    manifest = api.get("Lease", namespace, name)
+    if manifest is None:
+        raise ObjectGone(404, f"lease {name} is gone")
+    lease = read_lease(manifest)
+    if lease is None or action.epoch > max(lease.epoch, lease.handover or 0):
+        _annotate(api, manifest, names.HANDOVER, str(action.epoch))
+
+
+def request_cut(api: Api, namespace: str, action: RequestCut) -> None:
+    """Once: the holder's answer must not be overwritten, so the patch names the version that was read."""
+    manifest = api.get("Lease", namespace, names.object_name(action.fragment))
+    if manifest is not None and names.CHANGE not in (manifest["metadata"].get("annotations") or {}):
+        _annotate(api, manifest, names.CHANGE, json.dumps(asdict(Change(action.lead))))
+
+
+def _annotate(api: Api, manifest: Mapping[str, Any], key: str, value: str) -> None:
+    meta = manifest["metadata"]
+    patch = {"annotations": {key: value}, "resourceVersion": meta["resourceVersion"]}
+    api.merge("Lease", meta["namespace"], meta["name"], {"metadata": patch})
 
 
 GAP = 30.0
