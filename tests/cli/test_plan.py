@@ -160,7 +160,7 @@ def test_a_rejected_query_is_exit_1_and_says_why(capsys, flights):
     ("arguments", "message"),
     [
         (["--strategy", "magic"], "no strategy magic"),
-        (["--set", "x"], "'x' is not KEY=VALUE"),
+        (["--set", "x"], "--set x: write KEY=VALUE"),
         (["--set", "nonsense=1"], "--set nonsense=1: no such option"),
         (["-o", "tabel"], "tabel"),
         (["-f", "nowhere"], "nowhere: no such file or folder"),

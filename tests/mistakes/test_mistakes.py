@@ -21,9 +21,10 @@ ALL = [(f"{name}: {mistake.name}", mistake) for name, rows in TABLES.items() for
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the scene, in which the commands run."""
+    """A copy of the scene, in which the commands run; there is no cluster."""
     shutil.copytree(SCENE, tmp_path / "scene")
     monkeypatch.chdir(tmp_path / "scene")
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", "nowhere")
     return tmp_path / "scene"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,6 +15,7 @@ import typer
 from weir_operator import __version__
 from weir_operator.cli.exit_codes import BAD_INPUT, INTERNAL
 from weir_operator.manifests.finding import ManifestError
+from weir_operator.manifests.texts import SUFFIXES
 
 
 def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -> int:
@@ -46,11 +49,65 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         return 0
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # click's usage errors
-            error.show()
+            print(_usage(error, arguments), file=sys.stderr)
+            return BAD_INPUT
+        if isinstance(error, OSError) and _is_named(error.filename, arguments):
+            print(f"{error.filename}: {error.strerror}", file=sys.stderr)
             return BAD_INPUT
         traceback.print_exc()
         print("internal error: this is a bug in Weir, not in the input", file=sys.stderr)
         return INTERNAL
+
+
+def _usage(error: Any, arguments: Sequence[str]) -> str:
+    """One line about a wrong command line."""
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "weir"
+    message = str(error.format_message()).rstrip(".?") or "no command"
+    option = getattr(error, "param", None)
+    if option is not None and message.startswith("Invalid value"):
+        message = f"{option.opts[-1]}{_written(option.opts, arguments)}: {_as_advice(str(error.message))}"
+    message = message.replace("Invalid value for ", "").removeprefix("Invalid value: ")
+    # `weir plan a.yaml` and `weir plan -f *.yaml`
+    pairs = zip(["", *arguments], arguments, strict=False)
+    files = [word for before, word in pairs if not before.startswith("-") and Path(word).suffix in SUFFIXES]
+    if files and ("extra argument" in message or "--filename" in message):
+        message += f"; write -f before each file: {' '.join(f'-f {file}' for file in files[:3])}"
+    return f"{command}: {message}; see `{command} --help`"
+
+
+def _written(names: Sequence[str], arguments: Sequence[str]) -> str:
+    """The value that the command line has for an option, after a blank."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word in names:
+            return f" {following}"
+        if word.partition("=")[0] in names:
+            return f" {word.partition('=')[2]}"
+    return ""
+
+
+_ADVICE = {
+    # what the parser of options says -> what would be right
+    r"Input should be a valid integer.*": "write a whole number",
+    r"Input should be a valid number.*": "write a number",
+    r"Input should be greater than or equal to (.*)": r"write a number of at least \1",
+    r"Input should be less than or equal to (.*)": r"write a number of at most \1",
+    r"(?:Value error, )?.* is not one of (.*)": r"write one of \1",
+}
+
+
+def _as_advice(message: str) -> str:
+    for pattern, advice in _ADVICE.items():
+        if match := re.fullmatch(pattern, message.rstrip(".")):
+            return match.expand(advice).replace("'", "")
+    return message
+
+
+def _is_named(path: object, arguments: Sequence[str]) -> bool:
+    """Whether the command line names a path, or a folder above it: then what is wrong with it is no bug."""
+    if not isinstance(path, str | Path):
+        return False
+    words = {Path(word.rpartition("=")[2]).absolute() for word in arguments if word}
+    return not words.isdisjoint({Path(path).absolute(), *Path(path).absolute().parents})
 
 
 def _print_version(requested: bool) -> None:

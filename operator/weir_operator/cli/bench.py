@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT
+from weir_operator.cli.inputs import below_folders
 
 OPERATORS = {
     "manifests": "weir_operator.bench.manifests:manifests",
@@ -22,7 +23,9 @@ OPERATORS = {
 
 def bench(
     name: Annotated[str, typer.Argument(help="An experiment, or `all`.")],
-    folder: Annotated[Path, typer.Option("--out", help="Folder for the pages.")] = Path("docs/benchmarks"),
+    folder: Annotated[
+        Path, typer.Option("--out", help="Folder for the pages.", callback=below_folders)
+    ] = Path("docs/benchmarks"),
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot, compared with the paper's figures.
 
@@ -37,10 +40,11 @@ def bench(
       weir bench all --out results/
     """
     from weir_placement.bench import BENCHES
+    from weir_placement.model.suggestion import suggestion
 
     benches = {**BENCHES, **OPERATORS}
     if name != "all" and name not in benches:
-        print(f"no experiment {name}; experiments: all, {', '.join(benches)}", file=sys.stderr)
+        print(f"no experiment {name}; {suggestion(name, ['all', *benches], 'experiments')}", file=sys.stderr)
         return BAD_INPUT
     for experiment in benches if name == "all" else [name]:
         module, function = benches[experiment].split(":")

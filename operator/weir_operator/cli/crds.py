@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from weir_operator.cli.exit_codes import BAD_INPUT, DIFFERENT
+from weir_operator.cli.exit_codes import DIFFERENT
+from weir_operator.cli.inputs import below_folders
 
 
 def crds(
@@ -52,9 +53,7 @@ def crds(
         for name in different:
             print(f"{folder / name}: differs from the models; run `weir crds {folder}`", file=sys.stderr)
         return DIFFERENT if different else 0
-    if folder.exists() and not folder.is_dir():
-        print(f"{folder}: is a file; give a folder", file=sys.stderr)
-        return BAD_INPUT
+    below_folders(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

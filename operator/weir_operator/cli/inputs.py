@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from weir_operator.api.base import NAMESPACE_PATTERN
 
 Paths = Annotated[
     list[str],
@@ -15,7 +19,35 @@ Paths = Annotated[
 OptionalPaths = Annotated[
     list[str] | None, typer.Option("-f", "--filename", metavar="PATH", help="File, folder or -; repeatable.")
 ]
-Namespace = Annotated[str, typer.Option("-n", "--namespace", help="Namespace of objects that name none.")]
+
+
+def _namespace(name: str) -> str:
+    if not re.match(NAMESPACE_PATTERN, name) or not name:
+        raise typer.BadParameter("write a name of lower-case letters, digits and '-'")
+    return name
+
+
+def positive(value: float | None) -> float | None:
+    """A number that is not above 0 is refused."""
+    if value is not None and not value > 0:
+        raise typer.BadParameter("write a number above 0")
+    return value
+
+
+def below_folders(path: Path) -> Path:
+    """A folder that is there, or can be made."""
+    there = next(
+        parent for parent in (path, *path.absolute().parents) if parent.exists() or parent.is_symlink()
+    )
+    if not there.is_dir():
+        raise typer.BadParameter(f"{there.name} is a file; give a folder")
+    return path
+
+
+Namespace = Annotated[
+    str,
+    typer.Option("-n", "--namespace", help="Namespace of objects that name none.", callback=_namespace),
+]
 StrategyName = Annotated[
     str | None,
     typer.Option(
@@ -30,10 +62,11 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="An option of the strategy; repeatable."),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", help="Seed of the strategy's random numbers.")
+    int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the strategy's random numbers.")
 ]
 TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="S", help="Longest time for one plan [s].")
+    float | None,
+    typer.Option("--time-limit", metavar="S", help="Longest time for one plan [s].", callback=positive),
 ]
 
 
@@ -47,6 +80,6 @@ def pairs(settings: list[str] | None) -> dict[str, str]:
     for text in settings or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE")
+            raise typer.BadParameter(f"--set {text}: write KEY=VALUE")
         result[key] = value
     return result

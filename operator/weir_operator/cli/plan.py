@@ -81,6 +81,8 @@ def plan(
     from weir_operator.planning.merged_report import merged
     from weir_operator.planning.policies import Overrides, plan_policies
 
+    if hierarchy and output not in IMAGES:
+        raise typer.BadParameter(f"--hierarchy is drawn: give -o {', '.join(IMAGES)}")
     loaded = load(filename, namespace)
     overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit)
     planned = plan_policies(loaded.built.groups, overrides)
@@ -89,7 +91,7 @@ def plan(
         return 2
     report = merged(planned)
     zones = {node.name: node.zone for node in planned[0].problem.cluster.nodes}
-    if hierarchy and output in IMAGES:
+    if hierarchy:
         sys.stdout.buffer.write(_hierarchy(report, planned[0].problem, output))
         sys.stdout.buffer.flush()
     else:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from weir_placement.explain import Gain
     from weir_placement.model.plan import Plan
@@ -20,7 +22,11 @@ def print_prices(filename: list[str], namespace: str, region: Path | None) -> in
 
     from weir_operator.manifests.load import load
 
-    for planned in load(filename, namespace).built.groups:
+    groups = load(filename, namespace).built.groups
+    if region is not None:
+        for planned in groups:
+            _check_region(planned.problem, region)
+    for planned in groups:
         problem = planned.problem
         plan = STRATEGIES["auto"].plan
         result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
@@ -50,6 +56,20 @@ def _print(gains: Iterable[Gain]) -> None:
         print(f"  {gain.change}: {_shown(gain.headroom)}{more}", flush=True)
 
 
+def _streams(problem: Problem) -> list[str]:
+    return sorted({stream for query in problem.queries for stream in query.sources.values()})
+
+
+def _check_region(problem: Problem, path: Path) -> None:
+    """Raises BadParameter: there are not two streams to draw, or the file cannot be a picture."""
+    if path.suffix not in (".svg", ".png"):
+        raise typer.BadParameter(f"--region {path}: name a .svg or .png file")
+    streams = _streams(problem)
+    if len(streams) != 2:
+        wrong = f"the queries read {len(streams)} streams ({', '.join(streams) or 'none'})"
+        raise typer.BadParameter(f"--region {path}: {wrong}; give queries over two")
+
+
 def _draw(problem: Problem, plan: Plan, path: Path) -> None:
     """As figures 2 and 3 of WhiteWater: the boundary, the profile, the line from the origin through it."""
     import matplotlib
@@ -58,11 +78,7 @@ def _draw(problem: Problem, plan: Plan, path: Path) -> None:
     from matplotlib import pyplot
     from weir_placement.explain import feasible_region
 
-    streams = sorted({stream for q in plan.queries for stream in q.query.sources.values()})
-    if len(streams) != 2:
-        print(f"--region needs queries over two streams; these read {', '.join(streams) or 'none'}")
-        return
-    first, second = streams
+    first, second = _streams(problem)
     boundary = feasible_region(problem, plan, first, second)
     profile = problem.points()[0]
     figure, axes = pyplot.subplots(layout="constrained")

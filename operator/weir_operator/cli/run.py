@@ -13,7 +13,7 @@ import typer
 from weir_placement.model.fragment import LEAST_HEAP_MB
 
 from weir_operator.cli.exit_codes import BAD_INPUT
-from weir_operator.cli.inputs import Paths
+from weir_operator.cli.inputs import Paths, below_folders
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,10 @@ MOST_ROWS = 50
 LOOK = 10
 """[rounds] between two looks at the names of sources' files."""
 RunFolder = Annotated[
-    Path, typer.Option("--run-folder", metavar="DIR", help="Folder for all state of the run.")
+    Path,
+    typer.Option(
+        "--run-folder", metavar="DIR", help="Folder for all state of the run.", callback=below_folders
+    ),
 ]
 DEFAULT_FOLDER = Path(".weir/run")
 CALIBRATION = Path(".weir/calibration.json")
@@ -46,7 +49,7 @@ def run(
         int, typer.Option("--heap", metavar="MB", min=LEAST_HEAP_MB, help="Heap of each fragment's JVM.")
     ] = 512,
     trigger: Annotated[
-        int, typer.Option("--trigger", metavar="MS", help="Shortest time between two batches.")
+        int, typer.Option("--trigger", metavar="MS", min=1, help="Shortest time between two batches.")
     ] = 200,
 ) -> int:
     """Run the queries on this machine: nodes from the manifests, fragments as local Spark processes.

@@ -177,6 +177,10 @@ def explain(
         from weir_operator.cli.defaults import print_defaults
 
         return print_defaults(filename or [], namespace)
+    if query is not None and filename:
+        raise typer.BadParameter(f"give the query {query} or -f {filename[0]}, not both")
+    if region is not None and not filename:
+        raise typer.BadParameter(f"--region {region}: give also -f PATH")
     if query is None and filename:
         from weir_operator.cli.prices import print_prices
 
@@ -218,7 +222,11 @@ def _store(run_folder: Path, context: str | None) -> Any:
         if cluster := reachable(context):
             return cluster
         if context:
-            raise typer.BadParameter(f"no cluster has the context {context!r}", param_hint="--context")
+            raise typer.BadParameter(f"--context {context}: no cluster has this context")
+        raise typer.BadParameter(
+            f"nothing has run in {run_folder}, and there is no cluster: start a run with `weir run -f PATH`, "
+            "or name its folder with --run-folder, or a cluster with --context"
+        )
     from weir_operator.local.store import RunStore
 
     return RunStore(run_folder)

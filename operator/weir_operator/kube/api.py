@@ -9,6 +9,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -102,8 +103,10 @@ def connect(context: str | None = None) -> Api:
     try:
         if context:
             config.load_kube_config(context=context, client_configuration=configuration)
-        else:
-            config.load_config(client_configuration=configuration)
+        elif Path(config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION).expanduser().exists():
+            config.load_kube_config(client_configuration=configuration)
+        else:  # not `load_config`, which prints that it does this
+            config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException as error:
         raise ApiError(0, f"no cluster to connect to: {error}") from None
     return Api(client.ApiClient(configuration), client.ApiClient(once(configuration)))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Rejection, Result
@@ -31,13 +32,14 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     queries = tuple(query for group in groups for query in group.problem.queries)
     problem = replace(first.problem, streams=streams, queries=queries)
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = _read_json(file)
         if not isinstance(document, dict) or document.get("kind") != "PlanReport":
             raise ValueError("it is not a PlanReport; write one with `weir plan -o json`")
         plan = read_plan(problem, document)
     except OSError as error:
+        right = "give what `weir plan -o json` has written"
         raise ManifestError(
-            [Finding(None, "", f"cannot be read: {error.strerror}", "", file=str(file))]
+            [Finding(None, "", f"cannot be read: {error.strerror}", right, file=str(file))]
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         text = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
@@ -61,3 +63,10 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     scores = report(problem, result)
     scores["infeasible"] += [str(reason) for reason in evaluation.overloads]
     return PlannedPolicy(first.policy.metadata.name, problem, result, scores)
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"is not JSON ({error}); give what `weir plan -o json` has written") from None
