@@ -17,18 +17,24 @@ import kopf
 
 
 class Webhook:
-    """A server that runs; a new `url` each time it listens anew."""
+    """A server that runs, with a new `url` each time it listens anew; it refuses with these words, if any."""
 
-    def __init__(self) -> None:
+    def __init__(self, refusal: str) -> None:
         self.url = ""
+        self.starts = 0
+        self.refusal = refusal
         self.listens = asyncio.Event()
 
     async def serve(self, server: kopf.WebhookServer) -> None:
         async def answer(request: Any, **_: Any) -> Any:
-            return {"response": {"uid": request["request"]["uid"], "allowed": True}}
+            response = {"uid": request["request"]["uid"], "allowed": not self.refusal}
+            if self.refusal:
+                response["status"] = {"code": 422, "message": self.refusal}
+            return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
         async for config in server(answer):  # type: ignore[arg-type]  # a protocol of keyword arguments
             self.url = config["url"]
+            self.starts += 1
             self.listens.set()
 
     async def ask(self, ca_bundle: str, host: str) -> dict[str, Any]:
@@ -71,9 +77,9 @@ class Webhook:
 
 
 @contextlib.asynccontextmanager
-async def serving(server: kopf.WebhookServer) -> AsyncIterator[Webhook]:
+async def serving(server: kopf.WebhookServer, refusal: str = "") -> AsyncIterator[Webhook]:
     """The server, listening."""
-    webhook = Webhook()
+    webhook = Webhook(refusal)
     async with asyncio.timeout(30):
         task = asyncio.create_task(webhook.serve(server))
         listens = asyncio.create_task(webhook.listens.wait())
