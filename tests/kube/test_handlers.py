@@ -59,6 +59,14 @@ def test_watches_end_in_time_and_see_only_what_is_ours() -> None:
     assert settings.watching.label_selectors["pods"] == names.MANAGED
 
 
+def test_where_some_namespaces_are_watched_no_others_are_looked_for() -> None:
+    """Without the right to list namespaces Kopf would ask for a day before it watched anything."""
+    for everywhere in (True, False):
+        settings = kopf.OperatorSettings()
+        prepare(settings, everywhere)
+        assert settings.scanning.disabled is not everywhere
+
+
 def test_a_heartbeat_of_a_node_wakes_nobody_and_a_cordon_does() -> None:
     (handler,) = [
         h for h in handlers()._watching.get_all_handlers() if h.selector and h.selector.any_name == "nodes"

@@ -35,10 +35,12 @@ def registry(
     liveness: Liveness,
     admission: Admission | None = None,
     server: kopf.WebhookServer | None = None,
+    everywhere: bool = True,
 ) -> kopf.OperatorRegistry:
     """Handlers for login, startup, events and cleanup: they leave no trace in users' objects.
 
-    With `admission` also the validating webhook, which `server` serves; it changes no object either.
+    With `admission` also the validating webhook, which `server` serves; it changes no object either. Unless
+    `everywhere`, only some namespaces are watched.
     """
     handlers = kopf.OperatorRegistry()
     lagging: list[asyncio.Task[None]] = []
@@ -49,7 +51,7 @@ def registry(
 
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-        prepare(settings)
+        prepare(settings, everywhere)
         settings.admission.server = server
 
     @kopf.on.startup(registry=handlers)
@@ -105,8 +107,13 @@ async def _measure_lag(liveness: Liveness) -> None:
         liveness.woke_late(loop.time() - begin - LAG_LOOK)
 
 
-def prepare(settings: kopf.OperatorSettings) -> None:
-    """No peering, no posting, bounded watches, and only Weir's own pods and leases."""
+def prepare(settings: kopf.OperatorSettings, everywhere: bool = True) -> None:
+    """No peering, no posting, bounded watches, and only Weir's own pods and leases.
+
+    Where only some namespaces are watched, Kopf must not look for new ones, nor for new kinds: the operator
+    may not list namespaces, and with these `BACKOFFS` Kopf would try it for a day before the first watch.
+    """
+    settings.scanning.disabled = not everywhere
     settings.peering.standalone = True
     settings.posting.enabled = False
     settings.watching.server_timeout = 300
