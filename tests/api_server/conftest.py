@@ -3,7 +3,6 @@ real one, and the tests for which nothing in memory could stand in are collected
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 
@@ -13,13 +12,11 @@ from weir_operator.kube.api import Api, ApiError
 
 from tests.api.structural import CRDS
 from tests.api_server.server import ApiServer, start_api_server
-from tests.api_server.worlds import InMemory, OnServer, World, grants, namespace_manifests
+from tests.api_server.worlds import CLUSTER_WIDE, InMemory, OnServer, World, grants, new_namespace, played
 from tests.kube.memory import Memory
 
 REAL = os.environ.get("WEIR_API_SERVER") == "real"
-CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
 collect_ignore = [] if REAL else ["on_the_server"]
-_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -51,15 +48,7 @@ def _served(admin: Api) -> bool:
 @pytest.fixture(params=["memory", "server"] if REAL else ["memory"])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """A namespace of its own, and no nodes or policies but those of the test."""
-    name = f"t{next(_numbers)}"
-    made: World
     if request.param == "memory":
-        made = InMemory(Memory(), name)
+        yield from played(InMemory(Memory(), new_namespace()))
     else:
-        made = OnServer(request.getfixturevalue("server"), name)
-    for thing in namespace_manifests(name):
-        assert made.admin.create(thing)
-    yield made
-    for kind in CLUSTER_WIDE:
-        for thing in list(made.admin.list(kind)):
-            made.admin.delete(kind, "", thing["metadata"]["name"])
+        yield from played(OnServer(request.getfixturevalue("server"), new_namespace()))

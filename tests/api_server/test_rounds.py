@@ -27,6 +27,9 @@ QUICK = {
 """Plans at once, and moves nothing for a better plan."""
 
 
+SQL = "SELECT s.k FROM s WHERE s.k > 1"
+
+
 @dataclass
 class Scene:
     """A stream on n1, a query that reads it, and the operator."""
@@ -47,7 +50,7 @@ class Scene:
             "rate": 10,
         }
         self.write("Stream", "s", stream)
-        self.ask("SELECT s.k FROM s WHERE s.k > 1")
+        self.ask(SQL)
         self.start_operator()
 
     def start_operator(self) -> None:
@@ -120,11 +123,12 @@ def scene(world: World) -> Scene:
 
 
 def test_a_query_is_planned_started_and_ready(scene: Scene) -> None:
+    scene.ask(SQL, deletionPolicy="Delete")
     scene.until(scene.ready)
     placement, query = scene.of("Placement"), scene.of("StreamQuery")
     (owner,) = placement["metadata"]["ownerReferences"]
     assert owner["uid"] == query["metadata"]["uid"]
-    assert query["status"]["observedGeneration"] == query["metadata"]["generation"] == 1
+    assert query["status"]["observedGeneration"] == query["metadata"]["generation"]
     fragments = {f["name"]: f["node"] for f in placement["spec"]["fragments"]}
     assert scene.pods() == {names.pod_name(name, 1): node for name, node in fragments.items()}
     for fragment in fragments:
@@ -194,10 +198,25 @@ def test_what_people_write_into_a_placement_stays(scene: Scene) -> None:
 
 def test_a_query_that_is_deleted_has_its_placement_and_pods_deleted(scene: Scene) -> None:
     """No garbage collector runs here: it is the operator that does it."""
+    scene.ask(SQL, deletionPolicy="Delete")
     scene.until(scene.ready)
     assert scene.world.admin.delete("StreamQuery", scene.world.namespace, "q")
     scene.until(lambda: not scene.pods() and not scene.of("Placement"))
     scene.until(lambda: not list(scene.world.admin.list("Lease", scene.world.namespace, names.OF_FRAGMENTS)))
+
+
+def test_what_is_kept_of_a_deleted_query_bears_its_uid_and_nothing_of_it_runs(scene: Scene) -> None:
+    scene.ask(SQL, deletionPolicy="Retain")
+    scene.until(scene.ready)
+    uid = scene.of("StreamQuery")["metadata"]["uid"]
+    assert scene.world.admin.delete("StreamQuery", scene.world.namespace, "q")
+
+    def kept() -> dict[str, Any]:
+        placements = scene.world.admin.list("Placement", scene.world.namespace)
+        return next((p for p in placements if p["spec"].get("retained", {}).get("uid") == uid), {})
+
+    scene.until(lambda: kept() and not scene.pods() and not scene.of("Placement"))
+    assert "ownerReferences" not in kept()["metadata"], "nothing takes it along"
 
 
 def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: Scene) -> None:

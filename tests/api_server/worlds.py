@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +14,10 @@ from tests.api_server.server import OPERATOR, ApiServer
 from tests.kube.memory import Manifest, Memory
 from tests.kube.memory_rules import VERSIONS
 
+CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
 RBAC = "rbac.authorization.k8s.io"
+
+_numbers = itertools.count(1)
 
 
 class World(Protocol):
@@ -73,6 +78,22 @@ class OnServer:
         self.admin.call("DELETE", path_of("Pod", self.namespace, pod), {"gracePeriodSeconds": 0})
 
 
+def new_namespace() -> str:
+    """That no other test has."""
+    return f"t{next(_numbers)}"
+
+
+def played(world: World) -> Iterator[World]:
+    """The world, with its namespace, and the account that a controller makes in each; what is in no namespace
+    goes with the test."""
+    assert world.admin.create(manifest("Namespace", "", world.namespace))
+    assert world.admin.create(manifest("ServiceAccount", world.namespace, "default"))
+    yield world
+    for kind in CLUSTER_WIDE:
+        for thing in list(world.admin.list(kind)):
+            world.admin.delete(kind, "", thing["metadata"]["name"])
+
+
 def manifest(kind: str, namespace: str, name: str, **more: Any) -> Manifest:
     """With the version that the kind has, and whatever else is given, `metadata` beside its name."""
     weir = kind in (
@@ -86,11 +107,6 @@ def manifest(kind: str, namespace: str, name: str, **more: Any) -> Manifest:
     version = "weir.dev/v1alpha1" if weir else VERSIONS.get(kind, "v1")
     where = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": version, "kind": kind, **more, "metadata": {**more.get("metadata", {}), **where}}
-
-
-def namespace_manifests(name: str) -> list[Manifest]:
-    """A namespace, and the account that a controller makes in each."""
-    return [manifest("Namespace", "", name), manifest("ServiceAccount", name, "default")]
 
 
 def grants() -> list[Manifest]:

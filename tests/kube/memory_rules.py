@@ -31,6 +31,7 @@ VERSIONS = {
 }  # fmt: skip
 WITH_STATUS = ("Pod", "Node", "Namespace", "PodDisruptionBudget", "ResourceQuota")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_KEY = re.compile(r"([a-z0-9][-a-z0-9.]{0,252}/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]")
 _LABEL = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?")
 
 
@@ -69,7 +70,7 @@ def check_form(manifest: Manifest) -> None:
             422, f"{kind} {meta['name']!r}: metadata.name: a lowercase RFC 1123 subdomain is wanted"
         )
     for name, value in (meta.get("labels") or {}).items():
-        if not (_LABEL.fullmatch(value) and name and _LABEL.fullmatch(name.rsplit("/", 1)[-1])):
+        if not (_LABEL.fullmatch(value) and _KEY.fullmatch(name)):
             raise ApiError(422, f"{kind} {meta['name']}: metadata.labels: Invalid value: {name}={value}")
 
 
