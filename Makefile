@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all a newcomer needs; both make the environment first.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz lint clean
+.PHONY: help env demo test fuzz lint pages clean
 PY := .venv/bin/python
 
 help: ## what can be made
@@ -28,6 +28,10 @@ lint: env ## format, types, arrows between the rooms
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy --strict placement runtime operator
 	@.venv/bin/lint-imports
+
+pages: env ## makes the pages of docs/benchmarks again that are outdated, one after the other (hours; PAGES="weir bench iflow-64" for one)
+	@commands="$${PAGES:-$$($(PY) -m weir_placement.bench.stamp docs/benchmarks)}"; \
+	echo "$$commands" | while read -r command; do echo "$$command"; PATH="$(CURDIR)/.venv/bin:$$PATH" $$command || exit 1; done
 
 clean: ## everything that was made here
 	rm -rf .venv out .weir build .mypy_cache .ruff_cache

@@ -40,6 +40,7 @@ def bench(
       weir bench all --out results/
     """
     from weir_placement.bench import BENCHES
+    from weir_placement.bench.stamp import stamp
     from weir_placement.model.suggestion import suggestion
 
     benches = {**BENCHES, **OPERATORS}
@@ -49,5 +50,6 @@ def bench(
     for experiment in benches if name == "all" else [name]:
         module, function = benches[experiment].split(":")
         getattr(import_module(module), function)(folder)
+        stamp(folder, experiment, f"weir bench {experiment}", module)
         print(folder / f"{experiment}.md")
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 
-from weir_placement.bench.machine import commit, described
+from weir_placement.bench.machine import described
 from weir_placement.bench.page import Row, write
 from weir_placement.cost.flows import flows_of
 from weir_placement.cost.load import Load
@@ -188,6 +188,6 @@ that join; estimates know rates, windows and distinct values only. The values of
 those that joins in another order make on the way, by equalities that are only implied; first estimated, then
 with the written joins' selectivities as they are on these rows.
 
-Run by `weir bench joined-rates`, commit {commit()}, seeds 2000 to 4011. {described()}
+Seeds 2000 to 4011. {described()}
 """
     write(folder, "joined-rates", "Estimated rates of joins against counts", text, HEADER, rows)

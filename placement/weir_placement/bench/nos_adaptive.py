@@ -24,7 +24,7 @@ from weir_placement.bench.join_adaptation import (
     fixed_and_foreseeing,
     situation,
 )
-from weir_placement.bench.machine import commit, described
+from weir_placement.bench.machine import described
 from weir_placement.bench.page import Row, cell, write
 from weir_placement.joins.agent import agents_of
 from weir_placement.joins.central import central_update
@@ -259,7 +259,7 @@ in the next column. Both updates go through a coordinator here. Computing is lef
   tells both neighbours of both streams at each swap.
 - Envelopes: when messages from one node to another at the same time go together.
 
-Run by `weir bench nos-adaptive`, commit {commit()}, seeds 0 to {REPEATS - 1}. {described()}
+Seeds 0 to {REPEATS - 1}. {described()}
 """
 
 

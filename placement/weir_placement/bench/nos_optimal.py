@@ -8,7 +8,7 @@ from statistics import mean, median
 from time import process_time
 from typing import Any
 
-from weir_placement.bench.machine import commit, described
+from weir_placement.bench.machine import described
 from weir_placement.bench.page import Row, write
 from weir_placement.joins.greedy import nos_greedy
 from weir_placement.joins.optimal import Priced, nos_optimal, priced
@@ -93,7 +93,7 @@ its window there, do so once; it is exact where it proves its plan, and stops af
 with a bound. The aim is 50 ms for 10 streams: `nos_optimal` keeps it always, `nos_shared` in the median.
 "Greedy above the optimum" is by equations 1 to 3, the columns that name nos_shared are of the shared cost.
 
-Run by `weir bench nos-optimal`, commit {commit()}, seeds 2 to 10. {described()}
+Seeds 2 to 10. {described()}
 """
 
     def plot(axes: Any) -> None:

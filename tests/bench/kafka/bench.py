@@ -16,6 +16,7 @@ import pyarrow as pa
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from weir_placement.bench import page
+from weir_placement.bench.stamp import stamp
 from weir_runtime.sources.kafka.intake import Range
 from weir_runtime.sources.kafka.log import KafkaLog
 from weir_runtime.sources.kafka.reader import KafkaReader
@@ -128,6 +129,7 @@ def main() -> None:
             broker.stop()
     text = TEXT.format(rows=f"{arguments.rows:,}")
     page.write(arguments.out, "kafka-source", "How fast a Kafka source reads", text, HEADER, table)
+    stamp(arguments.out, "kafka-source", "python -m tests.bench.kafka.bench", "tests.bench.kafka.bench")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from statistics import median
 
 import pyarrow as pa
 from weir_placement.bench import page
+from weir_placement.bench.stamp import stamp
 from weir_placement.model.fragment import FragmentSpec, Output
 from weir_runtime.compiler import ID
 from weir_runtime.kafka_sinks import kafka_sink
@@ -88,6 +89,7 @@ def main() -> None:
         finally:
             broker.stop()
     page.write(arguments.out, "kafka-sink", "What a transactional Kafka sink costs", TEXT, HEADER, table)
+    stamp(arguments.out, "kafka-sink", "python -m tests.bench.kafka.sinks", "tests.bench.kafka.sinks")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weir_placement.bench import page
+from weir_placement.bench.stamp import stamp
 
 from tests.bench.links.contenders import EXECUTORS, PLACES
 from tests.bench.links.lag import FLAT, Trial
@@ -119,6 +120,7 @@ def publish(folder: Path, conditions: Conditions, results: Sequence[Result], com
         folder, NAME, TITLE, text(conditions, results, command), HEADER, rows(results, conditions.bits),
         lambda axes: draw(axes, results),
     )  # fmt: skip
+    stamp(folder, NAME, "make bench-links", "tests.bench.links.bench")
 
 
 def text(conditions: Conditions, results: Sequence[Result], command: str) -> str:
