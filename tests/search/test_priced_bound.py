@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 from weir_placement.bench.generator import random_query
 from weir_placement.bench.whitewater import large_queries
-from weir_placement.model.cluster import Network
-from weir_placement.model.problem import Problem
+from weir_placement.model.cluster import Cluster, Network, Node
+from weir_placement.model.problem import Placed, Problem
 from weir_placement.search.item import HUGE
 from weir_placement.search.priced_bound import priced_bound
 from weir_placement.strategies import STRATEGIES
 
+from tests.search.placements import best_placement
 from tests.search.test_every_swap import best_of_all
 
 
@@ -55,6 +56,16 @@ def test_with_two_points_of_a_profile_it_is_the_lower_one() -> None:
     one = priced_bound(problem, 1e-3, np.inf)
     both = priced_bound(replace(problem, profile=({}, double)), 1e-3, np.inf)
     assert abs(both / (one / 2.0) - 1.0) < 0.01
+
+
+def test_a_cordoned_node_keeps_what_it_runs_and_the_bound_knows() -> None:
+    problem = random_query(3, 2, 4, 2)
+    (query,) = problem.queries
+    nodes = (Node("n0", 0.01), Node("n1", 4.0, schedulable=False))
+    force = tuple(Placed(query.name, op.id, "n1") for op in query.operators)
+    problem = replace(problem, cluster=Cluster(nodes, Network.uniform(2, 0.06, 1e6)), in_force=force)
+    best = best_placement(problem)
+    assert priced_bound(problem, 1e-3 * best, np.inf) >= best * (1 - 1e-6)
 
 
 def test_where_nothing_but_cpu_is_limited_it_says_nothing() -> None:

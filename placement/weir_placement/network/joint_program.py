@@ -59,6 +59,9 @@ class JointProgram:
         elastic: capacities may be exceeded, as little as possible, and usage does not count.
     """
 
+    unit = 0.0
+    """[bytes] of the objective; 0 where any plan will do."""
+
     def __init__(self, ledger: Ledger, tasks: Sequence[Task], *, elastic: bool = False, reuse: bool = False):
         from ortools.sat.python import cp_model  # takes about a second to load, and is seldom needed
 

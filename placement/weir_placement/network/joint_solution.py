@@ -43,6 +43,13 @@ def solve_jointly(program: JointProgram, seconds: float, seed: int, wall: float 
     return JointOutcome(_placements(program, solver), False, bound)
 
 
+def has_none(program: JointProgram, seconds: float, seed: int, wall: float = inf) -> bool:
+    """Whether it is proved, within the same limits, that the program has no plan."""
+    from ortools.sat.python import cp_model
+
+    return _solve(program, seconds, seed, wall)[1] == cp_model.INFEASIBLE
+
+
 def shortages(program: JointProgram, seconds: float, seed: int, wall: float = inf) -> tuple[Shortage, ...]:
     """Of an elastic program: what capacities must grow by, as small a part of each as possible in all; empty
     where the time did not suffice."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from weir_placement.model.operators import Operator
+from weir_placement.model.operators import Operator, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 
@@ -72,6 +72,17 @@ class OperatorGraph:
         while f"{stem}{number}" in used:
             number += 1
         return f"{stem}{number}"
+
+    def idle(self, op: Operator) -> bool:
+        """Whether it is a plain projection that drops nothing of another operator's columns."""
+        (name, *_) = op.inputs
+        columns = self.columns[name]
+        return (
+            is_plain(op)
+            and name in self.operators
+            and columns is not None
+            and set(columns) == set(op.new_columns)
+        )
 
     def replaced(
         self, removed: Iterable[str], added: Iterable[Operator], moved: Mapping[str, str]

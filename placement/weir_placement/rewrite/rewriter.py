@@ -134,11 +134,14 @@ class Rewriter:
         return replace(join, id=name, origin=tuple(sorted(j.id for j in block.joins)))
 
     def neighbours(self, query: Query) -> Iterator[Query]:
-        """The plans that one swap of an operator and its child makes of `query`."""
+        """The plans that one swap of an operator and its child makes of `query`, or leaving out a projection
+        that drops nothing."""
         if self.written.fixed_order:
             return
         graph = OperatorGraph(query, self.streams)
         for top in query.operators:
+            if graph.idle(top):
+                yield graph.replaced([top.id], [], {top.id: top.inputs[0]}).query
             for name in dict.fromkeys(top.inputs):
                 bottom = graph.operators.get(name)
                 if bottom is None or graph.only_reader(name) != top.id or top.inputs.count(name) > 1:

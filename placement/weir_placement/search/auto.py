@@ -23,6 +23,7 @@ from weir_placement.search.bounds import is_bound, upper_bound
 from weir_placement.search.clones import CloneOptions
 from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
 from weir_placement.search.forms import FormOptions
+from weir_placement.search.integer import narrowed
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel.entry_codes import PACKED, PLAIN
@@ -158,17 +159,21 @@ def over_forms(
 
 
 def _bounded(problem: Problem, best: Result, deadline: float) -> Result:
-    """The result with the bound that knows links and memory, if that is the better one."""
-    if best.value is None or best.reached or not best.plan.queries:
+    """The result with the bounds that know links and memory, if one is better; or a better plan for which
+    integer programs found one."""
+    if best.value is None or best.proven or not best.plan.queries:
         return best
     planned = {placed.query.name for placed in best.plan.queries}
     admitted = replace(problem, queries=tuple(q for q in problem.queries if q.name in planned))
     bound = priced_bound(admitted, best.value, deadline)
-    if bound >= (HUGE if best.bound is None else best.bound):
-        return best
-    reached = bound <= best.value
-    extra = {**best.extra, "space": ALL} if reached else best.extra
-    return with_proof(replace(best, bound=bound, extra=extra), reached)
+    of_some = HUGE if best.bound is None else best.bound
+    if bound < of_some:
+        reached = bound <= best.value
+        extra = {**best.extra, "space": ALL} if reached else best.extra
+        best = with_proof(replace(best, bound=bound, extra=extra), reached)
+    elif best.extra.get("space") == ALL:
+        bound = of_some
+    return best if best.proven else narrowed(admitted, best, bound, deadline)
 
 
 def _small(problem: Problem, best: Result, most: int) -> bool:

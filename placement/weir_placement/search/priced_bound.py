@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 
 import numpy as np
@@ -41,19 +42,24 @@ WORK = 3e6
 def priced_bound(problem: Problem, value: float, deadline: float) -> float:
     """No plan has a greater headroom than this, or than `value`, which some plan has; 1e300 where it cannot
     say, or nothing but CPU is limited."""
-    if not _can_say(problem):
+    if not can_say(problem):
         return HUGE
     points = [_at_point(problem, point) for point in problem.points()]
     return min((_Bound(each).find(value, deadline) for each in points), default=HUGE)
 
 
-def _can_say(problem: Problem) -> bool:
+def can_say(problem: Problem) -> bool:
     """Whether the program is a relaxation of the problem, and small enough."""
     nodes, network = problem.cluster.nodes, problem.cluster.network
     limits = [limit for n in nodes for limit in (n.memory, n.egress, n.ingress)]
     if not (np.isfinite(limits).any() or np.isfinite(network.bandwidth).any()):
         return False
-    if problem.pinned or problem.forbidden or any(op.nodes for q in problem.queries for op in q.operators):
+    if (
+        problem.cluster.closed
+        or problem.pinned
+        or problem.forbidden
+        or any(op.nodes for q in problem.queries for op in q.operators)
+    ):
         return False
     for query in problem.queries:
         readers = Counter(name for op in query.operators for name in op.inputs)
@@ -65,6 +71,22 @@ def _can_say(problem: Problem) -> bool:
         if keeps_columns(query) or max(readers.values()) > 1 or len(joins) > 1:
             return False
     return True
+
+
+def relaxed(problem: Problem) -> Problem:
+    """The problem with selections and plain projections that cost nothing, and no limit of latency."""
+    free = tuple(
+        replace(
+            query,
+            operators=tuple(
+                replace(op, cost=0.0, memory=0.0) if isinstance(op, Filter) or is_plain(op) else op
+                for op in query.operators
+            ),
+            max_latency=inf,
+        )
+        for query in problem.queries
+    )
+    return replace(problem, queries=free, in_force=())
 
 
 def _at_point(problem: Problem, rates: Mapping[str, float]) -> Problem:
@@ -87,18 +109,8 @@ class _Bound:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        free = [
-            replace(
-                query,
-                operators=tuple(
-                    replace(op, cost=0.0, memory=0.0) if isinstance(op, Filter) or is_plain(op) else op
-                    for op in query.operators
-                ),
-            )
-            for query in problem.queries
-        ]
-        self.relaxed = replace(problem, queries=tuple(free), in_force=())
-        self.spaces = list(plan_spaces(self.relaxed, free).values())
+        self.relaxed = relaxed(problem)
+        self.spaces = list(plan_spaces(self.relaxed, self.relaxed.queries).values())
         self.users = Counter(name for query in problem.queries for name in query.sources.values())
         nodes, self.count = problem.cluster.nodes, len(problem.cluster)
         link = np.array(problem.cluster.network.bandwidth_matrix, float)
@@ -145,7 +157,7 @@ class _Bound:
             for space in rescaled(problem, self.spaces)
         ]
         least = sum(
-            _least_filtering(one.space, query.operators)
+            least_filtering(one.space, query.operators)
             for one, query in zip(programs, self.problem.queries, strict=True)
         )
         direction = np.zeros_like(self.price)
@@ -208,7 +220,7 @@ class _Bound:
                 a = b
 
 
-def _least_filtering(space: PlanSpace, operators: Sequence[Operator]) -> float:
+def least_filtering(space: PlanSpace, operators: Sequence[Operator]) -> float:
     """[CPU-us/s]: what selections cost at least, each after all others and on the set that leaves least."""
     under = space.draft.under
     if under is None or space.query.fixed_order:
