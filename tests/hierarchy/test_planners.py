@@ -1,12 +1,15 @@
 """The hierarchical planners: valid plans, own views only, never below the optimum."""
 
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from weir_placement.bench.network_usage import transit_stub
 from weir_placement.cost.evaluation import evaluate
+from weir_placement.hierarchy import planners
 from weir_placement.hierarchy.advertisements import Views, advertised
 from weir_placement.hierarchy.partition import partition
 from weir_placement.hierarchy.view import View, plan_view
@@ -59,6 +62,20 @@ def test_plans_are_valid_and_cost_what_they_say(seed):
 def test_refining_a_query_alone_is_never_worse_than_top_down(seed):
     problem = spread(seed)
     assert plan(problem, "top-down-refined").value <= plan(problem, "top-down").value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", HIERARCHICAL)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_larger_cap_is_never_worse_for_a_query_alone(name, seed):
+    """A cap is no quota; but for net-present-cost, whose draws differ."""
+    problem = spread(seed, nodes=24)
+    values = []
+    for cap in (4, 7, 8, 12, 16, 20, 24, 32):
+        values.append(plan(replace(problem, max_cluster_size=cap), name).value)
+    if name == "net-present-cost":
+        assert values[-1] <= min(values) * (1 + 1e-9)
+        return
+    assert all(b <= a * (1 + 1e-9) for a, b in pairwise(values)), values
 
 
 @pytest.mark.parametrize("name", ["exact-dp", *HIERARCHICAL])
@@ -150,11 +167,25 @@ def test_net_present_cost_says_its_odds_and_draws_by_them():
     decisions = [d for seed in range(3) for d in plan(problem, "net-present-cost", seed).extra["decisions"]]
     assert decisions
     for d in decisions:
-        assert d["probability"] == pytest.approx(d["costLater"] / (d["costHere"] + d["costLater"]))
+        here, later = d["costHere"] ** 8, d["costLater"] ** 8
+        assert d["probability"] == pytest.approx(later / (here + later))
     assert {d["fixed"] for d in decisions} == {True, False}
     expected = sum(d["probability"] for d in decisions)
     spread_ = sum(d["probability"] * (1 - d["probability"]) for d in decisions) ** 0.5
     assert abs(sum(d["fixed"] for d in decisions) - expected) <= 4 * spread_
+
+
+def test_net_present_cost_delays_where_bottom_up_decides_too_early(monkeypatch):
+    """On the transit-stub network, by one hierarchy: it differs from bottom-up, and is better on average."""
+    monkeypatch.setattr(planners, "cluster_sizes", lambda nodes, maxcs: [maxcs])
+    problem = random_problem(transit_stub(), streams=25, queries=60, width=5, seed=5)
+    values = {}
+    for name in ("bottom-up", "net-present-cost"):
+        alone = [replace(problem, queries=(query,), max_cluster_size=32) for query in problem.queries]
+        values[name] = np.array([plan(one, name, seed=1).value for one in alone])
+    ratio = values["net-present-cost"] / values["bottom-up"]
+    assert np.mean(ratio != 1.0) >= 0.1
+    assert ratio.mean() < 0.99
 
 
 def test_a_stream_that_runs_far_away_is_not_reused():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from weir_placement.bench.network_usage import planetlab_matrix
 from weir_placement.hierarchy.partition import Hierarchy, partition
 from weir_placement.model.cluster import Network
 from weir_placement.network.splitting import closure, traversal
@@ -14,15 +15,21 @@ from weir_placement.network.splitting import closure, traversal
 MEASURED = Path(__file__).parent / "planetlab-rtt-120.txt.gz"
 
 
-def holds_everywhere(hierarchy: Hierarchy) -> None:
+def share_beyond(hierarchy: Hierarchy) -> float:
+    """The pairs of nodes, of all levels, whose estimate is off by more than the theorem allows [fraction]."""
     nodes = np.array(sorted(hierarchy.of[0]))
     real = traversal(hierarchy.network, nodes, nodes)
-    allowed = 0.0
+    allowed, beyond = 0.0, [0.0]
     for level in range(1, len(hierarchy.levels)):
         allowed += 2.0 * hierarchy.widest(level - 1)
         stand = np.array([hierarchy.representative(int(n), level) for n in nodes])
-        estimated = traversal(hierarchy.network, stand, stand)
-        assert np.all(np.abs(real - estimated) <= allowed * (1 + 1e-9) + 1e-12)
+        error = np.abs(real - traversal(hierarchy.network, stand, stand))
+        beyond.append(float(np.mean(error > allowed * (1 + 1e-9) + 1e-12)))
+    return float(np.mean(beyond))
+
+
+def holds_everywhere(hierarchy: Hierarchy) -> None:
+    assert share_beyond(hierarchy) == 0.0
 
 
 def is_well_formed(hierarchy: Hierarchy, nodes: set[int]) -> None:
@@ -110,6 +117,18 @@ def test_the_same_changes_give_the_same_hierarchy(seed, changes):
                 hierarchy.change(moved, node)
         assert both[0].levels == both[1].levels
         is_well_formed(both[0], set(both[0].of[0]))
+
+
+@pytest.mark.parametrize("maxcs", [8, 32])
+def test_on_latencies_that_are_no_metric_some_pairs_break_it(maxcs):
+    """Of 490 measured sites: raw, fewer than one pair in a thousand; on their closure none."""
+    measured = planetlab_matrix()
+    broken = []
+    for latency in (measured, closure(measured)):
+        hierarchy = partition(Network.of_matrix(latency), np.arange(len(latency)), maxcs)
+        broken.append(share_beyond(hierarchy))
+    assert 0.0 < broken[0] < 0.001
+    assert broken[1] == 0.0
 
 
 def test_a_cluster_of_one_is_refused():

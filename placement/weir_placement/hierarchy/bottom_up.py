@@ -1,8 +1,8 @@
 """`bottom-up` and `net-present-cost` ([1]_, section 3.3 and the hybrid): from the sink's cluster upwards.
 
 At each level the cluster over the sink joins what is available below it and passes the rest up.
-The net present cost planner weighs, before each such join, the cost of fixing it here against the
-expected cost of deciding one level up, and draws with the odds of the two.
+The net present cost planner weighs, before each such join, the cost of fixing it here against that of
+deciding one level up, and draws with the odds of the two.
 
 References
 ----------
@@ -12,23 +12,37 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from weir_placement.hierarchy.advertisements import Views, advertised
+from weir_placement.hierarchy.advertisements import Located, Views, advertised
 from weir_placement.hierarchy.partition import Hierarchy, NodeCluster
 from weir_placement.hierarchy.top_down import Descent, stitch
-from weir_placement.network.dynamic_program import Ints, Step
+from weir_placement.hierarchy.view import plan_view
+from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.single import latencies, sinks_of
+from weir_placement.network.single import sinks_of
 
-Decide = Callable[[NodeCluster, int, int, list[int]], bool]
-"""(cluster, level, stream to join here, streams it is joined from) -> whether to fix it here."""
+SHARPNESS = 8
+"""Power of the ratio of costs in the odds: a tenth cheaper is chosen in two of three draws."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Where the streams of a query are: all of them, and those in the cluster; `sinks` are nodes."""
+
+    all: Located
+    near: Located
+    sinks: Sequence[int]
+
+
+Decide = Callable[[Views, NodeCluster, int, int, At], bool]
+"""(views, cluster, level, stream to join here, where its inputs are) -> whether to fix it here."""
 
 
 def source_sets(space: PlanSpace) -> list[int]:
@@ -62,7 +76,8 @@ def bottom_up(
         near = {s: nodes for s, nodes in near.items() if nodes}
         for stream in list(_joinable(space, masks, near, target)):
             last = stream == target
-            if not last and decide is not None and not decide(cluster, level, stream, sorted(near)):
+            places = At(at, near, sinks)
+            if not last and decide and not decide(descent.views, cluster, level, stream, places):
                 continue
             planned = descent.part(cluster, level, near, stream, sinks)
             if planned is None:
@@ -105,46 +120,63 @@ def _joinable(
 
 @dataclass
 class NetPresentCost:
-    """The odds at each level, and what was drawn: `draws` are shown with the plan."""
+    """Whether to fix a join here or to leave it to the next level, by the odds of what the query would cost
+    then; `draws` are shown with the plan.
 
-    ledger: Ledger
-    space: PlanSpace
-    hierarchy: Hierarchy
+    The paper names the idea ("cost estimates of choosing a join order locally or delaying the decision to the
+    next level", "probabilistic"); the estimates and the odds are ours. Both estimates are of the whole query,
+    in bytes, and made of views alone: inside this cluster, and of the rest by the cluster one level up.
+    """
+
     random: Random
     draws: list[dict[str, Any]]
 
-    def __call__(self, cluster: NodeCluster, level: int, stream: int, near: list[int]) -> bool:
-        """Whether to fix the join order of `stream` here.
-
-        Here: what the members pay to join (rates x the mean cost inside this cluster), then the joined
-        rate x the mean cost inside the next cluster up. Later: the rates of all inputs x that cost,
-        less nothing, for the order is still open. The odds of fixing are later / (here + later).
-        """
-        if level + 1 == len(self.hierarchy.levels):
+    def __call__(self, views: Views, cluster: NodeCluster, level: int, stream: int, at: At) -> bool:
+        """Here: the join's plan inside this cluster, then the rest from its coordinator. Later: everything
+        one level up, after the inputs have come to the coordinator, or the join's plan here where that is
+        less. The odds of fixing are later^8 / (here^8 + later^8)."""
+        if level + 1 == len(views.hierarchy.levels):
             return True
-        rates = self.space.ways.bytes_per_second
-        masks = source_sets(self.space)
-        inputs = sum(float(rates[s]) for s in near if not masks[s] & ~masks[stream])
-        above = self.hierarchy.of[level + 1][cluster.coordinator]
-        inside, next_up = self._mean(cluster), self._mean(above)
-        here = inputs * inside + float(rates[stream]) * next_up
-        later = inputs * next_up
-        odds = later / (here + later) if here + later > 0 else 1.0
-        fixed = self.random.random() < odds
+        inside = _estimate(views, cluster, level, at.near, stream, (cluster.coordinator,))
+        masks = source_sets(views.space)
+        below = {s: n for s, n in at.near.items() if masks[s] & masks[stream]}
+        alone = sum(self._moved(views, cluster, level, s, n) for s, n in below.items())
+        rest = {s: n for s, n in at.all.items() if not masks[s] & masks[stream]}
+        above = views.hierarchy.of[level + 1][cluster.coordinator]
+        target = views.space.ways.streams - 1
+        fixed = {**rest, stream: (cluster.coordinator,)}
+        here = inside + _estimate(views, above, level + 1, fixed, target, at.sinks)
+        later = min(inside, alone) + _estimate(views, above, level + 1, at.all, target, at.sinks)
+        odds = 1.0 / (1.0 + (here / later) ** SHARPNESS) if later > 0 else 0.5
+        chosen = self.random.random() < odds
         self.draws.append(
             {
-                "query": self.space.query.name,
+                "query": views.space.query.name,
                 "level": level + 1,
                 "sources": masks[stream].bit_count(),
                 "costHere": here,
                 "costLater": later,
                 "probability": odds,
-                "fixed": fixed,
+                "fixed": chosen,
             }
         )
-        return fixed
+        return chosen
 
-    def _mean(self, cluster: NodeCluster) -> float:
-        members: Ints = np.array(cluster.members)
-        count = len(members)
-        return float(latencies(self.ledger.problem, members).sum() / max(count * (count - 1), 1))
+    def _moved(
+        self, views: Views, cluster: NodeCluster, level: int, stream: int, nodes: tuple[int, ...]
+    ) -> float:
+        """[bytes]: a stream on its way to the coordinator, unjoined."""
+        return _estimate(views, cluster, level, {stream: nodes}, stream, (cluster.coordinator,))
+
+
+def _estimate(
+    views: Views,
+    cluster: NodeCluster,
+    level: int,
+    entries: Located,
+    target: int,
+    exits: Sequence[int],
+) -> float:
+    """[bytes]: what a cluster's view says; infinite when it has no plan."""
+    planned = plan_view(views.view(cluster, level, entries, target, exits)[0])
+    return planned.cost if planned else np.inf

@@ -195,3 +195,17 @@ def hierarchy_of(machines: Cluster, label: str, maxcs: int) -> Hierarchy:
     if label:
         return tiers(machines, label, maxcs)
     return partition(machines.network, np.arange(len(machines)), maxcs)
+
+
+def cluster_sizes(nodes: int, maxcs: int) -> list[int]:
+    """Sizes of clusters among which a plan is chosen by its cost: 4, 8, 16, ... up to `maxcs`, which is a cap
+    and no quota. One cluster of all nodes has no estimates in it, so nothing else is tried where it may be.
+
+    The sizes of a smaller cap are among those of a larger one, so no query alone gets a worse plan by it.
+
+    >>> cluster_sizes(64, 24), cluster_sizes(64, 64), cluster_sizes(64, 3)
+    ([4, 8, 16], [64], [2])
+    """
+    if nodes <= maxcs:
+        return [max(nodes, 2)]
+    return [size for k in range(2, 14) if (size := 2**k) <= maxcs] or [2]

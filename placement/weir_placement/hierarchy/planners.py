@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weir_placement.hierarchy.bottom_up import NetPresentCost, bottom_up
-from weir_placement.hierarchy.partition import Hierarchy, hierarchy_of
+from weir_placement.hierarchy.partition import Hierarchy, cluster_sizes, hierarchy_of
 from weir_placement.hierarchy.top_down import top_down
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
@@ -54,20 +54,34 @@ def hierarchical(
     refine: bool = False,
     decisions: list[dict[str, Any]] | None = None,
 ) -> Result:
-    """Plans every query with the algorithm that `make` gives for the hierarchy.
+    """Plans every query with the algorithm that `make` gives for a hierarchy, for one of each of
+    `cluster_sizes`: the cheapest plan counts.
 
     A plan that does not fit the capacities left, several of its operators together being too much
     for a node, gives way to the exact program over the same nodes and the coordinators on the way;
     `refine` does that for every query.
     """
-    size = problem.max_cluster_size if options.max_cluster_size is None else options.max_cluster_size
-    hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
-    algorithm = make(hierarchy)
+    cap = problem.max_cluster_size if options.max_cluster_size is None else options.max_cluster_size
+    if cap < 2:
+        raise ValueError(f"maxClusterSize is {cap}: a cluster must hold at least 2 nodes")
+    hierarchies: list[Hierarchy] = []
+    for size in cluster_sizes(len(problem.cluster), cap):
+        hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
+        if all(hierarchy.levels != other.levels for other in hierarchies):
+            hierarchies.append(hierarchy)
+    algorithms = [(hierarchy, make(hierarchy)) for hierarchy in hierarchies]
     extra: dict[str, Any] = {} if decisions is None else {"decisions": decisions}
     extra["plansExamined"] = 0.0
-    extra["levels"] = [len(level) for level in hierarchy.levels]
+    extra["levels"] = [[len(level) for level in hierarchy.levels] for hierarchy in hierarchies]
 
     def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
+        plans = [by_hierarchy(ledger, space, *both) for both in algorithms]
+        placed = [plan for plan in plans if isinstance(plan, SinglePlacement)]
+        return min(placed, key=lambda plan: plan.cost) if placed else plans[-1]
+
+    def by_hierarchy(
+        ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy, algorithm: Algorithm
+    ) -> SinglePlacement | Refusal:
         root, plans = algorithm(ledger, space)
         extra["plansExamined"] += plans
         if root is None:
@@ -130,9 +144,7 @@ def plan_net_present_cost(problem: Problem, request: PlanRequest, options: Hiera
     random = Random(request.seed)
 
     def make(hierarchy: Hierarchy) -> Algorithm:
-        return lambda ledger, space: bottom_up(
-            ledger, space, hierarchy, NetPresentCost(ledger, space, hierarchy, random, decisions)
-        )
+        return lambda ledger, space: bottom_up(ledger, space, hierarchy, NetPresentCost(random, decisions))
 
     return hierarchical(problem, "net-present-cost", make, request, options, decisions=decisions)
 
