@@ -33,12 +33,12 @@ def broken_ones() -> list[dict[str, Any]]:
     asked = query("a", "s", "mine")
     more = {"profile": "day", "tolerations": [{"key": "pool", "operator": "Exists"}], "priority": 1}
     asked["spec"] |= {**more, "resources": {"cpu": "100m", "memory": "1Gi"}, "labels": {"team": "x"}}
-    zones = {"zones": [{"a": "z", "b": "z", "rtt": "1ms"}]}
+    links = {"default": {"latency": "1ms"}, "links": [{"from": "z", "to": "y", "latency": "2ms"}]}
     return [
         spare,
         stream("s", "n1"),
         manifest("PlacementPolicy", "mine", {**mine, "topology": "far", "exchange": {"retention": "60s"}}),
-        manifest("NetworkTopology", "far", {"zoneLabel": "zone", **zones}),
+        manifest("NetworkTopology", "far", {"zoneLabel": "zone", **links}),
         manifest("InputProfile", "day", {"points": points}),
         asked,
         elsewhere(

@@ -69,13 +69,13 @@ def test_what_is_cut_has_the_length_it_may_have_and_stays_so(text: str, most: in
 
 
 def of_schema(schema: Any) -> st.SearchStrategy[Any]:
-    """Values of the right types, and of any length."""
+    """Values of the right types, and of any length; no empty map, which is left out."""
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return st.just({"any": ["thing"]})
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if "additionalProperties" in schema:
-        return st.dictionaries(st.sampled_from("ab"), of_schema(schema["additionalProperties"]))
+        return st.dictionaries(st.sampled_from("ab"), of_schema(schema["additionalProperties"]), min_size=1)
     if schema["type"] == "object":
         required = schema.get("required", [])
         fields = {name: of_schema(child) for name, child in schema["properties"].items()}
