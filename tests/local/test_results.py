@@ -79,7 +79,7 @@ def test_the_command_shows_rows_as_json(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_query_that_is_not_there_or_keeps_no_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = ["--run-folder", str(tmp_path)]
+    folder = ["--no-follow", "--run-folder", str(tmp_path)]
     assert main(["query", "q", *folder]) == 2
     assert "no query default/q; start `weir run` first" in capsys.readouterr().err
     started(tmp_path, Output("noop"))

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT, OK
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 
+if TYPE_CHECKING:
+    from weir_operator.local.results import RunResults
+
 PERIOD = 0.3
 """[s] between two looks at the sink."""
+PATIENCE = 15.0
+"""[s] for a run that was just started."""
 
 
 def query(
@@ -40,19 +46,15 @@ def query(
 
       weir query by-carrier --limit 10
     """
-    from weir_operator.controller.record import name_of
     from weir_operator.local.processes import Processes
     from weir_operator.local.results import RunResults
-    from weir_operator.local.store import RunStore
 
     full = name if "/" in name else f"default/{name}"
-    names = [name_of(placement) for placement in RunStore(run_folder).placements()]
-    if full not in names:
-        there = f"there are {', '.join(names)}" if names else "start `weir run` first"
-        print(f"{run_folder}: no query {full}; {there}", file=sys.stderr)
-        return BAD_INPUT
     results, processes, shown = RunResults(run_folder, full), Processes(run_folder), 0
     try:
+        if not _has_begun(results, PATIENCE if follow else 0.0):
+            print(f"{run_folder}: no query {full}; {_those_of(run_folder)}", file=sys.stderr)
+            return BAD_INPUT
         while True:
             alive = any(p.state in ("starting", "standby", "running") for p in processes.observe())
             for _, row in results.new_rows():
@@ -70,3 +72,21 @@ def query(
         return OK
     finally:
         results.close()
+
+
+def _has_begun(results: RunResults, seconds: float) -> bool:
+    """Whether the query has a process that delivers, now or soon: `weir run` may just have been started."""
+    limit = time.monotonic() + seconds
+    while not results.last_fragments():
+        if time.monotonic() >= limit:
+            return False
+        time.sleep(PERIOD)
+    return True
+
+
+def _those_of(run_folder: Path) -> str:
+    from weir_operator.controller.record import name_of
+    from weir_operator.local.store import RunStore
+
+    names = [name_of(placement) for placement in RunStore(run_folder).placements()]
+    return f"there are {', '.join(names)}" if names else "start `weir run` first"

@@ -136,7 +136,7 @@ class RunResults:
 
     def new_rows(self) -> Iterator[tuple[str, Row]]:
         """(query, row) of what has come since the last call, also in sinks that an edit has brought."""
-        for spec in self._last_fragments():
+        for spec in self.last_fragments():
             name = f"{spec.namespace}/{spec.query}"
             if spec.output.kind == "noop":
                 self.silent[name] = "its sink is noop: rows are counted and dropped; give it files or console"
@@ -158,7 +158,7 @@ class RunResults:
             StoreSinkReader(spec.output) if spec.output.files.kind == STORE else FolderSinkReader(spec.output)
         )
 
-    def _last_fragments(self) -> list[FragmentSpec]:
+    def last_fragments(self) -> list[FragmentSpec]:
         """Those that deliver, of processes that were started and are not removed."""
         paths = sorted((self._root / "processes").glob("*.spec.json"))
         specs = [FragmentSpec.from_json(path.read_text()) for path in paths if path.exists()]
