@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all a newcomer needs; both make the environment first.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz lint pages clean
+.PHONY: help env demo test site fuzz lint pages clean
 PY := .venv/bin/python
 
 help: ## what can be made
@@ -12,8 +12,11 @@ env: ## .venv with the locked dependencies, and a Java for Spark
 demo: env ## the flights example on this machine: plan, run, drift, re-plan, audit; pictures in out/demo
 	@$(PY) -m examples.flights.demo
 
-test: env lint ## every test that needs only the environment
+test: env lint site ## every test that needs only the environment
 	@$(PY) -m pytest -q --durations=15
+
+site: env ## the docs as a site in out/site; a broken link is an error
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
 ROUNDS ?= 20
 fuzz: env ## the tests on generated cases with new random seeds (printed; SEED= repeats one), ROUNDS=20 times or until one fails
