@@ -123,7 +123,10 @@ REFUSED = {
     "an unknown mode": (changed(POLICY, "mode", "Never"), "spec.mode"),
 }
 STALLED = {
-    "an unknown stream": (changed(QUERY, "sql", "SELECT b.x FROM b"), "spec.sql: no stream b"),
+    "an unknown stream": (
+        changed(QUERY, "sql", "SELECT b.x FROM b"),
+        "spec.sql: line 1, column 17: no stream b",
+    ),
     "an unknown column": (
         changed(QUERY, "sql", "SELECT a.z FROM a"),
         "spec.sql: line 1, column 8: there is no column a.z",
@@ -134,7 +137,7 @@ STALLED = {
     ),
     "no SQL at all": (
         changed(QUERY, "sql", "SELEC a.x FRM a"),
-        "spec.sql: line 1, column 8: this is not a query",
+        "spec.sql: line 1, column 1: SELEC is not supported; did you mean SELECT?",
     ),
     "a folder that is not the namespace's": (
         changed(QUERY, "sink", {"files": {"uri": "/tmp/x"}}),

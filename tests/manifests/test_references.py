@@ -19,15 +19,15 @@ def test_a_good_world_has_no_findings():
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (sql("SELECT a.x FROM aa"), "spec.sql: no stream aa; did you mean a?"),
+        (sql("SELECT a.x FROM aa"), "spec.sql: line 1, column 17: no stream aa; did you mean a?"),
         (sql("SELECT a.z FROM a"), "spec.sql: line 1, column 8: "),
         (sql(GOOD, policy="fast"), "spec.policy: no PlacementPolicy fast; policies: default"),
         (sql(GOOD, profile="rush"), "spec.profile: no InputProfile rush in namespace default; profiles"),
         (sql(GOOD, deliverTo={"zone": "eastt"}), "deliverTo.zone: no node in zone eastt; did you mean east?"),
         (sql(GOOD, deliverTo={"node": "n11"}), "deliverTo.node: no node n11; did you mean n1?"),
         (sql(GOOD, deliverTo={"selector": {"matchLabels": {"disk": "ssd"}}}), "no node has disk=ssd"),
-        (sql("SELECT x.x FROM shop.bids x"), "sql: stream shop.bids is not shared with namespace"),
-        (sql("SELECT x.x FROM shop.opn x"), "spec.sql: no stream shop.opn; did you mean shop.open?"),
+        (sql("SELECT x.x FROM shop.bids x"), "column 17: stream shop.bids is not shared with namespace"),
+        (sql("SELECT x.x FROM shop.opn x"), "column 17: no stream shop.opn; did you mean shop.open?"),
         (graph("q", {**FILTER, "inputs": ["aa"]}), "[0]: no stream aa; did you mean a?"),
         (graph("q", FILTER | {"predicate": "a.z = 0"}), "operators[0].predicate: "),
         (graph("q", FILTER | {"columns": ["a.z"]}), "columns[0]: no column a.z; did you mean a."),

@@ -125,7 +125,7 @@ def test_files_on_the_claim_of_another_namespace_cannot_be_read() -> None:
     raw = [*NODES, clicks("in", "shop", sharedWith=["default"]), query(sql="SELECT a.x FROM shop.a a")]
     (finding,) = built(*raw, site=CLUSTER).findings
     assert finding.message == (
-        "spec.sql: stream shop.a is in files on the volume of namespace shop; "
+        "spec.sql: line 1, column 17: stream shop.a is in files on the volume of namespace shop; "
         "pods of default do not mount it: run the query there, or read a topic"
     )
     assert built(*raw).findings == ()

@@ -40,11 +40,11 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "q10": (
         "SELECT auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS dt FROM bid",
-        "is not supported; docs/sql.md lists what is",
+        "writes values as a text of a chosen form",
     ),
     "q11": (
         "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder, session_window(dateTime, '10 seconds')",
-        "aggregates need exactly one time window",
+        "sessions, which are not there yet",
     ),
     "q12": (
         "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder, window(now(), '10 seconds')",
@@ -84,10 +84,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "q21": (
         "SELECT auction, REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) AS channel_id FROM bid",
-        "is not supported; docs/sql.md lists what is",
+        "uses regular expressions",
     ),
     "q22": (
         "SELECT auction, SPLIT_PART(url, '/', 4) AS dir1 FROM bid",
-        "is not supported; docs/sql.md lists what is",
+        "`weir help sql` lists what is",
     ),
 }

@@ -170,17 +170,20 @@ def _on_its_claim(stream: StreamObject, scope: QueryScope) -> bool:
 
 
 def _from_sql(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[Finding]]:
-    from weir_placement.rewrite.sql import stream_references
+    from weir_placement.rewrite.sql import place_of_stream, stream_references
 
     key, sql = key_of(item), item.spec.sql or ""
     try:
         names = stream_references(sql, item.metadata.namespace)
-        findings = _readable(item, names, scope, ["spec.sql"] * len(names))
+        findings = []
+        for name in names:
+            within = place_of_stream(sql, item.metadata.namespace, name)
+            findings += [replace(f, within=within) for f in _readable(item, [name], scope, ["spec.sql"])]
         if findings:
             return None, findings
         return _query(key.full_name, sql, tuple((name, scope.streams[name]) for name in names)), []
     except ExpressionError as error:
-        return None, [Finding.of_expression(key, "spec.sql", error)]
+        return None, [Finding.of_expression(key, "spec.sql", each) for each in (error, *error.others)]
 
 
 @lru_cache(maxsize=4096)

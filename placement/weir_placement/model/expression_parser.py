@@ -5,8 +5,11 @@ sqlglot is imported when the first expression is parsed, not before.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
+
+from weir_placement.model import syntax_errors
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -20,6 +23,7 @@ class ExpressionError(ValueError):
 
     def __init__(self, message: str, text: str = "", offset: int | None = None) -> None:
         self.reason = message
+        self.others: tuple[ExpressionError, ...] = ()  # what else is wrong with the same text
         self.line = self.column = 0
         if offset is not None:
             before = text[:offset]
@@ -47,16 +51,34 @@ def parse_tree(text: str) -> Node:
     return tree
 
 
+class UnknownColumn(ExpressionError):
+    """No source has a column of this name."""
+
+    def __init__(self, name: str, message: str, text: str, offset: int | None) -> None:
+        super().__init__(message, text, offset)
+        self.name = name
+
+
+def together(errors: Iterable[ExpressionError]) -> ExpressionError:
+    """All errors in a text as one, in the order of their places."""
+    first, *others = sorted(errors, key=lambda error: (error.line, error.column))
+    first.others = tuple(others)
+    return first
+
+
 def parse_error(error: Exception, text: str, expected: str) -> ExpressionError:
-    """What sqlglot says about a text that is not what was `expected`, with the place if it knows one."""
+    """What is wrong with a text that is not what was `expected`, with the place of the token."""
+    from sqlglot import Dialect
+
     details = (getattr(error, "errors", None) or [{}])[-1]
-    reason = str(details.get("description") or "nested too deeply").rstrip(".")
     line, column = details.get("line"), details.get("col")
     offset = len(text)
     if line and column is not None:
         lines = text.splitlines(keepends=True)
         end = sum(len(part) for part in lines[: line - 1]) + column
         offset = max(0, end - len(details.get("highlight") or ""))
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    reason, offset = syntax_errors.wording(details, tokens, offset)
     return ExpressionError(f"this is not {expected}: {reason}", text, offset)
 
 
@@ -83,7 +105,9 @@ def check_text(text: str) -> None:
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(text)
     except SqlglotError as error:
-        raise ExpressionError(f"a string or a quoted name is not closed: {error}", text) from None
+        message = "a string or a quoted name is not closed"
+        opened = syntax_errors.unclosed(text)
+        raise ExpressionError(message if opened is not None else str(error), text, opened) from None
     depth = 0
     for previous, token in zip([None, *tokens], tokens, strict=False):
         depth += {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}.get(

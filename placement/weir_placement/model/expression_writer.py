@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from weir_placement.model import types
 from weir_placement.model.call_writer import CallWriter
+from weir_placement.model.expression_parser import UnknownColumn, place_of
 from weir_placement.model.functions import BINARY, FUNCTIONS, UNIT_MICROS, WHY_REFUSED
+from weir_placement.model.suggestion import near, suggestion
 from weir_placement.model.writer_base import ATOM, COMPARISON, UNARY, TypedText, inside
 
 if TYPE_CHECKING:
@@ -52,8 +55,24 @@ class Writer(CallWriter):
                 return matches[0]
             if matches:
                 self.refuse(node, f"the column {name} is ambiguous; write {' or '.join(sorted(matches))}")
-        names = ", ".join(sorted(self._folded.values())[:30])
-        return self.refuse(node, f"there is no column {name}; there are {names}")
+        raise UnknownColumn(name, self._no_column(name), self.text, place_of(node))
+
+    def _no_column(self, name: str) -> str:
+        """What is wrong with a column, by its qualifier and by what is written like it."""
+        names = sorted(self._folded.values())
+        qualifier, _, short = name.rpartition(".")
+        sources = {full.rpartition(".")[0] for full in names}
+        if qualifier and qualifier.lower() not in {source.lower() for source in sources}:
+            elsewhere = [full for full in names if full.rpartition(".")[2].lower() == short.lower()]
+            right = f"did you mean {' or '.join(elsewhere)}?" if elsewhere else suggestion(qualifier, sources)
+            return f"there is no stream or alias {qualifier} in FROM; {right}"
+        return f"there is no column {name}; {self._written_like(name, short, names)}"
+
+    def _written_like(self, name: str, short: str, names: Sequence[str]) -> str:
+        meant = near(name, names)
+        if not meant and "." not in name:  # without its alias
+            meant = near(short, [full.rpartition(".")[2] for full in names])
+        return f"did you mean {meant}?" if meant else suggestion(name, names, "columns")
 
     def _write_identifier(self, node: Node) -> TypedText:
         self.refuse(node, f"{node.name} is not a column")

@@ -115,7 +115,7 @@ def spark_text(text: str) -> str:
     Raises:
         ExpressionError: outside the allow-list.
     """
-    writer = Writer(lambda name: f"`{name.replace('`', '``')}`", None, _refuse_in(text))
+    writer = Writer(lambda name: f"`{name.replace('`', '``')}`", None, _refuse_in(text), text)
     return writer.write(parse_tree(text)).text
 
 
@@ -176,7 +176,7 @@ def write(node: Node, text: str, column_types: Mapping[str, str] | None) -> Expr
         read.add(name)
         return canonical_name(name)
 
-    written = Writer(column, column_types, _refuse_in(text)).write(node)
+    written = Writer(column, column_types, _refuse_in(text), text).write(node)
     return Expression(written.text, tuple(sorted(read)), written.type)
 
 

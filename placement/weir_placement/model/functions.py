@@ -156,7 +156,8 @@ BINARY: dict[str, tuple[str, int]] = {
 
 WHY_REFUSED: dict[str, str] = {
     # classes and names worth more than "not supported"
-    "Window": "window functions (OVER) need all rows of a partition; group by a time window instead",
+    "Window": "window functions (OVER) need all rows of a partition; group by a time window instead "
+    "(the first rows of each group, top-N, are not there yet)",
     "Subquery": "a subquery inside an expression is not supported; join its stream instead",
     "Select": "a subquery inside an expression is not supported; join its stream instead",
     "Exists": "EXISTS is not supported; join the other stream within a time window",
@@ -188,6 +189,34 @@ WHY_REFUSED |= dict.fromkeys(
 WHY_REFUSED |= dict.fromkeys(
     ["reflect", "java_method", "try_reflect", "transform", "python_udf"], "could run any code"
 )
+WHY_REFUSED |= dict.fromkeys(
+    ["session", "session_window"],
+    "opens sessions, which are not there yet; use window(event_time, '10 minutes')",
+)
+WHY_REFUSED |= dict.fromkeys(
+    ["tumble", "hop", "cumulate", "time_bucket", "sliding"],
+    "has another name here: write window(event_time, 'length') or window(event_time, 'length', 'slide')",
+)
+WHY_REFUSED |= dict.fromkeys(
+    ["date_format", "to_char", "format_number", "format_string", "printf"],
+    "writes values as a text of a chosen form; use year, month, day, hour, date_trunc, or CAST(x AS STRING)",
+)
+WHY_REFUSED |= dict.fromkeys(
+    ["get_json_object", "json_extract", "from_json", "to_json", "json_tuple"],
+    "reads JSON within a value; give the stream a column for each field that a query needs",
+)
+WHY_REFUSED |= dict.fromkeys(
+    ["regexp_extract", "regexp_replace", "regexp_like", "rlike", "split"],
+    "uses regular expressions; use LIKE, instr, substring or replace",
+)
+ALL_NAMES = tuple(
+    sorted(
+        {function.name for function in (*FUNCTIONS.values(), *NAMED.values())}
+        | {"count", "sum", "avg", "min", "max", "cast", "date_trunc", "extract", "trim", "round", "if", "nvl"}
+        | {"window", "ltrim", "rtrim"}
+    )
+)
+"""What may be called, as it is written."""
 AGGREGATES = frozenset(
     [
         *("Count", "Sum", "Avg", "Min", "Max", "First", "Last", "AnyValue", "ArrayAgg", "CountIf"),

@@ -24,7 +24,8 @@ def suggestion(name: str, choices: Iterable[str], what: str = "choices") -> str:
     return f"{what}: {', '.join(names[:12])}{more}"
 
 
-def near(name: str, choices: Iterable[str]) -> str:
-    """The choice that is written most like a name; "" when none is."""
+def near(name: str, choices: Iterable[str], least: float = 0.6) -> str:
+    """The choice that is written most like a name; "" when none is so by `least`, from 0 to 1 (the same)."""
     folded = {choice.lower(): choice for choice in choices}
-    return next((folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=1)), "")
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=least)
+    return next((folded[match] for match in matches), "")

@@ -48,6 +48,8 @@ _BYTES = {
     "TIMESTAMP": 8.0,
     "TIMESTAMP_NTZ": 8.0,
 }
+PLAIN = (*_BYTES, "DECIMAL")
+"""Names of the types."""
 _TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
@@ -82,7 +84,7 @@ def normalise(text: str) -> str:
             )
         return f"DECIMAL({precision},{scale})"
     if match is None or match[2] is not None or name not in _BYTES:
-        meant = match and (_MEANT.get(name) or near(name, (*_BYTES, "DECIMAL")))
+        meant = match and (_MEANT.get(name) or near(name, PLAIN))
         right = f"write {meant}" if meant else f"use one of {', '.join(_BYTES)} or DECIMAL(p,s)"
         raise ValueError(f"{text.strip()!r} is not a plain type; {right}")
     return name

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from weir_placement.model import types
-from weir_placement.model.functions import AGGREGATES, WHY_REFUSED, Function
+from weir_placement.model.functions import AGGREGATES, ALL_NAMES, WHY_REFUSED, Function
+from weir_placement.model.suggestion import near
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 ATOM = 9
 UNARY = 8
 COMPARISON = 4
+_CALL = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
 _FAMILY_WORDS = {"N": "a number", "S": "a STRING", "I": "a whole number", "T": "a TIMESTAMP"}
 
 
@@ -32,6 +35,7 @@ class BaseWriter:
         column: how to write a column of this qualified name.
         column_types: type by qualified name; None: columns are taken as written, types are unknown.
         refuse: raises the error for a node.
+        text: in which the nodes have their places.
     """
 
     def __init__(
@@ -39,7 +43,9 @@ class BaseWriter:
         column: Callable[[str], str],
         column_types: Mapping[str, str] | None,
         refuse: Callable[[Node, str], NoReturn],
+        text: str = "",
     ) -> None:
+        self.text = text
         self.column = column
         self.column_types = column_types
         self.refuse = refuse
@@ -51,18 +57,21 @@ class BaseWriter:
 
     def refuse_unknown(self, node: Node) -> NoReturn:
         name = type(node).__name__
-        sql_name = str(node.this) if name == "Anonymous" else _sql_name(node)
+        written = written_name(node, self.text)
+        sql_name = written or _sql_name(node)
         if name in AGGREGATES:
             self.refuse(
                 node, f"{sql_name} is an aggregate; it is only allowed as an item of SELECT with GROUP BY"
             )
-        why = WHY_REFUSED.get(sql_name.lower()) or WHY_REFUSED.get(name)
-        if why and (name in WHY_REFUSED and sql_name.lower() not in WHY_REFUSED):
-            self.refuse(node, why)
+        if name in WHY_REFUSED and written.lower() not in WHY_REFUSED:
+            self.refuse(node, WHY_REFUSED[name])
+        why = WHY_REFUSED.get(sql_name.lower())
         what = f"the function {sql_name}" if _is_function(node) else f"{sql_name}"
-        self.refuse(
-            node, f"{what} is not supported" + (f": it {why}" if why else "; docs/sql.md lists what is")
-        )
+        if why:
+            self.refuse(node, f"{what} is not supported: it {why}")
+        meant = near(sql_name.lower(), ALL_NAMES, 0.8) if _is_function(node) else ""
+        hint = f"did you mean {meant}?" if meant else "`weir help sql` lists what is"
+        self.refuse(node, f"{what} is not supported; {hint}")
 
     def need(self, node: Node, kinds: Sequence[str], right: str, where: str) -> None:
         for kind in kinds:
@@ -104,6 +113,14 @@ class BaseWriter:
 
 def inside(written: TypedText, precedence: int) -> str:
     return written.text if written.precedence >= precedence else f"({written.text})"
+
+
+def written_name(node: Node, text: str) -> str:
+    """The name of a function as it stands in the text; "" where it is not known."""
+    if type(node).__name__ == "Anonymous":
+        return str(node.this)
+    match = _CALL.match(text, node.meta.get("start", len(text)))
+    return match[0] if match else ""
 
 
 def _is_function(node: Node) -> bool:

@@ -12,6 +12,7 @@ from weir_placement.model.expressions import Expression, aggregation_type, canon
 from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.operators import Aggregate, Aggregation, Item, Operator
 from weir_placement.model.types import is_hidden
+from weir_placement.model.writer_base import written_name
 from weir_placement.rewrite.estimates import distinct_values
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import SelectItem
@@ -65,6 +66,9 @@ class _Grouper:
         scope = self.scope
         windows = [k for k in scope.select.keys if _is_window(k)]
         if len(windows) != 1:
+            for key in scope.select.keys:
+                if type(key).__name__ == "Anonymous" and not _is_window(key):
+                    scope.expression(key)  # a session or another kind of window: says that it is not there
             where = windows[-1] if windows else (scope.select.keys or [items[0].node])[0]
             scope.refuse(
                 where,
@@ -171,6 +175,12 @@ class _Grouper:
             self.scope.refuse(node, "select window.start or window.end")
         if name == "Column" and self._is_output(node):
             return node.copy()  # its place in the statement stays its own: it is read again
+        item = self._item_of(node) if name == "Column" else None
+        if item is not None:
+            self.in_having = False  # names within the item are those of its own
+            written = exp.Paren(this=self._replaced(item.node))
+            self.in_having = True
+            return written
         key = self._key_of(node)
         if key:
             return self._name_node(key)
@@ -191,6 +201,12 @@ class _Grouper:
         of_streams = any(name in (t.lower(), t.lower().rpartition(".")[2]) for t in self.scope.types)
         return name in {t.lower() for t in self.types} and (self.in_having or not of_streams)
 
+    def _item_of(self, node: Node) -> SelectItem | None:
+        """In HAVING, the item of SELECT that a name stands for."""
+        name = node.sql().lower()
+        items = (item for item in self.scope.select.items if item.alias.lower() == name)
+        return next(items, None) if self.in_having else None
+
     def _name_node(self, name: str) -> Node:
         from sqlglot import exp
 
@@ -209,7 +225,9 @@ class _Grouper:
         scope, function = self.scope, FUNCTIONS.get(type(node).__name__)
         if function is None:
             scope.refuse(
-                node, f"{node.sql().split('(')[0]} is not supported; use count, sum, avg, min or max"
+                node,
+                f"{written_name(node, scope.statement.text) or node.sql().split('(')[0]} is not supported; "
+                "use count, sum, avg, min or max",
             )
         argument = node.this
         if type(argument).__name__ == "Distinct" or node.args.get("distinct"):

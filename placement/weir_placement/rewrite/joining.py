@@ -55,6 +55,12 @@ class _Joining:
                 limits.append(limit)
             else:
                 pairs.append(condition)
+        if windows_of(merge(limits), self._order)[1]:  # a BETWEEN over three streams may be what is missing
+            for condition in list(pairs):
+                limit = time_limits(condition.written.text, self._scope.times)
+                if limit is not None:
+                    limits.append(limit)
+                    pairs.remove(condition)
         merged = merge(limits)
         if contradicts(tighten(merged)):
             raise ExpressionError(

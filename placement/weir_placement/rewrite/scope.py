@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
-from weir_placement.model.expression_parser import ExpressionError, place_of
+from weir_placement.model.expression_parser import ExpressionError, UnknownColumn, place_of
 from weir_placement.model.expressions import Expression, source_types, write
 from weir_placement.model.streams import Stream
 from weir_placement.rewrite.estimates import CostDefaults, source_distinct
@@ -58,7 +58,13 @@ class Scope:
         Raises:
             ExpressionError: with line and column.
         """
-        return write(self._renamed(node), self.statement.text, self.types if types is None else types)
+        try:
+            return write(self._renamed(node), self.statement.text, self.types if types is None else types)
+        except UnknownColumn as error:
+            if any(item.alias.lower() == error.name.lower() for item in self.select.items):
+                where = "is the name of an item of SELECT, which is computed after this"
+                self.refuse(node, f"{error.name} {where}; write its expression")
+            raise
 
     def _renamed(self, node: Node) -> Node:
         """The node with aliases as the query knows them (a union's branches may share one)."""

@@ -16,6 +16,7 @@ from weir_placement.model.expressions import item_type
 from weir_placement.model.operators import Item, Operator, Union
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
+from weir_placement.model.suggestion import suggestion
 from weir_placement.rewrite.branch import Branch, BranchBuilder
 from weir_placement.rewrite.estimates import CostDefaults
 from weir_placement.rewrite.scope import Ids, Scope
@@ -39,6 +40,14 @@ def stream_references(sql: str, namespace: str) -> tuple[str, ...]:
     """
     names = (_full(table, namespace) for select in _statement(sql).selects for table in select.tables)
     return tuple(dict.fromkeys(names))
+
+
+def place_of_stream(sql: str, namespace: str, name: str) -> tuple[int, int] | None:
+    """Line and column where a stream of `stream_references` is named first."""
+    tables = (table for select in _statement(sql).selects for table in select.tables)
+    offset = next((table.offset for table in tables if _full(table, namespace) == name), None)
+    error = ExpressionError("", sql, offset)
+    return (error.line, error.column) if error.line else None
 
 
 def query_from_sql(
@@ -66,10 +75,9 @@ def query_from_sql(
         for table in select.tables:
             full = _full(table, namespace)
             if full not in streams:
-                names = ", ".join(sorted(s.removeprefix(f"{namespace}/") for s in streams)) or "none"
-                raise ExpressionError(
-                    f"there is no stream {table.stream}; there are {names}", sql, table.offset
-                )
+                names = [s.removeprefix(f"{namespace}/") for s in streams]
+                right = suggestion(table.stream, names, "streams")
+                raise ExpressionError(f"there is no stream {table.stream}; {right}", sql, table.offset)
             unique = _unique(table.alias, sources)
             sources[unique] = full
             aliases[table.alias] = unique

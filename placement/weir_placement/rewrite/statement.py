@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from weir_placement.model.expression_parser import ExpressionError, check_text, parse_error, place_of
+from weir_placement.model.expression_parser import (
+    ExpressionError,
+    check_text,
+    parse_error,
+    place_of,
+    together,
+)
 from weir_placement.model.expressions import split_and
+from weir_placement.model.syntax_errors import first_word
 from weir_placement.model.types import NAME
 
 if TYPE_CHECKING:
@@ -15,12 +22,13 @@ if TYPE_CHECKING:
 
 MAX_TABLES = 20
 
+_TOP = " (the first rows of each window, top-N, are not there yet)"
 _CLAUSES = {
     # sqlglot's argument -> (how the clause is written, what would be right)
     "distinct": ("DISTINCT", "group by a time window and the columns instead"),
-    "order": ("ORDER BY", "a stream never ends, so it cannot be sorted"),
+    "order": ("ORDER BY", f"a stream never ends, so it cannot be sorted{_TOP}"),
     "sort": ("SORT BY", "a stream never ends, so it cannot be sorted"),
-    "limit": ("LIMIT", "a stream never ends; filter in WHERE instead"),
+    "limit": ("LIMIT", f"a stream never ends; filter in WHERE instead{_TOP}"),
     "offset": ("OFFSET", "a stream never ends; filter in WHERE instead"),
     "with_": ("WITH", "write the query in one SELECT"),
     "hint": ("/*+ hint */", "the planner decides; set strategy and policy instead"),
@@ -83,16 +91,30 @@ class Statement:
     def __init__(self, sql: str) -> None:
         self.text = sql
         self.selects: list[Select] = []
-        for node in self._branches(_parse(sql)):
-            self.selects.append(self._select(node))
+        self._refused: list[ExpressionError] = []
+        tree = _parse(sql)
+        try:
+            for node in self._branches(tree):
+                self.selects.append(self._select(node))
+        except ExpressionError as error:
+            self._refused.append(error)
+        if self._refused:
+            raise together(self._refused)
 
     def refuse(self, node: Node | None, message: str, word: str = "") -> NoReturn:
         """Raise the error at a node, or at the keyword when the node has no place."""
+        raise self._error(node, message, word)
+
+    def _note(self, node: Node | None, message: str, word: str = "") -> None:
+        """As `refuse`, but what follows is looked at too."""
+        self._refused.append(self._error(node, message, word))
+
+    def _error(self, node: Node | None, message: str, word: str) -> ExpressionError:
         offset = place_of(node) if node is not None else None
         if word:
             position = _find_word(self.text, word)
             offset = position if position is not None else offset
-        raise ExpressionError(message, self.text, offset)
+        return ExpressionError(message, self.text, offset)
 
     def _branches(self, node: Node) -> list[Node]:
         name = type(node).__name__
@@ -120,12 +142,11 @@ class Statement:
         for key, value in node.args.items():
             if key in parts or not value:
                 continue
-            word, hint = clauses.get(key, (key.strip("_").upper(), "docs/sql.md lists what is"))
+            word, hint = clauses.get(key, (key.strip("_").upper(), "`weir help sql` lists what is"))
             where = value[0] if isinstance(value, list) else value
             keyword = word.split()[0]
-            self.refuse(
-                where if hasattr(where, "walk") else None, f"{word} is not supported: {hint}", keyword
-            )
+            node_of_clause = where if hasattr(where, "walk") else None
+            self._note(node_of_clause, f"{word} is not supported: {hint}", keyword)
 
     def _select(self, node: Node) -> Select:
         self._only(node, _SELECT_PARTS, _CLAUSES)
@@ -160,14 +181,15 @@ class Statement:
     def _check_join(self, join: Node) -> None:
         words = [str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k)]
         if words and words not in (["INNER"], ["CROSS"]):
-            self.refuse(
+            self._note(
                 join.this, f"{' '.join(words)} JOIN is not supported; only inner joins within a time window"
             )
         if join.args.get("using"):
-            self.refuse(join.this, "USING is not supported; write ON a.x = b.x", "USING")
+            self._note(join.this, "USING is not supported; write ON a.x = b.x", "USING")
         if join.args.get("global_") or join.args.get("hint") or join.args.get("match_condition"):
-            self.refuse(join.this, "this join is not supported; write JOIN stream ON ...")
-        self._only(join, {"this", "on", "method", "side", "kind"}, {})
+            self._note(join.this, "this join is not supported; write JOIN stream ON ...")
+        noted = {"using", "global_", "hint", "match_condition"}
+        self._only(join, {"this", "on", "method", "side", "kind", *noted}, {})
 
     def _table(self, node: Node) -> TableReference:
         name = type(node).__name__
@@ -197,7 +219,7 @@ class Statement:
     def _keys(self, group: Node) -> list[Node]:
         for key, value in group.args.items():
             if key != "expressions" and value:
-                self.refuse(
+                self._note(
                     None, f"GROUP BY {key.upper().replace('_', ' ')} is not supported; list the keys", "GROUP"
                 )
         return list(group.expressions)
@@ -210,6 +232,8 @@ def _parse(sql: str) -> Node:
     check_text(sql)
     dialect = Dialect.get_or_raise("spark")
     tokens = dialect.tokenize(sql)
+    if wrong := first_word(tokens):
+        raise ExpressionError(wrong, sql, tokens[0].start)
     for token, following in pairwise(tokens):
         # sqlglot reads `window(` after GROUP BY as the WINDOW clause
         if token.token_type == TokenType.WINDOW and following.token_type == TokenType.L_PAREN:
