@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,12 +15,13 @@ LONGEST = 3000
 
 
 def cause_of(failure: object) -> str:
-    """What Spark says of a query that failed, without the query's offsets and plan, which it appends.
+    """What Spark says of a query that failed, without what it appends: codes, the query's offsets and plan.
 
-    >>> cause_of("terminated with exception: no topic a\\n=== Streaming Query ===\\nIdentifier: ...")
-    'terminated with exception: no topic a'
+    >>> cause_of("with exception: no topic a SQLSTATE: XXKST\\n=== Streaming Query ===\\nIdentifier: ...")
+    'with exception: no topic a'
     """
-    return str(failure).partition("=== Streaming Query ===")[0].strip()
+    text = str(failure).partition("=== Streaming Query ===")[0]
+    return re.sub(r"(\s*SQLSTATE: \w+)+\s*$", "", text).strip()
 
 
 def leave(error: BaseException, place: Path = TERMINATION_LOG) -> None:

@@ -99,11 +99,13 @@ CAUSES = {
     ),
     "crash loop": (
         with_containers(container(BACK_OFF, ended(1, "Error", TRACE), restartCount=6), phase="Running"),
-        f"exit code 1: {TRACE.strip()}",
+        "exit code 1: ValueError: column k is missing",
     ),
     "out of memory, with a log that ends in something else": (
-        with_containers(container(BACK_OFF, ended(137, "OOMKilled", "batch 7 committed\n")), phase="Running"),
-        "OOMKilled, exit code 137: batch 7 committed",
+        with_containers(
+            container(BACK_OFF, ended(137, "OOMKilled", "WARN one\nbatch 7 committed\n")), phase="Running"
+        ),
+        "OOMKilled, exit code 137",
     ),
     "out of memory, without a log": (
         with_containers(container(ended(137, "OOMKilled")), phase="Running"),

@@ -9,6 +9,7 @@ from weir_runtime import last_words
 SPARKS = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Traceback:
   File "log.py", line 10, in read
 TimeoutError: topic a: nothing more, partition 0 stands at 5 of 9
+ SQLSTATE: 38000 SQLSTATE: XXKST
 === Streaming Query ===
 Identifier: [id = 1, runId = 2]
 Current Committed Offsets: {}

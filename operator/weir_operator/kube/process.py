@@ -14,6 +14,7 @@ from weir_operator.kube.pod_warnings import CREATING
 CANNOT_RUN = 2  # exit codes of the runtime: the spec is refused, and would be again;
 FENCED = 75  # another process holds the lease
 BACK_OFF = "CrashLoopBackOff"
+OUT_OF_MEMORY = "OOMKilled"
 FULL = ("Insufficient ", "Too many pods", "untolerated taint", "were unschedulable")
 """The scheduler's words for a node that has no room for a pod, or does not admit it."""
 
@@ -138,13 +139,14 @@ def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessS
 
 
 def _last_error(container: Mapping[str, Any]) -> str:
-    """The last message of the container's previous run."""
+    """How the container's previous run ended, in one line: the last of its message is the error itself."""
     current = container.get("state") or {}
     last = current.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
     code, reason = last.get("exitCode"), last.get("reason", "")
     if not code:
         return ""
-    # of an OOMKilled container the message is the end of its log, which does not know
+    if reason == OUT_OF_MEMORY:  # its message is the end of its log, which does not know
+        return f"{reason}, exit code {code}"
     head = f"exit code {code}" if reason in ("", "Error") else f"{reason}, exit code {code}"
     text = (last.get("message") or "").strip()
-    return f"{head}: {text[-1000:]}" if text else head
+    return f"{head}: {text.splitlines()[-1][-1000:]}" if text else head
