@@ -45,6 +45,12 @@ def test_good_ones_and_those_that_come_too_early_may_come_in() -> None:
     assert complaint(STREAM, [NODE]) == ""
 
 
+def test_executors_are_refused_where_there_are_none() -> None:
+    wide = changed(QUERY, "resources", {"executors": 2})
+    assert complaint(wide, [NODE, STREAM]) == ""
+    assert "runs no executors" in complaint(wide, [NODE, STREAM], executors=False)
+
+
 def test_an_edit_is_judged_without_its_former_self() -> None:
     wrong, _ = BAD["an unknown column"]
     assert complaint(QUERY, [NODE, STREAM, wrong]) == ""

@@ -29,6 +29,19 @@ def query(uri: str = "out", sql: str = "SELECT a.x FROM a") -> dict[str, Any]:
     return obj("StreamQuery", "q", {"sql": sql, "sink": {"files": {"uri": uri}}})
 
 
+def test_where_no_executors_may_be_a_query_with_some_is_refused() -> None:
+    wide = obj("StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": 2}})
+    snapshot = Snapshot(0.0, (*NODES, clicks("in/a"), wide))
+
+    def fault(site: Site) -> str:
+        state = DesiredStateBuilder(site=site, executors=True)(snapshot, Settings(Layout("/d")))
+        return "; ".join(fault.message for fault in state.faults.values())
+
+    assert fault(CLUSTER) == ""
+    refusal = "spec.resources.executors: this installation runs no executors; write 0"
+    assert fault(Site(files=CLUSTER.files, executors=False)) == refusal
+
+
 @pytest.mark.parametrize(
     ("site", "source", "sink"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class Admission:
     ) -> None:
         self._api = api
         self._namespaces = settings.watch_namespaces or ("",)
+        self._executors = settings.executors
         self._clock = clock
         self._lock = threading.Lock()
         self._objects: list[Manifest] = []
@@ -49,7 +51,7 @@ class Admission:
             others = self._others()
         except ApiError:
             return ""
-        return complaint(manifest, others)
+        return complaint(manifest, others, self._executors)
 
     def _others(self) -> list[Manifest]:
         with self._lock:
@@ -73,7 +75,7 @@ def webhook_server(
     )
 
 
-def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:
+def complaint(manifest: Mapping[str, Any], others: list[Manifest], executors: bool = True) -> str:
     """Findings about the object itself, as if it were in the cluster with the others.
 
     A topology's matrix is not read here: its condition says what is wrong with it.
@@ -81,7 +83,7 @@ def complaint(manifest: Mapping[str, Any], others: list[Manifest]) -> str:
     key = key_of(manifest)
     beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]
     objects, findings = from_raw([*beside, manifest])
-    built = build(objects, site=SITE)
+    built = build(objects, site=replace(SITE, executors=executors))
     complaints = [
         f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"
     ]

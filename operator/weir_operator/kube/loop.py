@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from weir_placement.fragments import Knobs, Layout
 
@@ -48,7 +49,7 @@ def build_loop(
             cluster.matrices.readers,
             knobs=Knobs(trigger_ms=settings.trigger_ms, lease_seconds=float(settings.lease_seconds)),
             executors=True,
-            site=SITE,
+            site=replace(SITE, executors=settings.executors),
         ),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image, alive=alive),
         clock=time.time,

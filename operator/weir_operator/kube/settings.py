@@ -29,6 +29,7 @@ class OperatorSettings:
     installation: str = ""  # whose what fragments leave on shared storage is; empty: of the cluster
     trigger_ms: int = 200  # of every fragment: shortest time between two batches
     lease_seconds: int = 10  # of every fragment: a lease that was not renewed for so long may be taken
+    executors: bool = True  # whether fragments may have executors: then drivers may create these pods
     prometheus_url: str = ""
     metrics_port: int = 8080
     webhook_port: int = 0  # 0: no webhook
@@ -59,6 +60,7 @@ class OperatorSettings:
                 "a number of s",
                 SHORTEST_LEASE,
             ),
+            executors=_flag(environment, "WEIR_EXECUTORS", default.executors),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
             webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),
@@ -74,6 +76,13 @@ def _names(text: str) -> tuple[str, ...]:
 def _own_namespace() -> str:
     file = _ACCOUNT / "namespace"
     return file.read_text().strip() if file.exists() else "default"
+
+
+def _flag(environment: Mapping[str, str], name: str, default: bool) -> bool:
+    text = environment.get(name, "")
+    if text not in ("", "true", "false"):
+        raise ValueError(f"{name}: {text!r} is neither true nor false")
+    return text == "true" if text else default
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:

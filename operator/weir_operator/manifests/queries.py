@@ -63,7 +63,11 @@ def check_references(
 ) -> list[Finding]:
     """What is wrong with the policy, the profile and the sink that the query names."""
     key, namespace = key_of(item), item.metadata.namespace
-    findings = [*site.outside(item.spec.sink.files, key, "spec.sink.files"), *site.hidden(item, key)]
+    findings = [
+        *site.outside(item.spec.sink.files, key, "spec.sink.files"),
+        *site.hidden(item, key),
+        *site.alone(item, key),
+    ]
     if policy is None:
         right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")
         wrong = f"no PlacementPolicy {item.spec.policy}"

@@ -1,4 +1,4 @@
-"""Where objects are to run, which decides which files and Secrets they may name."""
+"""Where objects are to run, which decides which files, Secrets and pods they may have."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from weir_operator.manifests.finding import Finding, Key, shown
 @dataclass(frozen=True)
 class Site:
     """`files` is the folder that has a root folder for each namespace, in which relative URIs lie; None: URIs
-    stay as they are. `secrets`: whether Secrets can be read."""
+    stay as they are. `secrets`: whether Secrets can be read. `executors`: whether fragments may have them."""
 
     files: str | None = None
     secrets: bool = True
+    executors: bool = True
 
     def root(self, namespace: str) -> str:
         """The namespace's own folder, without a '/' at the end."""
@@ -61,6 +62,12 @@ class Site:
             if entry.secret_ref is not None and not self.secrets:
                 wrong, right = "`weir run` does not read Secrets", "write `value` to run it on this machine"
                 yield Finding(key, f"spec.env[{i}].secretRef", wrong, right)
+
+    def alone(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
+        """A finding about executors where drivers may create no pods."""
+        if item.spec.resources.executors and not self.executors:
+            wrong, right = "this installation runs no executors", "write 0"
+            yield Finding(key, "spec.resources.executors", wrong, right, "NotAllowed")
 
 
 ANYWHERE = Site()
