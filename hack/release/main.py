@@ -7,13 +7,19 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import yaml
 from bill import write_bill
-from chart import package
+from bundle import write_bundle
+from chart import package, steady
 from provenance import sign, statement
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -82,6 +88,20 @@ def pushed_digest(image: str, version: str, registry: str) -> str:
     sys.exit(f"release: {name}:{version} has no digest after its push; the registry has named: {digests}")
 
 
+def pack_bundle(version: str, seconds: int, out: Path) -> None:
+    """Writes weir-olm-VERSION.tgz, of the chart's package in `out`."""
+    created = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    examples: dict[str, dict[str, Any]] = {}
+    for name in ("policy", "streams", "queries"):
+        for thing in yaml.safe_load_all((REPOSITORY / f"examples/flights/{name}.yaml").read_text()):
+            examples.setdefault(thing["kind"], thing)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "weir-olm"
+        write_bundle(out / f"weir-{version}.tgz", version, created, list(examples.values()), tree)
+        archive = Path(shutil.make_archive(f"{folder}/bundle", "gztar", folder, "weir-olm"))
+        (out / f"weir-olm-{version}.tgz").write_bytes(steady(archive.read_bytes(), seconds))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="release")
     parser.add_argument("--version", required=True)
@@ -100,6 +120,7 @@ def main() -> None:
         stale.unlink()
     digests = push(version, registry) if registry else {}
     package(REPOSITORY, version, registry, digests, source.seconds, out)
+    pack_bundle(version, source.seconds, out)
     for image in IMAGES:
         write_bill(REPOSITORY, image, version, f"{registry}/{image}:{version}" if registry else "", out)
     files = {file.name: sha256(file) for file in sorted(out.iterdir())}

@@ -71,7 +71,7 @@ def write_schemas(folder: Path) -> None:
     for kind, package in KINDS.items():
         schema = {"$ref": f"#/definitions/io.k8s.{package}.{kind}", "definitions": definitions}
         (folder / f"{kind.lower()}.json").write_text(json.dumps(schema))
-    for text in (*_own_crds(), *_cert_manager_crds()):
+    for text in (*_own_crds(), *_cert_manager_crds(), _olm_crd()):
         crd = yaml.safe_load(text)
         schema = _closed(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
         (folder / f"{crd['spec']['names']['kind'].lower()}.json").write_text(json.dumps(schema))
@@ -87,6 +87,11 @@ def _cert_manager_crds() -> Iterator[str]:
     for name in ("certificates", "issuers"):
         lines = (folder / f"crd-{name}.yaml").read_text().splitlines()
         yield "\n".join(line for line in lines if "{{" not in line)  # Helm's, only about labels
+
+
+def _olm_crd() -> str:
+    folder = _module("github.com/operator-framework/api", "OLM_API") / "crds"
+    return (folder / "operators.coreos.com_clusterserviceversions.yaml").read_text()
 
 
 def _closed(schema: Any) -> Any:

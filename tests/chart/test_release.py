@@ -71,6 +71,7 @@ def test_checksums_are_of_all_files(rehearsal: Path) -> None:
     assert sums == {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     assert sums.keys() == {
         f"weir-{__version__}.tgz",
+        f"weir-olm-{__version__}.tgz",
         f"weir-{__version__}.intoto.json",
         f"weir-operator-{__version__}.cdx.json",
         f"weir-runtime-{__version__}.cdx.json",
@@ -122,7 +123,7 @@ def test_the_provenance_is_about_these_files_and_this_commit(rehearsal: Path) ->
     for subject in statement["subject"]:
         data = (rehearsal / subject["name"]).read_bytes()
         assert subject["digest"] == {"sha256": hashlib.sha256(data).hexdigest()}
-    assert len(statement["subject"]) == 3
+    assert len(statement["subject"]) == 4
     head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, text=True).strip()
     materials = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
     assert {"name": "source", "digest": {"gitCommit": head}} in materials
