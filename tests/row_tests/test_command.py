@@ -45,9 +45,9 @@ def test_rows_as_expected_pass_whatever_nodes_and_zones_are_there(
 ) -> None:
     assert batch_only(write(tmp_path, SUMS, SELLERS)) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "pass  late-bids-do-not-count: 3 rows; late rows of default/bids: 1",
-        "pass  bids-within-ten-seconds: 2 rows",
-        "2 tests passed",
+        "pass  late-bids-do-not-count: rows: 3; late rows of default/bids: 1",
+        "pass  bids-within-ten-seconds: rows: 2",
+        "tests: 2, failed: 0",
     ]
 
 
@@ -62,7 +62,7 @@ def test_rows_that_differ_are_shown_below_one_another(
     assert names.split() == ["auction", "end", "n", "total"]
     assert first.split() == ["+", "1", "2026-01-31T12:00:10Z", "2", "50.5"]
     assert second.split() == ["-", "1", "2026-01-31T12:00:10Z", "2", "50.6"]
-    assert end == "1 of 2 tests failed"
+    assert end == "tests: 2, failed: 1"
 
 
 def test_a_row_too_many_counts_as_often_as_it_is_there(

@@ -39,8 +39,8 @@ def test_the_command_runs_streams(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; from weir_operator.cli import main; sys.exit(main())"]
     process = subprocess.run([*command, "test", str(folder)], capture_output=True, text=True)
     assert process.returncode == 1, process.stderr
-    assert "pass  bids-within-ten-seconds: 2 rows" in process.stdout
-    assert process.stdout.endswith("1 of 2 tests failed\n")
+    assert "pass  bids-within-ten-seconds: rows: 2" in process.stdout
+    assert process.stdout.endswith("tests: 2, failed: 1\n")
 
 
 @given(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PERIOD = 0.3
 """[s] between two looks at the sink."""
-PATIENCE = 15.0
+PATIENCE = 60.0
 """[s] for a run that was just started."""
 
 
@@ -76,10 +76,13 @@ def query(
 
 def _has_begun(results: RunResults, seconds: float) -> bool:
     """Whether the query has a process that delivers, now or soon: `weir run` may just have been started."""
-    limit = time.monotonic() + seconds
+    limit, waits = time.monotonic() + seconds, False
     while not results.last_fragments():
         if time.monotonic() >= limit:
             return False
+        if not waits:
+            print("waiting for `weir run` to start the query", file=sys.stderr)
+            waits = True
         time.sleep(PERIOD)
     return True
 

@@ -69,7 +69,7 @@ def run_tests(
         for case, result, rows in zip(cases, results, expected, strict=True):
             runs: Runs = [("as a batch", lambda result=result: result)]  # type: ignore[misc]
             failures += not _passes(case, rows, runs + (_streams(runner, case, seed) if runner else []))
-    print(f"{failures} of {len(cases)} tests failed" if failures else f"{len(cases)} tests passed")
+    print(f"tests: {len(cases)}, failed: {failures}")
     return DIFFERENT if failures else OK
 
 
@@ -96,5 +96,5 @@ def _passes(case: RowCase, expected: pa.Table, runs: Runs) -> bool:
             console.print(f"FAIL  {case.name}: {name}: {wrong.summary()}{late} ({where})", style="red")
             console.print(wrong.table())
             return False
-    console.print(f"pass  {case.name}: {expected.num_rows} rows{late}")
+    console.print(f"pass  {case.name}: rows: {expected.num_rows}{late}")
     return True

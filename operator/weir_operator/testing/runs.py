@@ -94,6 +94,8 @@ class StreamRunner:
 def stream_runner() -> Iterator[StreamRunner]:
     """A session of one core for all tests; it ends with them."""
     try:
-        yield StreamRunner(start_session(cores=1, heap_mb=512, app="weir test"))
+        session = start_session(cores=1, heap_mb=512, app="weir test")
+        yield StreamRunner(session)
+        session.stop()  # before its JVM is gone: its clients would say that they cannot reach it
     finally:
         end()
