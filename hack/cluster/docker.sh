@@ -18,6 +18,16 @@ debian_packages() { # COMMAND PACKAGE...: installs the packages unless the comma
 # CAP_SYS_RESOURCE is bit 24: without it in the bounding set a privileged container cannot be started as it is
 lacks_sys_resource() { (( (0x$(sed -n 's/^CapBnd:\s*//p' /proc/self/status) >> 24 & 1) == 0 )); }
 
+# a lock that the caller holds would be held for as long as the command goes on
+without_files_of_the_caller() { # COMMAND...: only its input, output and errors are left open
+  local fd
+  for fd in /proc/"$BASHPID"/fd/*; do
+    fd=${fd##*/}
+    if ((fd > 2)); then exec {fd}>&-; fi
+  done
+  exec "$@"
+}
+
 start_dockerd() {
   as_root_only "starting a Docker engine"
   debian_packages dockerd docker.io
@@ -27,7 +37,7 @@ start_dockerd() {
     flags+=(--add-runtime "lean=$CACHE/bin/runc-lean" --default-runtime lean)
   fi
   step "starting a Docker engine"
-  setsid dockerd "${flags[@]}" >"$LOGS/dockerd.log" 2>&1 </dev/null &
+  without_files_of_the_caller setsid dockerd "${flags[@]}" >"$LOGS/dockerd.log" 2>&1 </dev/null &
   wait_until 60 "the Docker engine answers (log: $LOGS/dockerd.log)" docker info
 }
 
