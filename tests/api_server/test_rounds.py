@@ -219,6 +219,33 @@ def test_what_is_kept_of_a_deleted_query_bears_its_uid_and_nothing_of_it_runs(sc
     assert "ownerReferences" not in kept()["metadata"], "nothing takes it along"
 
 
+@pytest.mark.parametrize("collected", [True, False])
+def test_a_deleted_query_is_taken_up_with_its_fragments(scene: Scene, collected: bool) -> None:
+    """Whether or not the garbage collector has taken the leases: their epochs only rise."""
+    scene.ask(SQL, deletionPolicy="Delete")
+    scene.until(scene.ready)
+    assert scene.of("Placement")["metadata"]["ownerReferences"]
+    scene.ask(SQL)
+    scene.until(lambda: "ownerReferences" not in scene.of("Placement")["metadata"])
+    uid, before = scene.of("StreamQuery")["metadata"]["uid"], scene.pods()
+    assert scene.world.admin.delete("StreamQuery", scene.world.namespace, "q")
+    scene.until(lambda: not scene.pods() and not scene.of("Placement"))
+    for lease in list(scene.world.admin.list("Lease", scene.world.namespace, names.OF_FRAGMENTS)):
+        if collected:
+            scene.world.admin.delete("Lease", scene.world.namespace, lease["metadata"]["name"])
+    scene.ask("SELECT s.k FROM s WHERE s.k > 2", restoreFrom={"retained": uid})
+    for _ in range(3):
+        scene.loop.once()
+    conditions = {c["type"]: c for c in scene.of("StreamQuery")["status"]["conditions"]}
+    assert "spec.sql (or spec.operators) differs" in conditions["Stalled"]["message"]
+    scene.ask(SQL, restoreFrom={"retained": uid})
+    scene.until(scene.ready)
+    assert {scene.fragment(pod) for pod in scene.pods()} == {scene.fragment(pod) for pod in before}
+    assert not scene.pods().keys() & before.keys(), "with epochs of their own"
+    scene.until(lambda: len(list(scene.world.admin.list("Placement", scene.world.namespace))) == 1)
+    assert {"Retained", "Restored"} <= scene.events()
+
+
 def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: Scene) -> None:
     quota = manifest("ResourceQuota", scene.world.namespace, "few", spec={"hard": {"pods": "0"}})
     assert scene.world.admin.create(quota)
