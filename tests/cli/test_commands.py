@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from weir_operator.cli import COMMANDS, main
+from weir_operator.cli import COMMANDS, main, pages
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,3 +65,22 @@ def test_strategies_are_listed_with_their_papers(capsys):
     out = capsys.readouterr().out
     assert all(name in out for name in STRATEGIES)
     assert main(["strategies", "no-such"]) == 2
+
+
+def test_help_prints_the_pages_that_messages_name(capsys):
+    assert main(["help"]) == 0
+    listed = capsys.readouterr().out
+    assert "weir help sql" in listed
+    for page in ("sql", "troubleshooting", "files"):
+        assert main(["help", page]) == 0
+        assert capsys.readouterr().out.startswith("# ")
+    assert main(["help", "squel"]) == 2
+    assert "did you mean sql?" in capsys.readouterr().err
+
+
+def test_help_finds_the_pages_of_an_installation(capsys, monkeypatch, tmp_path):
+    (tmp_path / "sql.md").write_text("# SQL here\n")
+    monkeypatch.setattr(pages, "OF_THE_SOURCE", tmp_path / "none")
+    monkeypatch.setattr(pages, "INSTALLED", tmp_path)
+    assert main(["help", "sql"]) == 0
+    assert capsys.readouterr().out == "# SQL here\n"

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "rollback": "weir_operator.cli.state:rollback",
     "unpin": "weir_operator.cli.state:unpin",
     "diff": "weir_operator.cli.diff:diff",
+    "help": "weir_operator.cli.pages:help_page",
     "completion": "weir_operator.cli.completion:completion",
     "crds": "weir_operator.cli.crds:crds",
     "operator": "weir_operator.cli.operator:operator",

@@ -40,7 +40,8 @@ def too_large(problem: Problem, plan: Plan) -> list[Rejection]:
     """The queries that have to go, so that each node's memory is enough for the others."""
     in_force = {placed.query for placed in problem.in_force}
     gone: dict[str, Rejection] = {}
-    for constraint in _short(problem, plan):
+    over = _over(problem, plan)
+    for constraint in _short(over):
         (node,), missing = constraint.nodes, constraint.load(1.0) - constraint.capacity
         memory = {placed.query.name: _state_on(problem, placed, node, constraint) for placed in plan.queries}
         missing -= sum(memory[name] for name in gone)
@@ -52,18 +53,33 @@ def too_large(problem: Problem, plan: Plan) -> list[Rejection]:
             if missing <= 0:
                 break
             if query.name not in gone:
-                gone[query.name] = Rejection(query.name, _why(constraint, memory[query.name]))
+                beside = _beside(over, constraint, set(_placed(plan, query.name).nodes.values()))
+                gone[query.name] = Rejection(query.name, _why(constraint, memory[query.name], beside))
                 missing -= memory[query.name]
     return list(gone.values())
 
 
-def _short(problem: Problem, plan: Plan) -> list[Constraint]:
-    """Of each node whose memory is not enough, where it is shortest."""
+def _over(problem: Problem, plan: Plan) -> list[Constraint]:
+    """What the expected rates overload, the worst first; of each resource of a place where it is shortest."""
     worst: dict[str, Constraint] = {}
     for constraint in evaluate(problem, plan).constraints:
-        if constraint.resource == "memory" and constraint.load(1.0) > constraint.capacity * (1 + TOLERANCE):
+        if constraint.load(1.0) > constraint.capacity * (1 + TOLERANCE):
             worst.setdefault(constraint.name, constraint)
     return list(worst.values())
+
+
+def _short(over: list[Constraint]) -> list[Constraint]:
+    """Those of memory."""
+    return [constraint for constraint in over if constraint.resource == "memory"]
+
+
+def _placed(plan: Plan, name: str) -> QueryPlan:
+    return next(placed for placed in plan.queries if placed.query.name == name)
+
+
+def _beside(over: list[Constraint], first: Constraint, nodes: set[str]) -> list[str]:
+    """What else is too little where the query runs."""
+    return [each.name for each in over if each is not first and nodes.intersection(each.nodes)]
 
 
 def _state_on(problem: Problem, placed: QueryPlan, node: str, constraint: Constraint) -> float:
@@ -77,10 +93,11 @@ def _state_on(problem: Problem, placed: QueryPlan, node: str, constraint: Constr
     )
 
 
-def _why(constraint: Constraint, memory: float) -> str:
+def _why(constraint: Constraint, memory: float, beside: list[str]) -> str:
     needed, capacity = amount_text(constraint.load(1.0), "bytes"), amount_text(constraint.capacity, "bytes")
     own = amount_text(memory, "bytes")
     return (
         f"{constraint.name}: {needed} needed at the expected rates, {own} of it by this query, but only "
         f"{capacity} available; give the query shorter windows, or its nodes more memory"
+        + (f" (short at these rates are also {', '.join(beside)})" if beside else "")
     )

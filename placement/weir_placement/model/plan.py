@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from weir_placement.model.amounts import bits
 from weir_placement.model.problem import Query
 
 
@@ -42,6 +43,8 @@ class Shortage:
 
     def __str__(self) -> str:
         place = f"link {' -> '.join(self.nodes)}" if len(self.nodes) > 1 else f"node {self.nodes[0]}"
+        if self.unit == "bytes/s":
+            return f"{self.resource} of {place}: {bits(self.missing)} short of {bits(self.capacity)}"
         return f"{self.resource} of {place}: {self.missing:.6g} {self.unit} short of {self.capacity:.6g}"
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from weir_placement.model.amounts import bits
 from weir_placement.model.problem import Problem
 from weir_placement.network.dynamic_program import Floats, Step
 from weir_placement.network.plan_space import PlanSpace
@@ -141,13 +142,13 @@ class Ledger:
             for node, load in added.items():
                 if load > free[node] * (1 + TOLERANCE):
                     name = f"{which} of node {self.problem.cluster.nodes[node].name}"
-                    yield "flow", node, f"{name}: {load:.6g} bytes/s on {free[node]:.6g} free"
+                    yield "flow", node, f"{name}: {bits(load)} on {bits(free[node])} free"
         for (a, b), load in link.items() if self.bounded_links else ():
             left = self.network.link_bandwidth(a, b) - self.link_used.get(a, {}).get(b, 0.0)
             if load > left * (1 + TOLERANCE):
                 names = [self.problem.cluster.nodes[n].name for n in (a, b)]
                 which = f"bandwidth of link {names[0]} -> {names[1]}"
-                yield "flow", b, f"{which}: {load:.6g} bytes/s on {left:.6g} free"
+                yield "flow", b, f"{which}: {bits(load)} on {bits(left)} free"
 
     def close(self, node: int) -> None:
         """The node takes no more work and passes on nothing: it is gone."""

@@ -1,0 +1,41 @@
+"""A query that no plan carries: every resource that is short is named, in the manifests' units."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from weir_operator.cli import main
+
+from tests.mistakes.mistake import SCENE
+
+
+def rejected(
+    folder: Path, capsys: pytest.CaptureFixture[str], *changes: tuple[str, str], **objective: str
+) -> str:
+    """The line about the rejected query of the scene with other values."""
+    shutil.copytree(SCENE, folder / "scene")
+    for file in (folder / "scene").glob("*.yaml"):
+        text = file.read_text()
+        for old, new in changes:
+            text = text.replace(old, new)
+        file.write_text(text)
+    options = [f"--{name}={value}" for name, value in objective.items()]
+    assert main(["plan", "-f", str(folder / "scene"), *options]) == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "rejected default/hot" in line)
+    return line
+
+
+def test_memory_and_what_is_short_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ('cpu: "4", memory: 8Gi', "cpu: 1m, memory: 1Mi"), ("rate: 100\n", "rate: 100k\n")
+    line = rejected(tmp_path, capsys, *few)
+    assert "Mi needed at the expected rates" in line
+    assert "short at these rates are also cpu of node" in line
+
+
+def test_bandwidth_is_in_bits_as_in_the_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = rejected(tmp_path, capsys, ("bandwidth: 50M", "bandwidth: 1k"), objective="network-usage")
+    assert "bandwidth of link" in line
+    assert "1 kbit/s" in line
+    assert "bytes" not in line
