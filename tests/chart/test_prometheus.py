@@ -75,5 +75,7 @@ def test_both_ways_read_the_same(fragment: int, prometheus: str) -> None:
         time.sleep(0.2)
     assert direct.batches == 5
     assert direct.operators["f1"].rows_out == 200
-    assert replace(found["q-f1-abcd"], at=direct.at) == direct
+    scraped = found["q-f1-abcd"]
+    assert scraped.silent.keys() == direct.silent.keys() == {"d"}  # seconds that go on between the two
+    assert replace(scraped, at=direct.at, silent=direct.silent) == direct
     assert server.read((replace(RUNNING, epoch=4),)) == {}  # of another epoch nothing was scraped
