@@ -12,8 +12,10 @@ import logging
 import os
 import re
 import secrets
+import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,13 +127,15 @@ class OwnCertificate:
 
 def ends_within(file: Path, days: float) -> bool:
     """Whether the certificate in the file is, or within so many days will be, no longer valid."""
-    seconds = str(int(days * 86400))
-    done = subprocess.run(
-        ["openssl", "x509", "-checkend", seconds, "-noout", "-in", str(file)],
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode != 0
+    return end_of(file) < time.time() + days * 86400
+
+
+def end_of(file: Path) -> float:
+    """When the file's first certificate ends [s since 1970]; 0 when there is none that can be read."""
+    command = ["openssl", "x509", "-enddate", "-noout", "-in", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    _, equals, end = done.stdout.strip().partition("notAfter=")
+    return float(ssl.cert_time_to_seconds(end)) if equals else 0.0
 
 
 def certificates_in(text: str) -> list[str]:

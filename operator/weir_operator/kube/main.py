@@ -8,13 +8,14 @@ import os
 import signal
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import kopf
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 
 from weir_operator.kube.admission import MOUNTED, Admission, webhook_server
 from weir_operator.kube.api import Api, ApiError, connect
-from weir_operator.kube.certificate import OwnCertificate
+from weir_operator.kube.certificate import OwnCertificate, end_of
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.handlers import registry
 from weir_operator.kube.leader import Leader
@@ -51,6 +52,16 @@ def own_certificate(api: Api, settings: OperatorSettings, stop: threading.Event)
     return own
 
 
+def tell_end(metrics: CollectorRegistry, certificate: Path) -> None:
+    """When the webhook's certificate ends: were it not renewed, nothing would be refused, in silence."""
+    gauge = Gauge(
+        "weir_operator_webhook_certificate_end_seconds",
+        "When the webhook's certificate ends, in seconds since 1970.",
+        registry=metrics,
+    )
+    gauge.set_function(lambda: end_of(certificate))
+
+
 def run(settings: OperatorSettings, context: str | None = None) -> None:
     """Run until told to stop. A replica that loses the lead ends itself: its pod starts it afresh."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -71,6 +82,8 @@ def run(settings: OperatorSettings, context: str | None = None) -> None:
     webhook = (
         webhook_server(settings.webhook_port, own_certificate(api, settings, stop)) if admission else None
     )
+    if webhook:
+        tell_end(metrics, Path(str(webhook.certfile)))
     server = serve(settings.metrics_port, liveness, metrics)
     try:
         kopf.run(
