@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from weir_operator.api.fit import clip, fit
 from weir_operator.api.kinds import KINDS
+from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.decision import DeletePlacement, WritePlacement, WriteStatus
 from weir_operator.controller.desired_state import Fault
 from weir_operator.controller.record import Record
@@ -143,6 +144,16 @@ def test_a_query_over_many_nodes_with_long_names_starts() -> None:
 
 def test_numbers_that_json_does_not_have_are_left_out() -> None:
     assert fit("StreamQuery", "status", {"headroom": float("nan"), "latencySeconds": float("inf")}) == {}
+
+
+def test_a_first_proposal_has_no_gain_over_a_plan_that_is_not_there() -> None:
+    """It would be a null, which the API server refuses: a query of mode Manual could never be approved."""
+    town, cluster = one_query(), StrictCluster()
+    town.policy = PlacementPolicySpec(mode="Manual")
+    loop(town, cluster).once()
+    proposed = cluster.placements["default/q"].status["proposed"]
+    assert proposed["hash"]
+    assert "gain" not in proposed
 
 
 def test_what_is_read_back_is_never_cut() -> None:

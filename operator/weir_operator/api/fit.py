@@ -17,7 +17,7 @@ from weir_operator.api.kinds import KINDS
 
 def fit(kind: str, part: str, value: Mapping[str, Any]) -> dict[str, Any]:
     """`value` as the schema of the kind's `spec` or `status` admits it: texts cut by `clip`, lists shortened
-    to the beginning that may be, numbers that JSON does not have left out.
+    to the beginning that may be, what is None and numbers that JSON does not have left out.
 
     Keyed lists and sets, which are read back, stay whole. Fitting twice is fitting once. O(size of value).
     """
@@ -56,12 +56,13 @@ def _fitted(schema: Mapping[str, Any], value: Any) -> Any:
         return clip(value, schema["maxLength"]) if "maxLength" in schema else value
     if isinstance(value, Mapping) and "properties" in schema:
         fields = schema["properties"]
-        return {name: _fitted(fields.get(name, {}), item) for name, item in value.items() if _is_json(item)}
+        return {name: _fitted(fields.get(name, {}), item) for name, item in value.items() if _is_value(item)}
     if isinstance(value, list | tuple) and "items" in schema:
         most = schema["maxItems"] if schema.get("x-kubernetes-list-type") == "atomic" else len(value)
         return [_fitted(schema["items"], item) for item in value[:most]]
     return value
 
 
-def _is_json(value: Any) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
+def _is_value(value: Any) -> bool:
+    """Whether JSON has it, and a schema takes it: no type of ours may be null."""
+    return value is not None and (not isinstance(value, float) or math.isfinite(value))

@@ -115,8 +115,9 @@ class Record:
     def with_status(self, **changes: Any) -> Record:
         """The record with status fields replaced, fitted to the schema; None or an empty map removes one:
         server-side apply turns a map that loses its last key into a null, which the schema refuses."""
-        merged = {**self.status, **fit("Placement", "status", changes)}
-        present = {key: value for key, value in merged.items() if value is not None and value != {}}
+        kept = {key: value for key, value in self.status.items() if key not in changes}
+        merged = {**kept, **fit("Placement", "status", changes)}
+        present = {key: value for key, value in merged.items() if value != {}}
         return dataclasses.replace(self, status=present)
 
     def with_decision(self, now: float, text: str) -> Record:
