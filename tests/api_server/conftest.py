@@ -11,6 +11,7 @@ import yaml
 from weir_operator.kube.api import Api, ApiError
 
 from tests.api.structural import CRDS
+from tests.api_server.scene import Scene
 from tests.api_server.server import ApiServer, start_api_server
 from tests.api_server.worlds import CLUSTER_WIDE, InMemory, OnServer, World, grants, new_namespace, played
 from tests.kube.memory import Memory
@@ -52,3 +53,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         yield from played(InMemory(Memory(), new_namespace()))
     else:
         yield from played(OnServer(request.getfixturevalue("server"), new_namespace()))
+
+
+@pytest.fixture
+def scene(world: World) -> Scene:
+    return Scene(world)

@@ -2,124 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from weir_operator.controller.decision import WritePlacement
-from weir_operator.controller.loop import Loop
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
-from weir_operator.kube.cluster import KubernetesCluster
-from weir_operator.kube.loop import build_loop
-from weir_operator.kube.settings import OperatorSettings
 
-from tests.api_server.kubelet import Kubelet
-from tests.api_server.worlds import World, manifest
-
-NODES = ("n1", "n2", "n3")
-QUICK = {
-    "strategy": {"name": "greedy"},
-    "cooldown": "0s",
-    "drift": {"minHeadroom": 0, "minGain": 1000, "hold": "0s"},
-}
-"""Plans at once, and moves nothing for a better plan."""
-
-
-SQL = "SELECT s.k FROM s WHERE s.k > 1"
-
-
-@dataclass
-class Scene:
-    """A stream on n1, a query that reads it, and the operator."""
-
-    world: World
-    kubelet: Kubelet = field(init=False)
-    loop: Loop = field(init=False)
-    cluster: KubernetesCluster = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.kubelet = Kubelet(self.world, NODES)
-        self.write("PlacementPolicy", "default", QUICK)
-        stream = {
-            "schema": "k BIGINT, ts TIMESTAMP",
-            "eventTime": {"column": "ts", "watermark": "1s"},
-            "source": {"rate": {"rowsPerSecond": 10}},
-            "origin": {"node": "n1"},
-            "rate": 10,
-        }
-        self.write("Stream", "s", stream)
-        self.ask(SQL)
-        self.start_operator()
-
-    def start_operator(self) -> None:
-        """Another replica, without memory."""
-        settings = OperatorSettings(watch_namespaces=(self.world.namespace,), namespace=self.world.namespace)
-        self.cluster = KubernetesCluster(self.world.api, settings)
-        self.loop = build_loop(self.cluster, settings, lambda: True)
-
-    def write(self, kind: str, name: str, spec: dict[str, Any]) -> None:
-        namespace = "" if kind == "PlacementPolicy" else self.world.namespace
-        self.world.admin.apply(manifest(kind, namespace, name, spec=spec), "user")
-
-    def ask(self, sql: str, **more: Any) -> None:
-        self.write("StreamQuery", "q", {"sql": sql, "sink": {"noop": {}}, **more})
-
-    def until(self, condition: Callable[[], object], rounds: int = 60) -> None:
-        """Rounds, and a step of every pod after each."""
-        for _ in range(rounds):
-            if condition():
-                return
-            self.loop.once()
-            self.kubelet.step()
-        raise AssertionError(
-            f"not within {rounds} rounds: {self.of('StreamQuery').get('status')} {self.pods()}"
-        )
-
-    def of(self, kind: str, name: str = "q") -> dict[str, Any]:
-        return self.world.admin.get(kind, self.world.namespace, name) or {}
-
-    def pods(self) -> dict[str, str]:
-        """Name of each driver -> its node."""
-        pods = self.world.admin.list("Pod", self.world.namespace, names.DRIVERS)
-        return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in pods}
-
-    def condition(self, kind: str) -> str:
-        conditions = self.of("StreamQuery").get("status", {}).get("conditions", ())
-        return next((c["status"] for c in conditions if c["type"] == kind), "")
-
-    def fragment(self, pod: str) -> str:
-        return pod.rsplit("-e", 1)[0]
-
-    def ready(self) -> bool:
-        return self.condition("Ready") == "True" and self.condition("Reconciling") != "True"
-
-    def events(self) -> set[str]:
-        return {event["reason"] for event in self.world.admin.list("Event", self.world.namespace)}
-
-    def versions(self) -> dict[str, str]:
-        """Of everything that the operator writes."""
-        kinds = (
-            "Placement",
-            "StreamQuery",
-            "Stream",
-            "Pod",
-            "Role",
-            "RoleBinding",
-            "ServiceAccount",
-            "Event",
-        )
-        return {
-            f"{kind}/{m['metadata']['name']}": m["metadata"]["resourceVersion"]
-            for kind in kinds
-            for m in self.world.admin.list(kind, self.world.namespace)
-        }
-
-
-@pytest.fixture
-def scene(world: World) -> Scene:
-    return Scene(world)
+from tests.api_server.scene import SQL, Scene
+from tests.api_server.worlds import manifest
 
 
 def test_a_query_is_planned_started_and_ready(scene: Scene) -> None:
@@ -272,18 +162,6 @@ def test_in_a_namespace_that_is_ending_rounds_go_on_and_nothing_is_made(scene: S
     for _ in range(3):
         scene.loop.once()
     assert scene.pods() == {}
-    assert not scene.of("Placement")
-
-
-def test_a_placement_that_was_deleted_is_not_made_again_by_a_replica_that_led_before(scene: Scene) -> None:
-    """The version that it read is no precondition where there is no object any more; the uid is."""
-    scene.until(scene.ready)
-    late, query = scene.cluster, f"{scene.world.namespace}/q"
-    late.observe()
-    assert scene.world.admin.delete("Placement", scene.world.namespace, "q")
-    with pytest.raises(ApiError) as refused:
-        late.write_placement(WritePlacement(query, {"revision": 9, "fragments": []}, {"ready": "9/9"}))
-    assert refused.value.status == 409
     assert not scene.of("Placement")
 
 
