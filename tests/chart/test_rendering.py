@@ -138,3 +138,10 @@ def test_the_budgets_go_before_the_operator_does(render: Render) -> None:
     for field in ("serviceAccountName", "nodeSelector", "securityContext"):
         assert its[field] == theirs[field]
     assert its["containers"][0]["image"] == theirs["containers"][0]["image"]
+
+
+def test_a_release_has_the_class_that_its_policies_name(render: Render) -> None:
+    for settings, expected in (((), ""), (("operatorClass=blue",), "blue")):
+        (deployment,) = [o for o in render(*settings) if o["kind"] == "Deployment"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert {"name": "WEIR_OPERATOR_CLASS", "value": expected} in container["env"]

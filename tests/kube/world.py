@@ -43,7 +43,9 @@ class World:
         self.now += 5.0
         self.loop.once()
         for (kind, _, _), manifest in list(self.memory.objects.items()):
-            if kind == "Pod":
+            if kind == "Pod" and "deletionTimestamp" in manifest["metadata"]:
+                self._end(manifest)
+            elif kind == "Pod":
                 self._live(manifest)
 
     def settle(self, rounds: int = 12) -> None:
@@ -59,6 +61,8 @@ class World:
         meta = pod["metadata"]
         labels = meta.get("labels") or {}
         mine = isinstance(labels, dict) and labels.get(names.MANAGED_BY) == "weir"
+        if mine and labels.get(names.ROLE) == "sweep":
+            self.memory.put({**pod, "status": {"phase": "Succeeded"}})
         if not mine or labels.get(names.ROLE) != "driver":
             return
         if isinstance(pod["spec"], dict) and not pod["spec"].get("nodeName"):
@@ -68,6 +72,16 @@ class World:
         epoch = names.epoch_number(str(labels[names.EPOCH]))
         if lease is not None and epoch is not None:
             self._renew(lease, epoch, meta["name"])
+
+    def _end(self, pod: Manifest) -> None:
+        """Its driver has released its lease."""
+        meta = pod["metadata"]
+        del self.memory.objects["Pod", meta["namespace"], meta["name"]]
+        fragment = str((meta.get("labels") or {}).get(names.FRAGMENT))
+        lease = self.memory.objects.get(("Lease", meta["namespace"], fragment))
+        if lease is not None:
+            notes = {**(lease["metadata"].get("annotations") or {}), names.RELEASED: "true"}
+            self.memory.put({**lease, "metadata": {**lease["metadata"], "annotations": notes}})
 
     def _ready(self) -> dict[str, Any]:
         at = timestamp(self.now)

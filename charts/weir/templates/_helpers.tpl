@@ -64,6 +64,7 @@ env:
 - {name: WEIR_WATCH_NAMESPACES, value: {{ join "," .Values.watchNamespaces | quote }}}
 - {name: WEIR_CLAIM, value: {{ .Values.exchange.claim }}}
 - {name: WEIR_INSTALLATION, value: {{ .Values.installation | quote }}}
+- {name: WEIR_OPERATOR_CLASS, value: {{ .Values.operatorClass | quote }}}
 - {name: WEIR_TRIGGER_MS, value: {{ .Values.fragments.triggerMs | int | quote }}}
 - {name: WEIR_LEASE_SECONDS, value: {{ .Values.fragments.leaseSeconds | int | quote }}}
 - {name: WEIR_EXECUTORS, value: {{ .Values.fragments.executors | quote }}}

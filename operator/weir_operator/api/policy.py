@@ -307,6 +307,11 @@ class PlacementPolicySpec(Model):
     pod_template: PodTemplate = Field(
         default_factory=PodTemplate, description="The administrator's part of the pods."
     )
+    operator_class: Name | None = Field(
+        None,
+        description="Which release of Weir serves the policy's queries: the one whose chart's value "
+        "operatorClass is the same; by default the one that has none.",
+    )
     allowed_namespaces: Annotated[list[Name], Field(max_length=1000)] | None = Field(
         None,
         description="Namespaces that may use the policy; by default all.",

@@ -38,8 +38,9 @@ from weir_operator.kube.lease import (
     request_cut,
 )
 from weir_operator.kube.matrices import Matrices
-from weir_operator.kube.nodes import drained_pods, lost_since
-from weir_operator.kube.owner_references import OwnerReference
+from weir_operator.kube.nodes import drained_pods, lost_node_of, lost_since, without_images
+from weir_operator.kube.operator_class import Served
+from weir_operator.kube.owner_references import OwnerReference, class_label
 from weir_operator.kube.ownership import (
     delete_own,
     epoch_of,
@@ -62,6 +63,7 @@ KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTop
 TENANCY = ("ResourceQuota", "LimitRange")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
 FOREIGN_SECONDS = 30.0
+SHARED = ("Stream", "InputProfile", "NetworkTopology")
 DEFAULT_POLICY = "default"  # built in
 API_VERSION = "weir.dev/v1alpha1"
 Address = tuple[str, int]  # fragment, epoch
@@ -86,6 +88,7 @@ class KubernetesCluster:
         self._drained_since: dict[str, float] = {}  # by uid of a driver's pod
         self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self._namespaces: dict[str, str] = {}  # of each fragment
+        self._describes = True
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
         self.processes: tuple[Process, ...] = ()  # as last observed
 
@@ -107,21 +110,26 @@ class KubernetesCluster:
 
     def _own(self) -> Observed:
         self.unreadable.begin()
-        nodes = list(map(_without_images, self._api.list("Node")))
+        nodes = list(map(without_images, self._api.list("Node")))
         objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
         objects += self.matrices.objects(self._readable(objects, "NetworkTopology"))
-        home = namespaces_of_fragments(self._readable(objects, "Placement"))
-        pods = in_own_namespace(self._of_fragments("Pod", names.WORKERS), home)
+        placements = self._readable(objects, "Placement")
+        home, everything = namespaces_of_fragments(placements), objects
+        served = Served(self._settings.operator_class, objects, placements)
+        self._describes, objects = served.describes(), served.objects(objects)
+        all_pods = in_own_namespace(self._of_fragments("Pod", names.WORKERS), home)
+        pods = served.of_fragments(all_pods)
         objects += [
             o for kind in TENANCY for o in self._list(kind)
         ]  # read after the pods: what quotas leave is rather under- than overestimated
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
         self._own_pods = own_pods(drivers, workers, objects)
-        leases = in_own_namespace(self._of_fragments("Lease"), home)
-        budgets = in_own_namespace(self._of_fragments("PodDisruptionBudget"), home)
+        all_leases = in_own_namespace(self._of_fragments("Lease"), home)
+        leases = served.of_fragments(all_leases)
+        budgets = served.of_fragments(in_own_namespace(self._of_fragments("PodDisruptionBudget"), home))
         self._remember(objects, drivers, leases, budgets)
-        self._sweep(objects, pods, leases)
+        self._sweep(everything, all_pods, all_leases)
         leases_by_fragment = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
         nodes = self.unreadable.readable(nodes)  # what the others have is unknown: nothing leaves them
         losses = {node["metadata"]["name"]: lost_since(node) for node in nodes}
@@ -131,7 +139,7 @@ class KubernetesCluster:
             read_process(
                 pod,
                 leases_by_fragment.get(pod["metadata"]["labels"][names.FRAGMENT]),
-                _lost(pod, losses),
+                lost_node_of(pod, losses),
                 workers.get(pod["metadata"]["uid"], ()),
                 silent.get(pod["metadata"]["labels"][names.FRAGMENT]),
                 warnings.get(pod["metadata"]["uid"], ""),
@@ -200,7 +208,8 @@ class KubernetesCluster:
     ) -> None:
         """Files go when their fragment has neither a Placement that names it, nor a lease, nor a pod; not
         where a Placement cannot be read."""
-        all_of, readable = self._of_kind("Placement"), self._readable(objects, "Placement")
+        readable = self._readable(objects, "Placement")
+        all_of = [o for o in objects if o["kind"] == "Placement"]
         present = fragments_by_namespace(readable, [*pods, *leases])
         ending = {p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"]}
         uids = {placement["metadata"]["uid"] for placement in readable}
@@ -297,7 +306,9 @@ class KubernetesCluster:
         )
         if not placement:
             raise ApiError(404, f"query {query} has no Placement")
-        return OwnerReference(name, placement["metadata"]["uid"])
+        return OwnerReference(
+            name, placement["metadata"]["uid"], operator_class=self._settings.operator_class
+        )
 
     # report
 
@@ -316,7 +327,11 @@ class KubernetesCluster:
         meta = {
             "name": name,
             "namespace": namespace,
-            "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.QUERY: names.object_name(name)},
+            "labels": {
+                names.MANAGED_BY: names.FIELD_MANAGER,
+                names.QUERY: names.object_name(name),
+                **class_label(self._settings.operator_class),
+            },
             **self._references_to_query(placement),
         }
         present = self._objects.get(("Placement", namespace, name))
@@ -348,7 +363,10 @@ class KubernetesCluster:
         }
 
     def write_status(self, status: WriteStatus) -> None:
-        """Write the `/status` subresource of a user's object, and nothing else in it."""
+        """Write the `/status` subresource of a user's object, and nothing else in it; of what other releases
+        use too, only one of them does."""
+        if status.kind in SHARED and not self._describes:
+            return
         try:
             with refusals():
                 self._apply_status(status.kind, status.namespace, status.name, status.status)
@@ -371,16 +389,3 @@ class KubernetesCluster:
         namespace, name = event.query.split("/", 1)
         about = self._objects.get(("StreamQuery", namespace, name))
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
-
-
-def _without_images(node: dict[str, Any]) -> dict[str, Any]:
-    """A real node lists fifty images under all their names, which would be most of what is kept of it."""
-    if isinstance(status := node.get("status"), dict):
-        status.pop("images", None)
-    return node
-
-
-def _lost(pod: Mapping[str, Any], losses: Mapping[str, float | None]) -> float | None:
-    """Since when the pod's node is lost: always, for a node that no longer exists."""
-    node = pod["spec"].get("nodeName")
-    return losses.get(node, 0.0) if node else None

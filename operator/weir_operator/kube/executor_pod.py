@@ -27,6 +27,7 @@ RUNTIME = f"{names.GROUP}/runtime-class"
 def build_executor_template(driver: Driver, template: DriverTemplate) -> dict[str, Any]:
     """What every executor's Pod has; Spark adds its name, owner, environment variables and ports."""
     own = names.labels(driver.fragment, driver.query, "executor") | {names.EPOCH: str(driver.epoch)}
+    own |= driver.owner.labels()
     container = {
         "name": CONTAINER,
         "image": template.image,

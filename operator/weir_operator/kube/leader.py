@@ -21,8 +21,14 @@ class Leader:
     on this replica's own clock, so clocks need not agree."""
 
     def __init__(
-        self, api: Api, namespace: str, identity: str, clock: Callable[[], float] = time.monotonic
+        self,
+        api: Api,
+        namespace: str,
+        identity: str,
+        clock: Callable[[], float] = time.monotonic,
+        operator_class: str = "",
     ) -> None:
+        self._name = f"{LEADER_LEASE}-{operator_class}" if operator_class else LEADER_LEASE
         self._api = api
         self._namespace = namespace
         self._identity = identity
@@ -40,7 +46,7 @@ class Leader:
         """Renew the Lease or take it if it is free; call every `RENEW` seconds. True while leading."""
         start = self._clock()
         try:
-            lease = self._api.get("Lease", self._namespace, LEADER_LEASE)
+            lease = self._api.get("Lease", self._namespace, self._name)
             if lease is None:
                 won = self._api.create(self._manifest({}, 1))
             elif self._free(lease):
@@ -65,7 +71,7 @@ class Leader:
         Replicas notice at their next renewal, and in any case after `DURATION` seconds.
         """
         while True:
-            lease = self._api.get("Lease", self._namespace, LEADER_LEASE) or {"metadata": {}}
+            lease = self._api.get("Lease", self._namespace, self._name) or {"metadata": {}}
             manifest = self._manifest(
                 lease["metadata"], int((lease.get("spec") or {}).get("leaseTransitions") or 0) + 1
             )
@@ -85,7 +91,7 @@ class Leader:
         if not self.leads():
             return
         self._renewed = float("-inf")
-        lease = self._api.get("Lease", self._namespace, LEADER_LEASE)
+        lease = self._api.get("Lease", self._namespace, self._name)
         if lease and lease["spec"].get("holderIdentity") == self._identity:
             self._api.replace({**lease, "spec": {**lease["spec"], "holderIdentity": ""}})
 
@@ -103,7 +109,7 @@ class Leader:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {**meta, "name": LEADER_LEASE, "namespace": self._namespace, "labels": labels},
+            "metadata": {**meta, "name": self._name, "namespace": self._namespace, "labels": labels},
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": DURATION,

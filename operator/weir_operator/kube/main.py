@@ -72,7 +72,7 @@ def run(settings: OperatorSettings, context: str | None = None) -> None:
     cluster = KubernetesCluster(api, settings)
     liveness = Liveness()
     metrics = CollectorRegistry()
-    leader = Leader(api, settings.namespace, settings.identity)
+    leader = Leader(api, settings.namespace, settings.identity, operator_class=settings.operator_class)
     loop = build_loop(cluster, settings, leader.leads, liveness.round_ended)
     rehearse(loop.settings)
     runner = Runner(loop, leader, liveness, lost=lambda: os.kill(os.getpid(), signal.SIGTERM))

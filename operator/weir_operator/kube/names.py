@@ -12,6 +12,7 @@ FRAGMENT = f"{GROUP}/fragment"
 EPOCH = f"{GROUP}/epoch"
 QUERY = f"{GROUP}/query"
 ROLE = f"{GROUP}/role"  # driver, executor, sweep or leader
+CLASS = f"{GROUP}/operator-class"  # whose it is, where several releases share a cluster; none: of class ""
 NODE = f"{GROUP}/node"  # annotation: the pod's planned node
 BUILD = f"{GROUP}/build"  # annotation: hash of the spec and the template
 SPEC = f"{GROUP}/spec"  # annotation: the FragmentSpec, mounted into the driver as a file

@@ -59,3 +59,16 @@ def drained_since(
     if cordoned:
         times = times or [first_seen]
     return min(times) if times else None
+
+
+def without_images(node: dict[str, Any]) -> dict[str, Any]:
+    """A real node lists fifty images under all their names, which would be most of what is kept of it."""
+    if isinstance(status := node.get("status"), dict):
+        status.pop("images", None)
+    return node
+
+
+def lost_node_of(pod: Mapping[str, Any], losses: Mapping[str, float | None]) -> float | None:
+    """Since when the pod's node is lost: always, for a node that no longer exists."""
+    node = pod["spec"].get("nodeName")
+    return losses.get(node, 0.0) if node else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from weir_operator.kube import names
+
 
 @dataclass(frozen=True)
 class OwnerReference:
@@ -14,6 +16,11 @@ class OwnerReference:
     uid: str
     kind: str = "Placement"
     api_version: str = "weir.dev/v1alpha1"
+    operator_class: str = ""  # of the release that serves it
+
+    def labels(self) -> dict[str, str]:
+        """What all that it owns is labelled with."""
+        return class_label(self.operator_class)
 
     def reference(self, controller: bool = True) -> dict[str, Any]:
         """An entry of `metadata.ownerReferences`.
@@ -29,6 +36,11 @@ class OwnerReference:
         }
 
 
+def class_label(operator_class: str) -> dict[str, str]:
+    """None for the class of those that name none: what earlier versions made has none either."""
+    return {names.CLASS: operator_class} if operator_class else {}
+
+
 def metadata(
     name: str,
     namespace: str,
@@ -40,6 +52,7 @@ def metadata(
     meta: dict[str, Any] = {"name": name, "namespace": namespace, "labels": labels}
     if owner:
         meta["ownerReferences"] = [owner.reference()]
+        meta["labels"] = labels | owner.labels()
     if annotations:
         meta["annotations"] = annotations
     return meta

@@ -20,11 +20,15 @@ def namespaces_of_fragments(objects: Iterable[Manifest]) -> dict[str, str]:
     namespaces: dict[str, str] = {}
     placements = [o for o in objects if o["kind"] == "Placement"]
     for placement in sorted(placements, key=lambda o: str(o["metadata"].get("creationTimestamp", ""))):
-        planned = (placement.get("spec") or {}).get("fragments") or ()
-        owned = (placement.get("status") or {}).get("owned") or ()
-        for fragment in (*(entry["name"] for entry in planned), *owned):
+        for fragment in fragments_of(placement):
             namespaces.setdefault(names.object_name(fragment), placement["metadata"]["namespace"])
     return namespaces
+
+
+def fragments_of(placement: Manifest) -> tuple[str, ...]:
+    """Names of the fragments that a Placement plans, or still owns."""
+    planned = (placement.get("spec") or {}).get("fragments") or ()
+    return (*(entry["name"] for entry in planned), *((placement.get("status") or {}).get("owned") or ()))
 
 
 def in_own_namespace(

@@ -27,6 +27,7 @@ class OperatorSettings:
     identity: str = "weir"  # the operator's pod
     claim: str = "weir-exchange"
     installation: str = ""  # whose what fragments leave on shared storage is; empty: of the cluster
+    operator_class: str = ""  # of the PlacementPolicies that it serves
     trigger_ms: int = 200  # of every fragment: shortest time between two batches
     lease_seconds: int = 10  # of every fragment: a lease that was not renewed for so long may be taken
     executors: bool = True  # whether fragments may have executors: then drivers may create these pods
@@ -49,6 +50,7 @@ class OperatorSettings:
             identity=environment.get("POD_NAME", "") or os.uname().nodename,
             claim=environment.get("WEIR_CLAIM", default.claim),
             installation=environment.get("WEIR_INSTALLATION", default.installation),
+            operator_class=environment.get("WEIR_OPERATOR_CLASS", default.operator_class),
             trigger_ms=_number(
                 environment, "WEIR_TRIGGER_MS", default.trigger_ms, 3_600_000, "a number of ms"
             ),

@@ -12,6 +12,7 @@ from typing import Any
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.leader import DURATION, Leader
+from weir_operator.kube.operator_class import label_of
 from weir_operator.kube.settings import OperatorSettings
 
 QUERIES, PLACEMENTS = "StreamQuery", "Placement"
@@ -49,13 +50,17 @@ def lift_budgets(
     tell: Callable[[str], None],
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Removes every fragment's disruption budget, for good: without an operator nobody would remove them,
-    and no drain of a node would end. It takes the lead first, so that no replica creates them again."""
-    Leader(api, settings.namespace, settings.identity).usurp(LEADERLESS)
+    """Removes the disruption budgets of the release's fragments, for good: without an operator nobody would
+    remove them, and no drain of a node would end. It takes the lead first, so that no replica creates them
+    again."""
+    own = settings.operator_class
+    Leader(api, settings.namespace, settings.identity, operator_class=own).usurp(LEADERLESS)
     wait(DURATION)
     for namespace in settings.watch_namespaces or ("",):
         for budget in list(api.list("PodDisruptionBudget", namespace, names.MANAGED)):
             meta = budget["metadata"]
+            if label_of(budget) != own:  # another release goes on
+                continue
             api.delete("PodDisruptionBudget", meta["namespace"], meta["name"])
             tell(f"poddisruptionbudget/{meta['name']} removed from {meta['namespace']}")
 
