@@ -31,11 +31,14 @@ class _Causes:
         self.findings = findings
         self._of_object: dict[Key, Finding] = {}  # a fault of its own, if there is one
         self._of_name: dict[str, Finding] = {}  # of objects whose kind is not known
+        self._misnamed: dict[str, Finding] = {}  # by kind: one without a name, or with a wrong one
         for finding in sorted(findings, key=lambda each: each.missing is not None):
             if finding.object:
                 self._of_object.setdefault(finding.object, finding)
                 if finding.path == "kind":
                     self._of_name.setdefault(finding.object.full_name, finding)
+                if finding.path.startswith("metadata"):
+                    self._misnamed.setdefault(finding.object.kind, finding)
         self._node = next((each for key, each in self._of_object.items() if key.kind == "Node"), None)
         self._file = next((each for each in findings if each.object is None and each.file), None)
 
@@ -50,6 +53,8 @@ class _Causes:
             return self.of(self._of_object[missing])
         if missing.full_name in self._of_name:
             return self._of_name[missing.full_name]
+        if missing.kind in self._misnamed:
+            return self._misnamed[missing.kind]
         if missing.kind == "Node" and (self._node or NO_NODE in self.findings):
             return self._node or self.of(NO_NODE)  # a Node with errors may be the one, or in the zone
         return self._file or finding

@@ -38,9 +38,7 @@ class GraphBuilder:
         self._ids = frozenset(ids)
         for i, spec in enumerate(specs):
             self._path = f"spec.operators[{i}]"
-            if spec.id in ids[:i]:
-                self._refuse("id", f"{spec.id} is used twice", "give each operator its own id")
-            elif spec.id in self.streams:
+            if spec.id in self.streams:
                 self._refuse("id", f"{spec.id} is also a stream", "give the operator another id")
             else:
                 self._add(spec, ids[i:])

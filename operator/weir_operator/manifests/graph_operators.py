@@ -219,6 +219,8 @@ def _aggregate(context: OperatorContext) -> Built | None:
         right = f"name an event time: {times}" if times else "keep the stream's event time in the projection"
         context.refuse("time", f"{time} is not an event time here", right)
         return None
+    if not _window_fits(context):
+        return None
     aggregations = _aggregations(context)
     if aggregations is None or not _distinct_names(context, keys):
         return None
@@ -241,6 +243,20 @@ def _aggregate(context: OperatorContext) -> Built | None:
         **context.common(),
     )
     return (operator,), OperatorOutput(columns, source.aliases, frozenset(WINDOW), joinable=False)
+
+
+def _window_fits(context: OperatorContext) -> bool:
+    """Whether windows have a length, and each row is in one; refuses others."""
+    window, slide = context.spec.window or 0.0, context.spec.slide
+    if window <= 0:
+        context.refuse("window", "0s is no length", "write a duration above 0, such as 1m")
+    elif slide is not None and slide <= 0:
+        context.refuse("slide", "0s is no length", "write a duration above 0, or leave it out")
+    elif slide is not None and slide > window:
+        context.refuse("slide", "is longer than the window: rows between windows would be lost", "shorten it")
+    else:
+        return True
+    return False
 
 
 def _distinct_names(context: OperatorContext, keys: Sequence[str]) -> bool:

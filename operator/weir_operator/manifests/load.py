@@ -31,17 +31,10 @@ def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE
     documents, unreadable = read(paths)
     objects, findings = from_documents(documents, namespace)
     built = build(objects, read=matrix_readers(objects), site=site)
+    if not documents and not unreadable:
+        right = "give files with Weir's objects and Nodes; those of other API groups are passed over"
+        raise ManifestError([Finding(None, "", "no objects found", right, file=", ".join(paths))])
     findings = without_consequences([*unreadable, *findings, *map(objects.place, built.findings)])
-    if not documents and not findings:
-        findings.append(
-            Finding(
-                None,
-                "",
-                "no objects found",
-                "give files with Weir's objects and Nodes",
-                file=", ".join(paths),
-            )
-        )
     if findings:
         raise ManifestError(_in_order(findings))
     return Loaded(objects, built)

@@ -14,6 +14,7 @@ from weir_placement.model.suggestion import near, suggestion
 from weir_operator.api import base
 from weir_operator.api.base import API_VERSION, CelRule, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
+from weir_operator.manifests.duplicates import duplicates
 from weir_operator.manifests.finding import Finding, Key, shown
 
 M = TypeVar("M", bound=Model)
@@ -73,6 +74,7 @@ def checked(key: Key, model: type[M], raw: Mapping[str, Any]) -> tuple[M | None,
     """The object as a model, or None, and every field in it that is wrong."""
     raw = {name: value for name, value in raw.items() if value is not None}
     findings = [Finding(key, path, message, "") for path, message in broken_rules(model, raw, "")]
+    findings += [Finding(key, *duplicate) for duplicate in duplicates(model, raw)]
     try:
         result = model.model_validate(raw)
     except ValidationError as error:
@@ -155,8 +157,9 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         return f"{value} {wrong}", _as_meant(kind, detail["input"]) or right
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        close = near(str(detail["input"]), choices)
-        return f"{value} is not allowed", f"write {close or 'one of ' + ', '.join(choices)}"
+        close = near(str(detail["input"]), choices, 0.8)
+        several = "one of " if len(choices) > 1 else ""
+        return f"{value} is not allowed", f"write {close or several + ', '.join(choices)}"
     if kind == "string_pattern_mismatch":
         right = _PATTERN_HELP.get(context["pattern"], f"it must match {context['pattern']}")
         return f"{value} is not allowed here", right

@@ -97,7 +97,8 @@ def _unexpected(tokens: Sequence[Any], at: int, offset: int) -> tuple[str, int]:
         return f"{before.text} is not expected here; is a comma missing before it?", before.start
     if _is_name(token) or token.token_type.name in ("STRING", "NUMBER"):
         return f"{token.text} is not expected here; is a comma or an operator missing before it?", offset
-    return f"{token.text} is not expected here", offset
+    instead = {"&&": "AND", "||": "OR", "&": "AND", "|": "OR", "!": "NOT"}.get(token.text)
+    return f"{token.text} is not expected here" + (f"; write {instead}" if instead else ""), offset
 
 
 def _dashed(tokens: Sequence[Any], at: int) -> str:

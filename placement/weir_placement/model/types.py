@@ -206,6 +206,8 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
         try:
             type_name = normalise(kind)
         except ValueError as error:
+            if name.upper() in PLAIN and NAME.fullmatch(kind):
+                raise ValueError(f"{part.strip()!r} has the type first; write {kind} {name}") from None
             raise ValueError(f"column {name}: {error}") from None
         if name.lower() in lower_names:
             raise ValueError(f"column {name} is given twice (names must differ in more than case)")
