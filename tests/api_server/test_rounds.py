@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from weir_operator.controller.decision import Protect
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
 
@@ -74,6 +75,19 @@ def test_an_edit_replaces_the_fragments_and_clears_away_the_old_ones(scene: Scen
     scene.until(scene.ready)
     for kind in ("Role", "RoleBinding", "ServiceAccount", "PodDisruptionBudget"):
         assert not scene.of(kind, old)
+
+
+def test_a_budget_comes_goes_and_comes_again(scene: Scene) -> None:
+    scene.until(scene.ready)
+    fragment, query = scene.fragment(min(scene.pods())), f"{scene.world.namespace}/q"
+    scene.cluster.observe()
+    for executors in (0, 0, 2):
+        scene.cluster.apply(Protect(fragment, query, True, executors=executors))
+        assert scene.of("PodDisruptionBudget", fragment)["spec"]["minAvailable"] == 1 + executors
+    assert fragment in scene.cluster.observe().protected
+    for _ in range(2):
+        scene.cluster.apply(Protect(fragment, "", False))
+        assert fragment not in scene.cluster.observe().protected
 
 
 def test_what_people_write_into_a_placement_stays(scene: Scene) -> None:

@@ -19,21 +19,20 @@ from tests.api_server.worlds import CLUSTER_WIDE, World, manifest
 from tests.controller.test_any_broken_object import broken_ones
 from tests.controller.test_fitting import of_schema
 
-USERS = [kind for kind in KINDS if kind.name != "Placement"]
+SPECS = {raw["kind"]: raw["spec"] for raw in broken_ones() if raw["kind"] in {kind.name for kind in KINDS}}
+"""A valid one of each kind that people write."""
 EXAMPLES = settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
 
 
 def asked(world: World, kind: str) -> dict[str, Any]:
-    """A valid object of the kind."""
-    spec = next(raw["spec"] for raw in broken_ones() if raw["kind"] == kind)
-    return manifest(kind, "" if kind in CLUSTER_WIDE else world.namespace, "q", spec=spec)
+    return manifest(kind, "" if kind in CLUSTER_WIDE else world.namespace, "q", spec=SPECS[kind])
 
 
 def adapter(world: World) -> KubernetesCluster:
     return KubernetesCluster(world.api, OperatorSettings(watch_namespaces=(world.namespace,)))
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in USERS])
+@pytest.mark.parametrize("kind", SPECS)
 @given(data=st.data())
 @EXAMPLES
 def test_of_users_objects(world: World, kind: str, data: Any) -> None:
