@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from weir_runtime.names import PLAUSIBLE
 
+EXPLAINED = 100
+"""Rows of a call whose reasons are looked for value by value; those after them have the parser's."""
+
 REASON = 300
 """Letters of a reason: parsers quote the row in theirs."""
 
@@ -50,9 +53,15 @@ class Parsed:
     bad: tuple[BadRow, ...] = ()
 
 
-def isolate(count: int, parse: Callable[[int, int], pa.Table], raw: Callable[[int], bytes]) -> Parsed:
+def isolate(
+    count: int,
+    parse: Callable[[int, int], pa.Table],
+    raw: Callable[[int], bytes],
+    why: Callable[[int], str] = lambda position: "",
+) -> Parsed:
     """The rows 0, 1, ... `count` - 1, where `parse` gives those of a range, or raises Unreadable or
-    pa.ArrowInvalid when one of them cannot be read: then halves are tried, down to single rows.
+    pa.ArrowInvalid when one of them cannot be read: then halves are tried, down to single rows. `why` gives
+    the reason of one that cannot be read, "" for the parser's.
 
     Complexity: one call without bad rows, else O(bad log count) calls.
     """
@@ -65,7 +74,8 @@ def isolate(count: int, parse: Callable[[int, int], pa.Table], raw: Callable[[in
             spans.append((low, high, parse(low, high)))
         except (Unreadable, pa.ArrowInvalid) as error:
             if high - low <= 1:
-                bad.append(BadRow(low, str(error)[:REASON], raw(low)))
+                reason = (why(low) if len(bad) < EXPLAINED else "") or str(error)
+                bad.append(BadRow(low, reason[:REASON], raw(low)))
             else:
                 middle = (low + high) // 2
                 left += [(middle, high), (low, middle)]

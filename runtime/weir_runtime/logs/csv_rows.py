@@ -13,6 +13,7 @@ from pyarrow import types
 
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
 from weir_runtime.logs.columnar import check_columns
+from weir_runtime.logs.misfits import misfit
 from weir_runtime.logs.typed import WHOLE, converted
 
 MOST = 2**30
@@ -59,8 +60,21 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
                 raise Unreadable(f"{high - low} lines contain {table.num_rows} rows")
             return table
 
-        whole = isolate(len(lines), some, raw)
+        whole = isolate(len(lines), some, raw, lambda i: _misfit(header, lines[i], schema))
     return sift(whole, event_time, limit, raw)
+
+
+def _misfit(header: bytes, record: bytes, schema: pa.Schema) -> str:
+    names, values = _names(header), _names(record)
+    if len(names) != len(values):
+        return f"{len(values)} values for {len(names)} columns"
+
+    def read(value: str, field: pa.Field) -> None:
+        text = io.StringIO()
+        csv.writer(text).writerows([[field.name], [value]])
+        _rows(text.getvalue().encode(), pa.schema([field]))
+
+    return misfit({name: value for name, value in zip(names, values, strict=True) if value}, schema, read)
 
 
 def _rows(text: bytes, schema: pa.Schema) -> pa.Table:

@@ -13,6 +13,7 @@ import pyarrow.json
 from pyarrow import types
 
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
+from weir_runtime.logs.misfits import misfit
 from weir_runtime.logs.typed import WHOLE, converted
 
 SPAN = 32 * 2**20
@@ -36,7 +37,24 @@ def parse(records: Sequence[bytes], schema: pa.Schema, event_time: str, limit: i
     def raw(position: int) -> bytes:
         return records[position]
 
-    return sift(isolate(len(records), some, raw), event_time, limit, raw)
+    def why(position: int) -> str:
+        return _misfit(records[position], schema)
+
+    return sift(isolate(len(records), some, raw, why), event_time, limit, raw)
+
+
+def _misfit(record: bytes, schema: pa.Schema) -> str:
+    try:
+        row = json.loads(record)
+    except ValueError:
+        return ""
+    if not isinstance(row, dict):
+        return ""
+
+    def read(value: str, field: pa.Field) -> None:
+        _rows([f"{{{json.dumps(field.name)}: {value}}}".encode()], pa.schema([field]))
+
+    return misfit({name: json.dumps(value) for name, value in row.items()}, schema, read)
 
 
 def _spans(records: Sequence[bytes], low: int, high: int) -> list[tuple[int, int]]:
