@@ -131,5 +131,5 @@ def test_ready_ends_with_the_last_driver_whatever_is_to_come(
     kubectl("delete", "pod", name, "-n", namespace)
     wait_until(60, "not Ready", lambda: not said(namespace, "q", "Ready"), 1)
     wait_until(IN_A_MOMENT, "Stalled", lambda: GONE in said(namespace, "q", "Stalled"))
-    apply([changed(policy(policies["good"]), "podTemplate", {})])
+    apply([changed(policy(policies["good"]), "podTemplate", None)])
     flights.wait_ready(namespace, IN_A_MOMENT, ("q",))
