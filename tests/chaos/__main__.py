@@ -27,7 +27,7 @@ def main() -> int:
     """0 when every run was right."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--until", type=int, default=1000, help="faults in all, with those of earlier runs")
-    parser.add_argument("--each", type=int, default=40, help="faults of a run")
+    parser.add_argument("--each", type=int, default=100, help="faults of a run")
     parser.add_argument("--seed", type=int, help="run this seed alone")
     parser.add_argument("--kinds", default=",".join(KINDS), help="which faults")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -72,7 +72,7 @@ def one_run(seed: int, faults: int, args: argparse.Namespace, enough: Callable[[
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
     result = {"commit": commit} | run(seed, faults, root, args.kinds.split(","), tell, enough)
     if is_right(result):
-        subprocess.run(["umount", "--lazy", str(root / "disk")], check=True)
+        subprocess.run(["umount", "--lazy", *map(str, root.glob("*/disk"))], check=True)
         shutil.rmtree(root)
     return result
 

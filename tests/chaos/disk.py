@@ -41,8 +41,3 @@ class Disk:
         meanwhile leaves nobody waiting for ever."""
         script = 'fsfreeze --freeze "$0"; sleep "$1"; fsfreeze --unfreeze "$0"'
         return subprocess.Popen(["sh", "-c", script, str(self.folder), str(seconds)], start_new_session=True)
-
-    def remove(self) -> None:
-        """Unmounts it; the image goes."""
-        subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
-        self.folder.with_suffix(".img").unlink()

@@ -11,27 +11,28 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.chaos.testbed import QUERIES, Life, Testbed
+from tests.chaos.cell import Cell, Remote
+from tests.chaos.life import Life
 
-Strike = Callable[[Testbed, Life, random.Random], AbstractContextManager[None]]
+Strike = Callable[[Cell, Life, random.Random], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`lasts` between so many seconds; `hits` the queries that it can strike; `alone`: what of the testbed
-    only one fault at a time can take. A process that was stopped at a point goes on after the strike, unless
-    the fault is `about_the_process`. `on_batches`: it can hit a batch."""
+    """`lasts` between so many seconds; `remote`: it strikes only queries with a broker or store; `alone`:
+    what of a cell only one fault at a time can take. A process that was stopped at a point goes on after the
+    strike, unless the fault is `about_the_process`. `on_batches`: it can hit a batch."""
 
     strike: Strike
     lasts: tuple[float, float]
-    hits: tuple[str, ...] = QUERIES
+    remote: bool = False
     alone: str = ""
     about_the_process: bool = False
     on_batches: bool = True
 
 
 @contextmanager
-def kill(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def kill(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """The process, its JVM, or both."""
     part = chance.choice(["process", "JVM", "both"])
     pid = life.pid
@@ -46,7 +47,7 @@ def kill(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]
 
 
 @contextmanager
-def pause(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def pause(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """For longer than a lease lasts."""
     life.signal(signal.SIGSTOP)
     try:
@@ -56,18 +57,24 @@ def pause(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None
 
 
 @contextmanager
-def kill_controller(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def kill_controller(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Until it is started again."""
-    testbed.controller.kill()
-    testbed.controller.wait()
+    cell.controller.kill()
+    cell.controller.wait()
     yield
-    testbed.start_controller()
+    cell.start_controller()
+
+
+def remote_of(cell: Cell) -> Remote:
+    """Of a query whose flow is not a folder."""
+    assert cell.remote is not None, f"{cell.query} has no broker and no store"
+    return cell.remote
 
 
 @contextmanager
-def cut(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def cut(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Between the query and its broker or store: packets vanish, or connections are refused."""
-    wire = testbed.wires[life.query]
+    wire = remote_of(cell).wire
     chance.choice([wire.cut, wire.refuse])()
     try:
         yield
@@ -76,9 +83,9 @@ def cut(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
 
 
 @contextmanager
-def slow_link(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def slow_link(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Every piece of up to 64 KiB comes later."""
-    wire = testbed.wires[life.query]
+    wire = remote_of(cell).wire
     wire.slow(chance.uniform(0.1, 1.0))
     try:
         yield
@@ -87,44 +94,44 @@ def slow_link(testbed: Testbed, life: Life, chance: random.Random) -> Generator[
 
 
 @contextmanager
-def full_disk(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def full_disk(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Checkpoints, flows, sinks, leases and states are on it."""
-    testbed.disk.fill()
+    cell.disk.fill()
     try:
         yield
     finally:
-        testbed.disk.clear()
+        cell.disk.clear()
 
 
 @contextmanager
-def slow_disk(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def slow_disk(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Writes wait for seconds, get through for a moment, and wait again."""
     yield
     for _ in range(chance.randint(1, 3)):
-        testbed.disk.stall(chance.uniform(1.0, 6.0)).wait()
+        cell.disk.stall(chance.uniform(1.0, 6.0)).wait()
 
 
 @contextmanager
-def step_clock(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def step_clock(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Of the controller and all fragments, and back: by a little, or by hours, either way."""
-    testbed.clock.step(chance.choice([-1, 1]) * chance.choice([1.0, 60.0, 7200.0]) * chance.random())
+    cell.clock.step(chance.choice([-1, 1]) * chance.choice([1.0, 60.0, 7200.0]) * chance.random())
     try:
         yield
     finally:
-        testbed.clock.step(0.0)
+        cell.clock.step(0.0)
 
 
 @contextmanager
-def restart_server(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def restart_server(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """The broker or the store is killed, and comes back with its data."""
-    server = testbed.broker if life.query == "topic" else testbed.store
+    server = remote_of(cell).server
     server.stop()
     yield
     server.start_again()
 
 
 @contextmanager
-def lose_volume(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def lose_volume(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """The checkpoint is gone, with or without the process, and comes back after a while, as a volume that was
     not mounted: what was written in its place is gone then, and so is who had it open."""
     away = life.checkpoints.with_name(f".{life.fragment}.away")
@@ -135,43 +142,42 @@ def lose_volume(testbed: Testbed, life: Life, chance: random.Random) -> Generato
         yield
     finally:
         while away.exists():
-            kill_lives(testbed, life.fragment)
+            kill_lives(cell, life.fragment)
             shutil.rmtree(life.checkpoints, ignore_errors=True)
             with suppress(OSError):  # somebody has begun there again
                 away.rename(life.checkpoints)
-        kill_lives(testbed, life.fragment)
+        kill_lives(cell, life.fragment)
 
 
-def kill_lives(testbed: Testbed, fragment: str) -> None:
+def kill_lives(cell: Cell, fragment: str) -> None:
     """Those of a fragment."""
-    for life in testbed.lives():
+    for life in cell.lives():
         if life.fragment == fragment:
             life.signal(signal.SIGKILL)
 
 
 @contextmanager
-def pause_in_a_move(testbed: Testbed, life: Life, chance: random.Random) -> Generator[None]:
+def pause_in_a_move(cell: Cell, life: Life, chance: random.Random) -> Generator[None]:
     """Its node is cordoned, and another process takes over when the lease has expired."""
     life.signal(signal.SIGSTOP)
-    testbed.cordon(life.node)
+    cell.cordon(life.node)
     try:
         yield
     finally:
         life.signal(signal.SIGCONT)
-        testbed.cordon()
+        cell.cordon()
 
 
-REMOTE = ("topic", "store")
 KINDS = {
     "kill": Kind(kill, (0.0, 0.0), about_the_process=True),
     "kill of the controller": Kind(kill_controller, (0.0, 5.0), alone="controller", on_batches=False),
     "pause": Kind(pause, (11.0, 16.0), about_the_process=True),
     "pause in a move": Kind(pause_in_a_move, (20.0, 40.0), alone="nodes", about_the_process=True),
-    "cut network": Kind(cut, (2.0, 20.0), REMOTE, alone="wire"),
-    "slow network": Kind(slow_link, (5.0, 15.0), REMOTE, alone="wire"),
+    "cut network": Kind(cut, (2.0, 20.0), remote=True, alone="wire"),
+    "slow network": Kind(slow_link, (5.0, 15.0), remote=True, alone="wire"),
     "full disk": Kind(full_disk, (2.0, 10.0), alone="disk"),
     "slow disk": Kind(slow_disk, (0.0, 0.0), alone="disk"),
     "clock step": Kind(step_clock, (3.0, 12.0), alone="clock"),
-    "restart of the broker or store": Kind(restart_server, (0.0, 8.0), REMOTE, alone="wire"),
+    "restart of the broker or store": Kind(restart_server, (0.0, 8.0), remote=True, alone="wire"),
     "lost volume": Kind(lose_volume, (3.0, 20.0), alone="disk", about_the_process=True),
 }
