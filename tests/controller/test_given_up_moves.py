@@ -30,3 +30,22 @@ def test_an_epoch_that_handed_over_is_not_started_again(state: ProcessState) -> 
     ready = Process("f", 3, "n1", "n1", "standby", 1.0, "b")
     step = next_step(FRAGMENT, [owner, ready], LEASE, LAYOUT, waits=False)
     assert HandOver("f", 3) in step.actions
+
+
+@pytest.mark.parametrize("state", ["pending", "starting"])
+def test_a_successor_of_a_build_that_was_replaced_is_not_waited_for(state: ProcessState) -> None:
+    """Nobody works, and its image may be one that cannot be pulled: the one of the present build goes on."""
+    stuck = Process("f", 2, "n1", "n1", state, 0.0, "a build with a mistyped image")
+    for owner in ([], [Process("f", 1, "n1", "n1", "failed", 0.0, "b0")]):
+        step = next_step(FRAGMENT, [*owner, stuck], LEASE, LAYOUT)
+        assert [a.spec.epoch for a in step.actions if isinstance(a, Start)] == [3]
+        fresh = Process("f", 3, "n1", "n1", "starting", 1.0, "b")
+        step = next_step(FRAGMENT, [*owner, stuck, fresh], LEASE, LAYOUT)
+        assert HandOver("f", 3) in step.actions
+
+
+def test_a_successor_of_another_build_is_waited_for_as_long_as_the_owner_works() -> None:
+    owner = Process("f", 1, "n1", "n1", "running", 0.0, "b0")
+    successor = Process("f", 2, "n1", "n1", "starting", 0.0, "b1")
+    step = next_step(FRAGMENT, [owner, successor], LEASE, LAYOUT)
+    assert (step.phase, step.actions, step.successor) == ("moving", (), successor)

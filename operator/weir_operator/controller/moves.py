@@ -96,8 +96,13 @@ def next_step(
     works = owner is not None and owner.state in ("running", "starting") and not owner.terminating
     works = works and not shut_out
     if candidate is None:
-        # A successor that was handed the lease already goes first, even on a node that is no longer desired.
-        bound = next((p for p in later if p.epoch == handover and p.state in ("standby", "starting")), None)
+        # A successor that was handed the lease already goes first, even on a node that is no longer desired;
+        # but where nobody works, one that has not come up in another build (its image may not be there) is
+        # not waited for.
+        coming = ("standby", "starting")
+        bound = next((p for p in later if p.epoch == handover and p.state in coming), None)
+        if bound is not None and bound.state == "starting" and bound.build != fragment.build and not works:
+            bound = None
         if bound is not None and waits:
             return FragmentStep(past + others, "moving", owner, bound)
         if works and not may_move:
