@@ -122,6 +122,11 @@ def check_text(text: str) -> None:
 
 
 def place_of(node: Node) -> int | None:
-    """Where a node begins in the text, as far as sqlglot says."""
-    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
-    return min(starts, default=None)
+    """Where a node begins in the text, or what it is part of, as far as sqlglot says."""
+    here = cast("Node | None", node)
+    while here is not None:
+        starts: list[int] = [n.meta["start"] for n in here.walk() if "start" in n.meta]
+        if starts:
+            return min(starts)
+        here = cast("Node | None", here.parent)
+    return None

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
 
 
+_TYPOGRAPHIC = ("\u2018", "\u2019", "\u201c", "\u201d", "\u00b4")
+
+
 class Writer(CallWriter):
     """One pass over a tree: resolves columns, checks types when they are known, writes text."""
 
@@ -60,6 +63,8 @@ class Writer(CallWriter):
     def _no_column(self, name: str) -> str:
         """What is wrong with a column, by its qualifier and by what is written like it."""
         names = sorted(self._folded.values())
+        if name[:1] in _TYPOGRAPHIC:
+            return f"{name} is in typographic quotes; write a string in ' '"
         qualifier, _, short = name.rpartition(".")
         sources = {full.rpartition(".")[0] for full in names}
         if qualifier and qualifier.lower() not in {source.lower() for source in sources}:
@@ -147,8 +152,12 @@ class Writer(CallWriter):
         try:
             return types.arithmetic(operator, *exact)
         except ValueError as error:
-            hint = "; write timestamps' distance as unix_micros(a) - unix_micros(b)"
-            self.refuse(node, str(error) + (hint if "TIMESTAMP" in operand_types else ""))
+            hint = ""
+            if set(operand_types) == {"TIMESTAMP"}:
+                hint = "; write timestamps' distance as unix_micros(a) - unix_micros(b)"
+            elif "TIMESTAMP" in operand_types:
+                hint = "; a length of time is written as INTERVAL 5 MINUTES"
+            self.refuse(node, f"{error}{hint}")
 
     def _moved_time(self, node: Node, operator: str) -> TypedText | None:
         """`timestamp + INTERVAL ...`, the interval as seconds with exact microseconds."""
@@ -190,7 +199,7 @@ class Writer(CallWriter):
     def _is(self, node: Node, words: str) -> TypedText:
         inner, what = self.write(node.this), type(node.expression).__name__
         if what not in ("Null", "Boolean"):
-            self.refuse(node, "IS needs NULL, TRUE or FALSE")
+            self.refuse(node, "IS needs NULL, TRUE or FALSE; compare other values with =")
         if what == "Boolean":
             self.need(node, [inner.type] if inner.type else [], "BOOLEAN", "IS TRUE")
         value = self.write(node.expression).text
