@@ -119,6 +119,19 @@ def test_papers_are_cited_by_name() -> None:
     assert not wrong, f"cite a paper by its short name (docs/papers.md): {wrong}"
 
 
+def test_tables_of_papers_are_cited_where_papers_are() -> None:
+    """Whoever uses Weir does not have them at hand."""
+    apart = (ROOT / "docs" / "papers.md", ROOT / "docs" / "benchmarks")
+    wrong = [
+        f"{page.relative_to(ROOT)}: {cited[0]}"
+        for page in PAGES
+        if not any(page.is_relative_to(path) for path in apart)
+        for cited in [re.search(r"\b(Table|Algorithm|Equation) \d", page.read_text())]
+        if cited
+    ]
+    assert not wrong, f"say it in words, and cite the paper in docs/papers.md: {wrong}"
+
+
 @pytest.mark.parametrize("part", ["placement", "runtime", "operator"])
 def test_the_architecture_names_every_room(part: str) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
