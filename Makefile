@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all a newcomer needs; both make the environment first.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test site fuzz lint pages clean
+.PHONY: help env demo test test-tutorial site fuzz lint pages clean
 PY := .venv/bin/python
 
 help: ## what can be made
@@ -17,6 +17,9 @@ test: env lint site ## every test that needs only the environment
 
 site: env ## the docs as a site in out/site; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+
+test-tutorial: env ## docs/tutorial.md, command by command, on Spark (three minutes)
+	@$(PY) -m pytest -q -o addopts="--import-mode=importlib --strict-markers -p no:cacheprovider" tests/tutorial
 
 ROUNDS ?= 20
 fuzz: env ## the tests on generated cases with new random seeds (printed; SEED= repeats one), ROUNDS=20 times or until one fails

@@ -44,6 +44,9 @@ def test_files_are_read_once_in_the_order_in_which_they_came(tmp_path: Path) -> 
     put(out, ".c-0000000000.parquet.1", {"k": 9})
     os.utime(out / "b-0000000000.parquet", ns=(1, 1))
     assert [row["k"] for _, row in results.new_rows()] == [1, 2, 3]
+    (out / "a-0000000001.parquet").touch()
+    with pytest.raises(pa.ArrowInvalid):
+        list(results.new_rows())
     put(out, "a-0000000001.parquet", {"k": 4})
     assert list(results.new_rows()) == [("default/q", {"k": 4})]
 

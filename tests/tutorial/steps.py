@@ -16,7 +16,7 @@ FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
 SKIP = "..."
 """In an output: any text; on a line of its own, any lines."""
 MARK = "-- end of a step --"
-AT_THE_END = "trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait' EXIT"
+AT_THE_END = "set -m; trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait' EXIT"
 
 
 @dataclass
@@ -84,7 +84,7 @@ def run(section: Section, folder: Path, names: Mapping[str, str] = MappingProxyT
     for name, here in names.items():
         script = script.replace(name, here)
     process = subprocess.run(
-        ["bash", "-m", "-e", "-u", "-o", "pipefail", "-c", f"{AT_THE_END}\n{script}"],
+        ["bash", "-e", "-u", "-o", "pipefail", "-c", f"{AT_THE_END}\n{script}"],
         cwd=folder,
         env=environment(),
         capture_output=True,

@@ -38,8 +38,9 @@ class FolderSinkReader(SinkReader):
         """The files in the order in which they were written."""
         new = [path for path in self._folder.glob("[!._]*.parquet") if path.name not in self._seen]
         for path in sorted(new, key=lambda path: (path.stat().st_mtime_ns, path.name)):
-            self._seen.add(path.name)
-            yield from json_values(pq.ParquetFile(path).read())
+            rows = json_values(pq.ParquetFile(path).read())
+            self._seen.add(path.name)  # not before: what cannot be read now is tried again
+            yield from rows
 
 
 class StoreSinkReader(SinkReader):
