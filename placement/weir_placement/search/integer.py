@@ -28,6 +28,8 @@ MOST = 30_000
 """Flows of a program, about."""
 WORK = 2.0
 """Of CP-SAT's deterministic seconds for one question."""
+WRITING = 1e-4
+"""[s] a flow."""
 NEAR = 0.004
 """Relative: where plan and bound are so near, nothing more is asked."""
 
@@ -57,8 +59,17 @@ class Questions:
     @property
     def small(self) -> bool:
         """Whether the programs are, and hold every order of joins."""
-        (space,), nodes = self.relaxed, len(self.problem.cluster)
-        return space.ways.streams * nodes * nodes <= MOST and not space.draft.written_order
+        return self.flows <= MOST and not self.relaxed[0].draft.written_order
+
+    @property
+    def flows(self) -> int:
+        """Of a program, about."""
+        return self.relaxed[0].ways.streams * len(self.problem.cluster) ** 2
+
+    @property
+    def over(self) -> bool:
+        """Whether the time that is left does not suffice to write a program down."""
+        return perf_counter() + WRITING * self.flows > self.deadline
 
     def plan(self, x: float) -> Plan | None:
         """A plan that carries x; none if there is none of this kind, or it was not found."""
@@ -91,7 +102,7 @@ class Questions:
 def narrowed(problem: Problem, best: Result, bound: float, deadline: float) -> Result:
     """The best plan or a better one, with a bound that holds for all plans: at most `bound`, which does too
     (1e300: there is none)."""
-    if best.value is None or not 0 < best.value < HUGE or not can_ask(problem):
+    if best.value is None or not 0 < best.value < HUGE or perf_counter() > deadline or not can_ask(problem):
         return best
     questions = Questions(problem, best.seed, deadline)
     if not questions.small:
@@ -110,7 +121,7 @@ def _raised(questions: Questions, best: Result, bound: float) -> Result:
     """The best plan that is found below the bound."""
     value, high = best.value or 0.0, bound
     x = value * (1 + NEAR)
-    while x < high and perf_counter() < questions.deadline:
+    while x < high and not questions.over:
         plan = questions.plan(x)
         carried = evaluate(questions.problem, plan).headroom if plan else None
         if plan is not None and carried is not None and carried > value:
@@ -125,7 +136,7 @@ def _lowered(questions: Questions, value: float, bound: float) -> float:
     """The least bound that is found above the value; the value itself where no plan exceeds it."""
     low, x = value, value * (1 + 1e-6)
     while low * (1 + NEAR) < bound or low == value:
-        if perf_counter() > questions.deadline:
+        if questions.over:
             break
         if questions.impossible(x):
             if low == value:
