@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan
 from weir_placement.network import cells
-from weir_placement.network.bound import lower_bound
+from weir_placement.network.bound import ROUNDS, Relaxation, lower_bound
 from weir_placement.network.exact_dp import EXACT_DP
 from weir_placement.network.plan_space import plan_space
 
@@ -79,8 +79,8 @@ def test_shares_that_move_come_close_to_the_best_plan_where_even_shares_do_not()
     result = EXACT_DP.plan(
         problem, objective="network-usage", seed=0, time_limit=30.0, options={"reuse": "on"}
     )
-    even = lower_bound(problem, spaces, value=result.value, rounds=1)
-    moved = lower_bound(problem, spaces, value=result.value)
+    even = Relaxation(problem, spaces).bound(result.value, np.inf, 1)
+    moved = Relaxation(problem, spaces).bound(result.value, np.inf, ROUNDS)
     assert even < 0.6 * result.value
     assert 0.85 * result.value < moved <= result.value * (1 + 1e-9)
 

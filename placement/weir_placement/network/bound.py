@@ -17,6 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from weir_placement.model.problem import Problem
+from weir_placement.network.ascent import ascent_of
 from weir_placement.network.cells import Cells, cells_of
 from weir_placement.network.dynamic_program import CostTable, Floats, Ints, Step, delivered, solve, tree
 from weir_placement.network.ledger import Ledger, steps
@@ -51,7 +52,19 @@ def lower_bound(
     itself when no two queries can share a stream and no capacity binds. `value` is the best plan
     known, without which nothing moves. Stops at `deadline`.
     """
-    return Relaxation(problem, spaces).bound(value, deadline, rounds)
+    ascent = ascent_of(problem, spaces) if value < np.inf else None
+    if ascent is None:
+        return Relaxation(problem, spaces).bound(value, deadline, rounds)
+    ascent.run(value, deadline)
+    if not limited(problem):
+        return min(ascent.bound, value)
+    return max(min(ascent.bound, value), Relaxation(problem, spaces).bound(value, deadline, rounds))
+
+
+def limited(problem: Problem) -> bool:
+    """Whether some capacity is finite."""
+    limits = [(n.cpu_capacity, n.memory, n.egress, n.ingress) for n in problem.cluster.nodes]
+    return bool(np.isfinite(limits).any() or np.isfinite(problem.cluster.network.bandwidth).any())
 
 
 @dataclass

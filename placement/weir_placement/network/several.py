@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 
 from weir_placement.cost.allowed import allowed_nodes, no_place
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
-from weir_placement.network.bound import Relaxation
+from weir_placement.network.ascent import ascent_of
+from weir_placement.network.bound import Relaxation, limited
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.fallback import Fallback
 from weir_placement.network.ledger import Ledger
@@ -177,7 +179,14 @@ def result(
     bound, relaxation = 0.0, None
     if order:
         relaxation = Relaxation(problem, [spaces[name] for name in order])
-        bound = relaxation.bound(ledger.usage, deadline, relaxation.rounds)
+        ascent = ascent_of(problem, [spaces[name] for name in order]) if recombined and reuse else None
+        if ascent is not None:
+            ascent.run(ledger.usage, deadline)
+            bound = ascent.bound
+            chosen = dict(zip(order, ascent.plans(), strict=True))
+            ledger, placed = _followed(problem, ledger, placed, chosen, planner, deadline, rounds)
+        if ascent is None or limited(problem):
+            bound = max(bound, relaxation.bound(ledger.usage, deadline, relaxation.rounds))
         gap = ledger.usage > bound * (1 + 1e-6)
         if recombined and gap and relaxation.binding and perf_counter() < deadline:
             steps_of = dict(zip(order, relaxation.candidates, strict=True))
@@ -227,7 +236,36 @@ def _recombined(
         others = [SinglePlacement(old.space, root, sink, 0.0) for root, sink in steps_of[name]]
         choices[name] = [old, *candidates(problem, old.space, others)[-MOST_CHOICES:]]
     chosen = recombine(problem, choices, min(RECOMBINING, deadline - perf_counter()), seed)
-    if chosen is None:
+    return _better(problem, ledger, placed, chosen or placed, planner, deadline, rounds)
+
+
+def _followed(
+    problem: Problem,
+    ledger: Ledger,
+    placed: dict[str, SinglePlacement],
+    chosen: Mapping[str, tuple[Step, int]],
+    planner: Planner,
+    deadline: float,
+    rounds: int,
+) -> tuple[Ledger, dict[str, SinglePlacement]]:
+    """Plans that agree with each other on who shares what, improved in rounds, if that is better."""
+    if any(one.space.query.max_latency < inf for one in placed.values()):
+        return ledger, placed
+    others = {name: SinglePlacement(placed[name].space, *plan, 0.0) for name, plan in chosen.items()}
+    return _better(problem, ledger, placed, others, planner, deadline, rounds)
+
+
+def _better(
+    problem: Problem,
+    ledger: Ledger,
+    placed: dict[str, SinglePlacement],
+    chosen: dict[str, SinglePlacement],
+    planner: Planner,
+    deadline: float,
+    rounds: int,
+) -> tuple[Ledger, dict[str, SinglePlacement]]:
+    """What is placed, or what is chosen, improved in rounds, if that fits and is better."""
+    if chosen is placed:
         return ledger, placed
     fresh = Ledger(problem)
     for placement in chosen.values():
