@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
+from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.sweeper import PENDING_SECONDS, RETRY_SECONDS, Sweeper
@@ -61,7 +62,8 @@ def environment(pod: dict[str, Any]) -> dict[str, str]:
 
 
 def pod(namespace: str, phase: str) -> dict[str, Any]:
-    meta = {"namespace": namespace, "name": "weir-sweep", "uid": "u", "creationTimestamp": AT}
+    meta: dict[str, Any] = {"namespace": namespace, "name": "weir-sweep", "uid": "u", "creationTimestamp": AT}
+    meta |= {"labels": {names.MANAGED_BY: "weir", names.ROLE: "sweep"}}
     return {"metadata": meta, "status": {"phase": phase}}
 
 

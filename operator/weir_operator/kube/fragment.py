@@ -16,7 +16,7 @@ from weir_operator.kube.driver_pod import Driver, DriverTemplate, build_driver_p
 from weir_operator.kube.executor_pod import account_annotations, with_executors
 from weir_operator.kube.lease import build_lease_spec
 from weir_operator.kube.owner_references import OwnerReference
-from weir_operator.kube.ownership import delete_own
+from weir_operator.kube.ownership import delete_own, made_for
 from weir_operator.manifests.requests import cores_of, heap_of, share
 
 
@@ -119,6 +119,8 @@ def start_fragment(
 
 def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
     meta = pod["metadata"]
+    if not made_for(pod, action.spec.name):
+        raise Refused(f"pod {meta['name']} is there already and was not made by Weir: delete or rename it")
     if "deletionTimestamp" in meta:
         raise ApiError(409, f"pod {meta['name']} is still terminating")
     other_build = (meta.get("annotations") or {}).get(names.BUILD) != action.build

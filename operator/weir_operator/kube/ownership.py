@@ -67,14 +67,17 @@ def delete_own(api: Api, kind: str, namespace: str, fragment: str, name: str = "
     """Deletes a fragment's object (`name`, or the fragment's own) if it is one of Weir's: made for it and
     owned by a Placement. A tenant may write the labels of a Lease that is named as something else is."""
     manifest = api.get(kind, namespace, name or names.object_name(fragment))
-    if manifest is None:
-        return
+    if manifest is not None and made_for(manifest, fragment):
+        api.delete(kind, namespace, manifest["metadata"]["name"], manifest["metadata"]["uid"])
+
+
+def made_for(manifest: Manifest, fragment: str) -> bool:
+    """Whether Weir made an object for a fragment: by its labels and its owner, a Placement."""
     meta = manifest["metadata"]
     labels, owners = meta.get("labels") or {}, meta.get("ownerReferences") or ()
     ours = labels.get(names.MANAGED_BY) == names.FIELD_MANAGER
     ours = ours and labels.get(names.FRAGMENT) == names.object_name(fragment)
-    if ours and any(
+    return ours and any(
         o.get("kind") == "Placement" and str(o.get("apiVersion")).startswith(f"{names.GROUP}/")
         for o in owners
-    ):
-        api.delete(kind, namespace, meta["name"], meta["uid"])
+    )

@@ -159,7 +159,8 @@ class Sweeper:
             self._before = {}
         self._due |= {ns for ns, had in self._before.items() if had - present.get(ns, frozenset())}
         self._before = dict(present)
-        sweeps = [pod for pod in sweeps if not self._over(pod)]
+        named = (pod for pod in sweeps if pod["metadata"]["name"] == SWEEP_POD)
+        sweeps = [pod for pod in named if not self._over(pod)]
         running = {pod["metadata"]["namespace"] for pod in sweeps}
         self._kept = {pod["metadata"]["namespace"]: frozenset(_arguments(pod)) for pod in sweeps}
         for pod in sweeps:
@@ -184,7 +185,7 @@ class Sweeper:
 
     def _end(self, namespace: str) -> None:
         pod = self._api.get("Pod", namespace, SWEEP_POD)
-        if pod is not None and "deletionTimestamp" not in pod["metadata"]:
+        if pod is not None and _labelled(pod) and "deletionTimestamp" not in pod["metadata"]:
             self._api.delete("Pod", namespace, SWEEP_POD, pod["metadata"]["uid"])
 
     def _attempt(self, namespace: str, what: Callable[[], None]) -> bool:
@@ -253,6 +254,11 @@ class Sweeper:
             log.warning("the sweep of %s has left %s", meta["namespace"], line)
             self._reported.add(line)
         self._api.delete("Pod", meta["namespace"], meta["name"], meta["uid"])
+
+
+def _labelled(pod: Mapping[str, Any]) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return labels.get(names.MANAGED_BY) == names.FIELD_MANAGER and labels.get(names.ROLE) == "sweep"
 
 
 def _phase(pod: Mapping[str, Any]) -> str:
