@@ -84,8 +84,8 @@ def read_retained(spec: Mapping[str, Any]) -> Retained | None:
 
 
 def placement_of_retained(query: str, uid: str) -> str:
-    """The name (namespace/name) of the Placement that holds what is kept of a deleted query. No query has
-    such a name: theirs have no dot.
+    """The name (namespace/name) of the Placement that holds what is kept of a deleted query: its own and the
+    beginning of its uid.
 
     >>> placement_of_retained("default/by-carrier", "0d6b5a9e-1111-2222-3333-444455556666")
     'default/by-carrier.0d6b5a9e'
