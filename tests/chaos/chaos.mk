@@ -6,5 +6,5 @@ CHAOS = unshare --mount $(PY) -m tests.chaos
 chaos: env ## FAULTS=1000 random faults on three running queries, each run audited; goes on where it was stopped
 	@$(CHAOS) --until $(FAULTS)
 
-chaos-smoke: env ## 20 of them: one run, about 5 minutes on 2 cores
+chaos-smoke: env ## 20 of them: one run, 6.5 minutes on 2 busy cores
 	@$(CHAOS) --seed 1 --each 20 --results out/chaos/smoke.jsonl
