@@ -21,6 +21,10 @@ FORMAT = 1
 """Of what a fragment keeps beside Spark's files (docs/runtime.md, "Formats"). 0: no `numbering.json`."""
 
 
+RESTORED = "restored.json"
+"""A file of this name in a fragment's checkpoint folder: it came from a snapshot, and keeps the name that it
+had, with which its files in a sink begin."""
+
 STALE = 120.0
 """[s] in which what another machine has written must be seen; NFS caches names and attributes for 60 s."""
 
@@ -147,6 +151,18 @@ class Checkpoint:
 
     def _lines(self, batch: int) -> list[str]:
         return (self.folder / "offsets" / str(batch)).read_text().splitlines()
+
+
+def restored_name(folder: Path, plan: str) -> str | None:
+    """The name of a checkpoint in `folder` that came from a snapshot, for the plan of this hash; None: there
+    is none, or it was another plan's."""
+    raw = read_json(folder / RESTORED)
+    if raw is None:
+        return None
+    if "plan" not in raw:
+        raw = {**raw, "plan": plan}
+        write_whole(folder / RESTORED, json.dumps(raw))
+    return str(raw["checkpoint"]) if raw["plan"] == plan else None
 
 
 def _state_files(state: Path, version: int) -> list[Path]:

@@ -17,6 +17,7 @@ from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.waits import waits
 
+from weir_runtime.checkpoint import restored_name
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
 from weir_runtime.inputs import OpenInput, input_flow, stream_frame
 from weir_runtime.names import PLAUSIBLE
@@ -90,10 +91,11 @@ def _count(frame: DataFrame, name: str) -> DataFrame:
 
 def checkpoint_name(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     """The folder of the plan's checkpoint, with which its files in a sink begin too: `plan_hash`, or the name
-    under which an earlier version has begun it."""
+    under which an earlier version, or the query of a snapshot, has begun it."""
+    folder, present = Path(spec.checkpoint), plan_hash(spec, inputs)
     earlier = (plan_hash(spec, inputs, spark) for spark in SPARKS_IN_NAMES)
-    begun = (name for name in earlier if (Path(spec.checkpoint) / name).is_dir())
-    return next(begun, None) or plan_hash(spec, inputs)
+    begun = (name for name in earlier if (folder / name).is_dir())
+    return restored_name(folder, present) or next(begun, None) or present
 
 
 def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> str:

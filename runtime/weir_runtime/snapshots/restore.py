@@ -1,0 +1,135 @@
+"""Laying a snapshot below the folders of a new query's fragments, before the first of them starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from weir_placement.model.fragment import FragmentSpec, Input
+from weir_placement.model.identity import identity_source
+from weir_placement.model.location import FOLDER, STORE
+
+from weir_runtime.checkpoint import RESTORED
+from weir_runtime.durable import sync
+from weir_runtime.installation import OWNER, record
+from weir_runtime.names import write_whole
+from weir_runtime.snapshots.manifest import FragmentCut, Manifest, SnapshotError, read_manifest, verify
+from weir_runtime.snapshots.take import shape
+
+SINKS = ("files", "console", "noop")
+"""In which it can be seen, or does not matter, what was written after the snapshot."""
+
+
+def restore(folder: Path, specs: Sequence[FragmentSpec], installation: str) -> None:
+    """Puts the state of a snapshot below the new fragments' folders (`specs` in topological order).
+
+    Idempotent: what a kill has left half done is done anew; a fragment that has its state is left alone.
+    Nothing is written unless everything fits. O(bytes). Raises SnapshotError.
+    """
+    manifest = read_manifest(folder)
+    if all(is_restored(spec) for spec in specs):
+        return
+    _check(folder, manifest, specs)
+    verify(folder, manifest)
+    for i, (cut, spec) in enumerate(zip(manifest.fragments, specs, strict=True)):
+        if not is_restored(spec):
+            _lay(folder / "fragments" / str(i), cut, spec, installation)
+
+
+def is_restored(spec: FragmentSpec) -> bool:
+    """Whether a fragment's checkpoint came from a snapshot, in whole."""
+    return (Path(spec.checkpoint) / RESTORED).exists()
+
+
+def _check(folder: Path, manifest: Manifest, specs: Sequence[FragmentSpec]) -> None:
+    """Raises SnapshotError that names what differs."""
+    if len(manifest.fragments) != len(specs):
+        raise SnapshotError(
+            f"snapshot {folder}: it has {len(manifest.fragments)} fragments, the query {len(specs)}: it is "
+            "of another query"
+        )
+    for cut, spec in zip(manifest.fragments, specs, strict=True):
+        if cut.shape != shape(spec):
+            raise SnapshotError(
+                f"snapshot {folder}: the operators of {spec.name} are not those of {cut.fragment}: give the "
+                "query the same SQL or operators, and edit it when it runs"
+            )
+        if spec.output.flow is not None and spec.output.flow.kind != FOLDER:
+            raise SnapshotError(
+                f"snapshot {folder}: the flow of {spec.name} would be in {spec.output.flow.address}: "
+                "snapshots are restored to flows in folders only"
+            )
+        _check_sources(folder, manifest, cut, spec)
+    _check_sink(folder, manifest, specs[-1])
+
+
+def _check_sources(folder: Path, manifest: Manifest, cut: FragmentCut, spec: FragmentSpec) -> None:
+    sources = manifest.about.get("sources") or {}
+    for item in spec.inputs:
+        if item.kind == "source" and sources.get(item.name) not in (None, described(item)):
+            raise SnapshotError(
+                f"snapshot {folder}: stream {item.stream} (input {item.name} of {cut.fragment}) has another "
+                "source, schema or event time: its places would mean other rows"
+            )
+
+
+def described(item: Input) -> str:
+    """What places in a source rest on, whatever the stream is called."""
+    parts = (
+        [vars(column) for column in item.columns],
+        item.event_time,
+        item.delay,
+        identity_source(item.source),
+    )
+    return json.dumps(parts, sort_keys=True)
+
+
+def _check_sink(folder: Path, manifest: Manifest, last: FragmentSpec) -> None:
+    """The rows behind the cut come again: none of them may be in the sink."""
+    output, cut = last.output, manifest.fragments[-1]
+    if output.kind not in SINKS or (output.kind == "files" and output.files.kind == STORE):
+        raise SnapshotError(
+            f"snapshot {folder}: rows after it may be in the sink ({output.kind}), where nobody can tell: "
+            "restore to a files sink in a folder"
+        )
+    if output.kind != "files":
+        return
+    pattern = f"{cut.checkpoint}-[0-9]*.parquet"
+    later = sorted(p.name for p in Path(output.uri).glob(pattern) if _number(p) > cut.planned)
+    if later:
+        raise SnapshotError(
+            f"snapshot {folder}: sink {output.uri} has {len(later)} files of after it, {later[0]} to "
+            f"{later[-1]}: their rows would come twice; remove these files, or give the query another sink"
+        )
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.rsplit("-", 1)[1])
+
+
+def _lay(source: Path, cut: FragmentCut, spec: FragmentSpec, installation: str) -> None:
+    """The flow first: the checkpoint appears whole, and says that both are there."""
+    if spec.output.flow is not None:
+        flow = Path(spec.output.flow.address)
+        shutil.copytree(source / "flow", flow, dirs_exist_ok=True)
+        write_whole(flow / OWNER, json.dumps(record(installation)))
+    target = Path(spec.checkpoint)
+    partial = target.with_name(f".{target.name}.restoring")
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(source / "checkpoint", partial / cut.checkpoint)
+    if (source / "newest").exists():
+        shutil.copyfile(source / "newest", partial / f"{cut.checkpoint}.newest")
+    write_whole(partial / OWNER, json.dumps(record(installation)))
+    for path in (*partial.rglob("*"), *(flow.rglob("*") if spec.output.flow is not None else ())):
+        sync(path)
+    write_whole(partial / RESTORED, json.dumps({"checkpoint": cut.checkpoint}))
+    if target.exists() and not any(target.glob("[!.]*/offsets/*")):
+        shutil.rmtree(target)  # a process that was started and stopped before it had begun
+    try:
+        os.rename(partial, target)
+    except OSError as error:
+        raise SnapshotError(f"{target}: there is a checkpoint already ({error.strerror})") from None
+    sync(target.parent)
