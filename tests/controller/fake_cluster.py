@@ -15,12 +15,13 @@ from weir_operator.controller.decision import (
     Protect,
     RequestCut,
     RestoreLease,
+    RestoreState,
     Start,
     Stop,
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.ports import Observed
+from weir_operator.controller.ports import Observed, Refused
 from weir_operator.controller.snapshot import Lease, Process
 from weir_placement.model.change import Change
 
@@ -47,6 +48,9 @@ class FakeCluster:
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
     protected: set[str] = field(default_factory=set)
+    snapshots: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    restored: set[str] = field(default_factory=set)  # fragments whose state came from a snapshot
+    unfit: str = ""  # why a snapshot cannot be laid down
     crash_at: int | None = None
     writes: int = 0
     log: list[str] = field(default_factory=list)
@@ -69,6 +73,8 @@ class FakeCluster:
             processes,
             dict(self.leases),
             protected=frozenset(self.protected),
+            snapshots=self.snapshots,
+            restored=frozenset(self.restored),
             budget_since={p.fragment: self.drained[p.node] for p in processes if p.node in self.drained},
         )
 
@@ -170,6 +176,10 @@ class FakeCluster:
         elif isinstance(action, RestoreLease):
             free = Lease(action.fragment, action.epoch, "", 0.0, 0.0, released=True, change=action.change)
             self.leases.setdefault(action.fragment, free)
+        elif isinstance(action, RestoreState):
+            if self.unfit:
+                raise Refused(self.unfit)
+            self.restored |= {spec.name for spec in action.specs}
         elif isinstance(action, RequestCut):
             lease = self.leases[action.fragment]
             if lease.change is None:

@@ -66,6 +66,9 @@ class PlanOwner(Lenient):
         0.0, description="How long its state is kept once the query is deleted [s]; 0: not at all."
     )
     restored: Uid = Field("", description="What restoreFrom it began with: uid of the deleted query.")
+    snapshot: Annotated[str, Field(max_length=127)] = Field(
+        "", description="Likewise: namespace/name of the snapshot."
+    )
     parts: AnyObject | None = Field(None, description="Hashes of what its state depends on, by what it is.")
     leases: AnyObject | None = Field(
         None, description="By fragment: the lease with which it goes on where that is gone."

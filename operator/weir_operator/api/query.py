@@ -207,12 +207,28 @@ def _no_secret_of_executors(raw: Mapping[str, Any]) -> bool:
     return not any(isinstance(entry, Mapping) and entry.get("secretRef") is not None for entry in env)
 
 
+class SnapshotName(Model):
+    """A snapshot of `weir snapshot`."""
+
+    name: Name = Field(description="Its name.")
+    namespace: Name | None = Field(
+        None, description="Namespace of the query that it is of; by default this one."
+    )
+
+
 class RestoreFrom(Model):
     """Kept state with which a new query begins."""
 
-    retained: Name = Field(
+    rules = (exactly_one("retained", "snapshot"),)
+    retained: Name | None = Field(
+        None,
         description="What is kept of the deleted query of this name: its uid, or, where one alone is kept, "
-        "its name. The new query must say the same: SQL or operators, streams, sink."
+        "its name. The new query must say the same: SQL or operators, streams, sink.",
+    )
+    snapshot: SnapshotName | None = Field(
+        None,
+        description="A snapshot, of `weir run` alone in this version. The new query must have the same SQL "
+        "or operators and sources, and a sink without rows of after the snapshot; names are its own.",
     )
 
 

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "approve": "weir_operator.cli.state:approve",
     "rollback": "weir_operator.cli.state:rollback",
     "unpin": "weir_operator.cli.state:unpin",
+    "snapshot": "weir_operator.cli.snapshot:snapshot",
     "diff": "weir_operator.cli.diff:diff",
     "help": "weir_operator.cli.pages:help_page",
     "completion": "weir_operator.cli.completion:completion",

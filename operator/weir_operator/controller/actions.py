@@ -10,12 +10,12 @@ from dataclasses import replace
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.change import cut_requests, leaving_specs, specs_in_force
-from weir_operator.controller.decision import Action, Protect, RestoreLease, Start
+from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.desired_state import DesiredQuery, Group
 from weir_operator.controller.in_force import may_read
 from weir_operator.controller.moves import DesiredFragment, FragmentStep, next_step, removal
 from weir_operator.controller.quota_ledger import QuotaLedger, beside_running, counted_by_quota
-from weir_operator.controller.retention import is_over
+from weir_operator.controller.retention import before_its_first, is_over
 from weir_operator.controller.round_state import RoundState, specs_of
 
 
@@ -144,9 +144,8 @@ def _step(state: RoundState, fragment: DesiredFragment, ledger: QuotaLedger, may
     fits = not beside or ledger.fits(query)
     settings = state.settings
     waits = name not in state.overdue
-    kept = state.records[query].owner.leases.get(name)
-    if kept and lease is None and not processes:  # of a query that was deleted
-        return FragmentStep((RestoreLease(name, query, kept.epoch, kept.change),), "starting")
+    if lease is None and not processes and (before := before_its_first(state, query, name)):
+        return FragmentStep((before,), "starting")
     step = next_step(
         fragment, processes, lease, settings.layout, forced or may_move, settings.standby, fits, waits
     )

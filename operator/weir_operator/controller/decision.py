@@ -44,6 +44,17 @@ class RestoreLease:
 
 
 @dataclass(frozen=True)
+class RestoreState:
+    """Lay the state of a snapshot (namespace/name) below the folders of a query's fragments (`specs`, in
+    topological order) before `fragment` and the others start."""
+
+    fragment: str
+    query: str
+    snapshot: str
+    specs: tuple[FragmentSpec, ...]
+
+
+@dataclass(frozen=True)
 class RequestCut:
     """Write into the fragment's lease, once, that its plan is to end at a cut, `lead` [s] from now."""
 
@@ -78,7 +89,7 @@ class Protect:
     executors: int = 0
 
 
-Action: TypeAlias = Start | HandOver | RestoreLease | RequestCut | Stop | CleanUp | Protect
+Action: TypeAlias = Start | HandOver | RestoreLease | RestoreState | RequestCut | Stop | CleanUp | Protect
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class DesiredQuery:
         default_factory=dict
     )  # hashes of what `source` is made of, by what it is
     restore: str = ""  # the Placement of the deleted query whose state it takes up
+    snapshot: str = ""  # the snapshot (namespace/name) from which it begins
 
 
 def suspended_query(name: str, generation: int) -> DesiredQuery:

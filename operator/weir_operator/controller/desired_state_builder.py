@@ -15,8 +15,8 @@ from weir_placement.model.problem import Overheads, Query
 
 from weir_operator.api.query import StreamQuery, StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
+from weir_operator.controller.beginning import Beginning, beginning
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query
-from weir_operator.controller.owner import Beginning, beginning
 from weir_operator.controller.raw_fields import created, generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
@@ -73,12 +73,7 @@ class DesiredStateBuilder:
             policies=set(policies.values()),
         )
         faults = _faults([*findings, *built.findings], raw)
-        beginnings = {
-            name: beginning(
-                placements, name, _uid(o), str(part(specs[name], "restoreFrom").get("retained") or "")
-            )
-            for name, o in raw.items()
-        }
+        beginnings = {name: beginning(snapshot, placements, o) for name, o in raw.items()}
         for name, begins in beginnings.items():
             if begins.refusal and name not in faults:
                 faults[name] = Fault(begins.refusal, False, generation(raw[name], 1))
@@ -182,6 +177,7 @@ class DesiredStateBuilder:
             pods=pods_of(item.spec),
             parts=source_parts(query, ends, source),
             restore=begins.restore,
+            snapshot=begins.snapshot,
         )
 
     def _bad_rows(self, source: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:

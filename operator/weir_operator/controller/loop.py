@@ -92,6 +92,8 @@ class Loop:
             protected=observed.protected,
             budget_since=observed.budget_since,
             quota_usage=observed.quota_usage,
+            snapshots=observed.snapshots,
+            restored=observed.restored,
             refusals=self.failed.refusals(),
             unwritten=self.failed.unwritten(),
         )

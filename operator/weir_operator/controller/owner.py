@@ -9,7 +9,7 @@ from typing import Any
 
 from weir_placement.model.change import Change
 
-from weir_operator.controller.snapshot import Lease, Manifest
+from weir_operator.controller.snapshot import Lease
 from weir_operator.controller.times import seconds, timestamp
 
 FORMAT = 1
@@ -38,6 +38,7 @@ class Owner:
     incarnation: str = ""
     retain: float = 0.0  # [s]
     restored: str = ""
+    snapshot: str = ""
     parts: Mapping[str, str] = field(default_factory=dict)
     leases: Mapping[str, KeptLease] = field(default_factory=dict)
 
@@ -93,57 +94,3 @@ def placement_of_retained(query: str, uid: str) -> str:
     namespace, name = query.split("/", 1)
     short = uid[:8] if len(uid) == 36 else hashlib.sha256(uid.encode()).hexdigest()[:8]
     return f"{namespace}/{name[:41]}.{short}"
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """With which state a query begins, or goes on.
-
-    Attributes:
-        incarnation: what its fragments and checkpoints are named after: a query's uid.
-        restore: the Placement (namespace/name) of the deleted query whose state it takes up; "": none.
-        refusal: why it can do neither; "": it can.
-    """
-
-    incarnation: str
-    restore: str = ""
-    refusal: str = ""
-
-
-def beginning(placements: Mapping[str, Manifest], query: str, uid: str, retained: str) -> Beginning:
-    """Of a query (namespace/name), from the Placements by name and its `restoreFrom.retained` ("": unset)."""
-    owner = (placements.get(query, {}).get("spec") or {}).get("owner") or {}
-    if owner.get("uid") == uid and uid:
-        return _goes_on(owner, query, uid, retained)
-    if not retained:
-        return Beginning(uid)
-    namespace, short = query.split("/", 1)
-    kept = {
-        name: raw["spec"]
-        for name, raw in placements.items()
-        if name.startswith(f"{namespace}/")
-        and ((raw.get("spec") or {}).get("retained") or {}).get("query") == short
-    }
-    named = [n for n, spec in kept.items() if retained in (short, spec["retained"]["uid"])]
-    if len(named) == 1:
-        incarnation = (kept[named[0]].get("owner") or {}).get("incarnation") or ""
-        return Beginning(incarnation, named[0])
-    there = ", ".join(f"{s['retained']['uid']} (deleted {s['retained']['deleted']})" for s in kept.values())
-    what = "more than one deleted query of this name is kept" if named else "nothing is kept under it"
-    right = (
-        f"give a uid of: {there}" if kept else f"no deleted query {query} is kept; leave it out to begin anew"
-    )
-    return Beginning(uid, refusal=f"spec.restoreFrom.retained: {retained!r}: {what}; {right}")
-
-
-def _goes_on(owner: Mapping[str, Any], query: str, uid: str, retained: str) -> Beginning:
-    """Of a query with a plan: restoreFrom is then what it began with, or is gone."""
-    incarnation, restored = owner.get("incarnation") or uid, owner.get("restored") or ""
-    if retained in ("", restored) or (restored and retained == query.split("/", 1)[1]):
-        return Beginning(incarnation)
-    began = f"from what is kept of {restored}" if restored else "anew"
-    return Beginning(
-        incarnation,
-        refusal=f"spec.restoreFrom.retained: {retained!r}: this query has begun {began}, and goes on; "
-        "leave it out, or delete the query and apply it again",
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from weir_operator.controller.decision import Action, DeletePlacement, Event, WritePlacement, WriteStatus
 from weir_operator.controller.snapshot import FragmentMetrics, Lease, Manifest, Process, Requests
@@ -22,6 +22,8 @@ class Observed:
     protected: frozenset[str] = frozenset()
     budget_since: Mapping[str, float] = field(default_factory=dict)
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    snapshots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    restored: frozenset[str] = frozenset()
 
 
 class Refused(OSError):

@@ -11,13 +11,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from weir_operator.controller.decision import DeletePlacement, Event, WritePlacement
+from weir_operator.controller.decision import (
+    Action,
+    DeletePlacement,
+    Event,
+    RestoreLease,
+    RestoreState,
+    WritePlacement,
+)
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState
-from weir_operator.controller.owner import KeptLease, Retained, placement_of_retained
-from weir_operator.controller.record import Record
+from weir_operator.controller.owner import KeptLease, Owner, Retained, placement_of_retained
+from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.report import fragments
+from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.source_hash import EXECUTORS, OPERATORS
 from weir_operator.controller.times import timestamp
+
+STATE_PARTS = (OPERATORS, EXECUTORS)
+"""Of `source_parts`, what state depends on whatever streams and sinks are called."""
 
 
 @dataclass
@@ -52,8 +64,12 @@ def with_beginnings(records: Mapping[str, Record], desired: DesiredState, snapsh
             _set_aside(result, records, record, desired, snapshot)
     for group in desired.groups:
         for name, query in group.queries.items():
-            if query.restore and name not in result.records and name not in result.waiting:
+            if name in result.records or name in result.waiting:
+                continue
+            if query.restore:
                 _take_up(result, name, query, snapshot)
+            elif query.snapshot:
+                _begin_from(result, name, query, snapshot)
     return result
 
 
@@ -117,8 +133,42 @@ def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snaps
     result.events.append(Event(name, "Restored", text))
 
 
-def _differences(kept: Record, query: DesiredQuery) -> str:
-    parts = sorted({*kept.owner.parts, *query.parts})
+def _begin_from(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snapshot) -> None:
+    """The plan of a snapshot for another query, whose names, streams and sink are its own."""
+    about = f"spec.restoreFrom.snapshot: snapshot {query.snapshot}"
+    content = snapshot.snapshots[query.snapshot]
+    if "damaged" in content:
+        result.refused[name] = f"{about}: {content['damaged']}"
+        return
+    try:
+        manifest = {"metadata": {"name": "q"}, "spec": content["placement"]}
+        kept = read_record(manifest)
+    except Exception as error:  # whatever it is: the others are read
+        result.refused[name] = f"{about} cannot be read: {error!r}"
+        return
+    if kept.plan is None or any(kept.owner.parts.get(part) != query.parts.get(part) for part in STATE_PARTS):
+        result.refused[name] = f"{about} is of another query: {_differences(kept, query, STATE_PARTS)}"
+        return
+    text = f"begins from snapshot {query.snapshot}"
+    plan = replace(kept.plan, query=replace(kept.plan.query, name=name, sources=query.model.sources))
+    owner = Owner(snapshot=query.snapshot)
+    record = Record(name, 1, plan, kept.boundaries, query.source, since=kept.since, owner=owner)
+    result.records[name] = record.with_decision(snapshot.now, text)
+    result.events.append(Event(name, "Restored", text))
+
+
+def before_its_first(state: RoundState, query: str, fragment: str) -> Action | None:
+    """What a fragment without a lease or a process needs before it may start; None: nothing."""
+    record = state.records[query]
+    if kept := record.owner.leases.get(fragment):  # of a query that was deleted
+        return RestoreLease(fragment, query, kept.epoch, kept.change)
+    if record.owner.snapshot and not record.generation and fragment not in state.snapshot.restored:
+        return RestoreState(fragment, query, record.owner.snapshot, specs_of(state, query))
+    return None
+
+
+def _differences(kept: Record, query: DesiredQuery, names: Collection[str] = ()) -> str:
+    parts = sorted(names or {*kept.owner.parts, *query.parts})
     other = [part for part in parts if kept.owner.parts.get(part) != query.parts.get(part)]
     verb = "differs" if len(other) < 2 else "differ"
     return f"{', '.join(other) or 'something'} {verb}; say what it said, or begin anew"

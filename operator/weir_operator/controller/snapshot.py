@@ -116,6 +116,10 @@ class Snapshot:
     """By fragment: since when its node is being drained (a cordon, a taint that it does not tolerate)."""
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By query: what its pods use of their namespace's quotas, by the quotas' resource names."""
+    snapshots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Snapshots of queries by namespace/name: what each says about its query (`placement`: its spec)."""
+    restored: frozenset[str] = frozenset()
+    """Fragments whose state was laid down from a snapshot."""
     refusals: Mapping[str, str] = field(default_factory=dict)
     """By fragment: why it could not be started in the previous round, or what about it was refused."""
     unwritten: Mapping[str, str] = field(default_factory=dict)

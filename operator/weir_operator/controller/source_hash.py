@@ -14,6 +14,8 @@ from weir_placement.model.problem import Query
 
 from weir_operator.manifests.problem import PolicyProblem
 
+OPERATORS, EXECUTORS = "spec.sql (or spec.operators)", "spec.resources.executors"
+
 
 def source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
     """Of all that the query's rows depend on, and of its number of executors, which partitions the state
@@ -34,9 +36,9 @@ def source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
 def source_parts(query: Query, ends: Ends, source: PolicyProblem) -> dict[str, str]:
     """Hashes of what `source_hash` is made of, by what a user calls it; not of the incarnation."""
     parts: dict[str, Any] = {
-        "spec.sql (or spec.operators)": [semantics(op) for op in query.operators],
+        OPERATORS: [semantics(op) for op in query.operators],
         "spec.sink": identity_fields(ends.sink.stored()),
-        "spec.resources.executors": ends.knobs.executors,
+        EXECUTORS: ends.knobs.executors,
         "the policy's exchange": ends.flows.identity,
     }
     parts |= {f"Stream {stream[1]}": stream for stream in _streams(query, ends, source)}

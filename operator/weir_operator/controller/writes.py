@@ -22,7 +22,7 @@ ROUNDS = 3
 """In so many rounds in a row a write must fail that is not refused (a conflict) before it is said: whoever
 wrote at the same time is done in the next round."""
 
-ON_THE_WAY = ("Start", "HandOver")
+ON_THE_WAY = ("Start", "HandOver", "RestoreLease", "RestoreState")
 """Actions without which a fragment gets no further."""
 
 

@@ -17,6 +17,7 @@ from weir_operator.controller.decision import (
     Protect,
     RequestCut,
     RestoreLease,
+    RestoreState,
     Start,
     Stop,
     WritePlacement,
@@ -258,6 +259,8 @@ class KubernetesCluster:
             case RestoreLease():
                 namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
                 self._api.create(build_released_lease_spec(action, namespace, owner))
+            case RestoreState():
+                raise Refused("snapshots are not restored on a cluster in this version")
             case RequestCut():
                 request_cut(self._api, self._namespace(action.fragment), action)
             case Protect():

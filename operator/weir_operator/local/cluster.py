@@ -23,6 +23,7 @@ from weir_operator.controller.decision import (
     Protect,
     RequestCut,
     RestoreLease,
+    RestoreState,
     Start,
     Stop,
     WritePlacement,
@@ -32,6 +33,7 @@ from weir_operator.controller.ports import Observed
 from weir_operator.controller.record import name_of
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
+from weir_operator.local.snapshots import Snapshots
 from weir_operator.local.store import RunStore
 
 
@@ -41,6 +43,7 @@ class LocalCluster:
     def __init__(self, root: Path, layout: Layout, objects: Callable[[], Sequence[Manifest]]) -> None:
         self.processes = Processes(root)
         self.store = RunStore(root)
+        self.snapshots = Snapshots(root)
         self._layout = layout
         self._own = installation.of_run(root)
         self._objects = objects
@@ -68,7 +71,10 @@ class LocalCluster:
                     record.change,
                 )
         objects = [self._with_status(o) for o in self._objects()] + list(self.store.placements())
-        return Observed(tuple(objects), self.processes.observe(), leases)
+        snapshots, restored = self.snapshots.observe(), self.snapshots.restored()
+        return Observed(
+            tuple(objects), self.processes.observe(), leases, snapshots=snapshots, restored=restored
+        )
 
     def _with_status(self, manifest: Manifest) -> Manifest:
         if manifest["kind"] == "Node":
@@ -93,6 +99,8 @@ class LocalCluster:
                 root=self._layout.root, namespace=namespace, fragment=action.fragment, epoch=action.epoch
             )
             FileLease(path).restore(action.epoch, action.change)
+        elif isinstance(action, RestoreState):
+            self.snapshots.restore(action.snapshot, action.specs, self._own)
         elif isinstance(action, CleanUp):
             self._clean_up(action)
         elif isinstance(action, Protect):

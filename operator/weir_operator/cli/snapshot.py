@@ -1,0 +1,66 @@
+"""`weir snapshot`: a consistent copy of a running query, on this machine."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from weir_operator.cli.exit_codes import BAD_INPUT, OK
+from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
+from weir_operator.cli.state import QueryName
+
+
+def snapshot(
+    query: QueryName,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Its name; by default the query's and the time.")
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", min=1, help="Remove all but so many of the query's newest ones.")
+    ] = None,
+    run_folder: RunFolder = DEFAULT_FOLDER,
+) -> int:
+    """Take a snapshot of a query that runs here: checkpoints, flows, places in sources and sink, plan.
+
+    The query is not stopped. The snapshot is the folder snapshots/NAMESPACE/NAME of the run folder, with a
+    checksum of every file; a new query begins from it with spec.restoreFrom.snapshot. For one a day, run it
+    from a timer with --keep.
+
+    Examples:
+
+      weir snapshot by-carrier
+
+      weir snapshot by-carrier --name before-the-edit --keep 5
+    """
+    from weir_runtime.snapshots.manifest import SnapshotError
+
+    from weir_operator.api.base import NAME_PATTERN
+    from weir_operator.local.snapshots import Snapshots, placement_of
+    from weir_operator.local.store import RunStore
+
+    full = query if "/" in query else f"default/{query}"
+    called = name or f"{full.split('/')[1]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    if not re.match(NAME_PATTERN, called) or len(called) > 63:
+        print(f"--name: {called!r}: at most 63 letters a-z, digits and -", file=sys.stderr)
+        return BAD_INPUT
+    snapshots = Snapshots(run_folder.resolve())
+    placement = placement_of(list(RunStore(run_folder).placements()), full)
+    if placement is None:
+        print(f"{query}: no such query in {run_folder}; see `weir status`", file=sys.stderr)
+        return BAD_INPUT
+    try:
+        manifest = snapshots.take(placement, called)
+        taken = [entry for entry, _ in snapshots.of_query(full)]
+    except SnapshotError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    size = sum(length for length, _ in manifest.files.values())
+    print(f"{full}: snapshot {full.split('/')[0]}/{called}: {len(manifest.files)} files, {size} bytes")
+    for old in taken[:-keep] if keep else ():
+        snapshots.remove(old)
+        print(f"{full}: removed snapshot {old}")
+    return OK

@@ -1,0 +1,97 @@
+"""With which state a query begins: none, what is kept of a deleted query, or a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weir_operator.controller.raw_fields import part
+from weir_operator.controller.snapshot import Manifest, Snapshot
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """With which state a query begins, or goes on.
+
+    Attributes:
+        incarnation: what its fragments and checkpoints are named after: a query's uid.
+        restore: the Placement (namespace/name) of the deleted query whose state it takes up; "": none.
+        snapshot: the snapshot (namespace/name) from which it begins; "": none.
+        refusal: why it can do neither; "": it can.
+    """
+
+    incarnation: str
+    restore: str = ""
+    snapshot: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class StateReference:
+    """`spec.restoreFrom` of a query: one of the two, or neither."""
+
+    retained: str = ""
+    snapshot: str = ""  # namespace/name
+
+    @staticmethod
+    def of(spec: Mapping[str, Any], namespace: str) -> StateReference:
+        """Of a query's raw spec; what is not as the schema says is reported elsewhere."""
+        raw = part(spec, "restoreFrom")
+        snapshot = part(raw, "snapshot")
+        name = f"{snapshot.get('namespace') or namespace}/{snapshot['name']}" if snapshot.get("name") else ""
+        return StateReference(str(raw.get("retained") or ""), name)
+
+
+def beginning(snapshot: Snapshot, placements: Mapping[str, Manifest], query: Manifest) -> Beginning:
+    """Of a query's raw object, from the Placements by name and the snapshots that are there."""
+    meta = part(query, "metadata")
+    namespace, short, uid = meta.get("namespace") or "default", str(meta["name"]), str(meta.get("uid") or "")
+    wants = StateReference.of(part(query, "spec"), namespace)
+    owner = part(part(placements.get(f"{namespace}/{short}", {}), "spec"), "owner")
+    if owner.get("uid") == uid and uid:
+        return _goes_on(owner, short, uid, wants)
+    if wants.snapshot:
+        if wants.snapshot in snapshot.snapshots:
+            return Beginning(uid, snapshot=wants.snapshot)
+        there = ", ".join(sorted(snapshot.snapshots)) or "none (on a cluster this version takes none)"
+        text = f"spec.restoreFrom.snapshot: there is no snapshot {wants.snapshot}; there are: {there}"
+        return Beginning(uid, refusal=text)
+    if not wants.retained:
+        return Beginning(uid)
+    return _of_retained(placements, f"{namespace}/{short}", uid, wants.retained)
+
+
+def _of_retained(placements: Mapping[str, Manifest], query: str, uid: str, retained: str) -> Beginning:
+    namespace, short = query.split("/", 1)
+    kept = {
+        name: raw["spec"]
+        for name, raw in placements.items()
+        if name.startswith(f"{namespace}/") and part(part(raw, "spec"), "retained").get("query") == short
+    }
+    named = [n for n, spec in kept.items() if retained in (short, spec["retained"]["uid"])]
+    if len(named) == 1:
+        return Beginning(part(kept[named[0]], "owner").get("incarnation") or "", named[0])
+    there = ", ".join(f"{s['retained']['uid']} (deleted {s['retained']['deleted']})" for s in kept.values())
+    what = "more than one deleted query of this name is kept" if named else "nothing is kept under it"
+    right = (
+        f"give a uid of: {there}" if kept else f"no deleted query {query} is kept; leave it out to begin anew"
+    )
+    return Beginning(uid, refusal=f"spec.restoreFrom.retained: {retained!r}: {what}; {right}")
+
+
+def _goes_on(owner: Mapping[str, Any], short: str, uid: str, wants: StateReference) -> Beginning:
+    """Of a query with a plan: restoreFrom is then what it began with, or is gone."""
+    incarnation = owner.get("incarnation") or uid
+    restored, snapshot = owner.get("restored") or "", owner.get("snapshot") or ""
+    retained = wants.retained in ("", restored) or (restored and wants.retained == short)
+    if retained and wants.snapshot in ("", snapshot):
+        return Beginning(incarnation)
+    began = f"from what is kept of {restored}" if restored else "anew"
+    began = f"from snapshot {snapshot}" if snapshot else began
+    field = "snapshot" if wants.snapshot else "retained"
+    return Beginning(
+        incarnation,
+        refusal=f"spec.restoreFrom.{field}: {wants.snapshot or wants.retained!r}: this query has begun "
+        f"{began}, and goes on; leave it out, or delete the query and apply it again",
+    )
