@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from weir_operator.api.policy import Exchange
 from weir_operator.controller.actions import _build
-from weir_operator.controller.desired_state_builder import _source_hash
 from weir_operator.controller.record import _built, _plain
+from weir_operator.controller.source_hash import source_hash
 from weir_placement.fragments import Ends, Layout, cut
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import QueryPlan
@@ -73,7 +73,7 @@ def identity(policy: str) -> dict[str, Any]:
         "builds": [_build(spec, "here", "") for spec in specs],
         "checkpoints": [checkpoint(spec) for spec in specs],
         "placements": [digest(json.dumps(untagged(_plain(spec)))) for spec in specs],
-        "query": _source_hash(QUERY, ends(policy), problem),  # type: ignore[arg-type]
+        "query": source_hash(QUERY, ends(policy), problem),  # type: ignore[arg-type]
     }
 
 
