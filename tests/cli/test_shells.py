@@ -59,7 +59,8 @@ def test_the_plugin_is_packed_as_its_manifest_says(tmp_path: Path) -> None:
     with tarfile.open(archive) as tar:
         assert {file["from"] for file in platform["files"]} == set(tar.getnames())
         assert tar.getmember(platform["bin"]).mode & 0o111
-        tar.extractall(tmp_path / "bin", filter="data")
+    (tmp_path / "bin").mkdir()
+    subprocess.run(["tar", "-xzf", archive, "-C", tmp_path / "bin"], check=True)
     weir = tmp_path / "bin" / "weir"
     weir.write_text('#!/bin/sh\necho "weir $*"\n')
     weir.chmod(0o755)
