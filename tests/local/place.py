@@ -39,6 +39,7 @@ spec:
     SELECT c.k, window.end, count(*) AS n, sum(c.v) AS total FROM clicks c
     WHERE c.v > {least} GROUP BY c.k, window(c.ts, '10 seconds')
   sink: {{files: {{uri: out/sums, format: parquet}}}}
+  deletionPolicy: Delete
   policy: near
 ---
 apiVersion: v1
