@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -90,6 +91,8 @@ def run(section: Section, folder: Path, names: Mapping[str, str] = MappingProxyT
         capture_output=True,
         text=True,
         timeout=400,
+        # A shell of a background job ignores it, and hands that down: `kill -INT %1` would do nothing.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     logs = "".join(f"\n{log}:\n{log.read_text()[-2000:]}" for log in folder.glob("run.log"))
     shown = f"{script}\nprinted:\n{process.stdout}\n{process.stderr[-3000:]}{logs}"
