@@ -70,10 +70,7 @@ class Share:
     def look(self, lease: FragmentLease, epoch: int, holder: str) -> bool:
         """Answers what the lease asks: agrees to a cut, and says when it has passed. False: it could not be
         read; nothing may be published before it was."""
-        try:
-            record = lease.read()
-        except OSError:
-            return False
+        record = lease.read()
         change = record.change if record else None
         if change is None:
             return record is not None
