@@ -8,8 +8,6 @@ as long as it computes the same thing: a move changes the node alone.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from typing import Any
 from weir_placement.cost.flows import flows_of, fragment_ends, scaled
 from weir_placement.cost.heap import heap_mb
 from weir_placement.model.fragment import FragmentSpec, Input, Output, TypedColumn
-from weir_placement.model.identity import identity_fields, identity_source
+from weir_placement.model.identity import digest, identity_fields, identity_source
 from weir_placement.model.location import Flows
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
@@ -248,7 +246,5 @@ def _name(
         waiting := waits(members).values()
     ):  # before they waited, rows were lost: such a state must not be taken up
         parts.append(list(waiting))
-    canonical = json.dumps(parts, default=vars, sort_keys=True)
-    digest = hashlib.sha256(canonical.encode()).hexdigest()[:8]
     readable = re.sub(r"[^a-z0-9]+", "-", f"{plan.query.name.split('/', 1)[1]}-{last}".lower())
-    return f"{readable[: _NAME_LENGTH - 9].strip('-')}-{digest}"
+    return f"{readable[: _NAME_LENGTH - 9].strip('-')}-{digest(parts, 8)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec
-from weir_placement.model.identity import identity_fields
+from weir_placement.model.identity import digest, identity_fields
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
 from weir_placement.model.waits import waits
@@ -130,4 +129,4 @@ def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> s
     ]
     if any(waiting := waits(spec.operators).values()):
         parts.append(list(waiting))
-    return hashlib.sha256(json.dumps(parts, default=vars, sort_keys=True).encode()).hexdigest()[:12]
+    return digest(parts, 12)

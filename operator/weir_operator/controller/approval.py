@@ -5,11 +5,11 @@ A revision's number would not say which plan: the next candidate has the same, a
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from weir_placement.model.identity import digest
 
 from weir_operator.controller.times import seconds, timestamp
 
@@ -29,8 +29,7 @@ def read_approval(raw: Mapping[str, Any] | None) -> Approval | None:
 
 def plan_hash(revision: int, packed: Mapping[str, Any]) -> str:
     """Of a packed plan that would be this revision: so an approval that was used approves nothing more."""
-    text = json.dumps([revision, packed], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return digest([revision, packed], 12)
 
 
 def why_it_waits(query: str, plan: str, approval: Approval | None, number: int | None, now: float) -> str:

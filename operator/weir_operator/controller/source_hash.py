@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from weir_placement.fragments import Ends
-from weir_placement.model.identity import identity_fields, identity_source
+from weir_placement.model.identity import digest, identity_fields, identity_source
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.problem import Query
 
 from weir_operator.manifests.problem import PolicyProblem
 
 OPERATORS, EXECUTORS = "spec.sql (or spec.operators)", "spec.resources.executors"
+LETTERS = 16
 
 
 def source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
@@ -30,7 +29,7 @@ def source_hash(query: Query, ends: Ends, source: PolicyProblem) -> str:
         parts.append(ends.knobs.executors)
     if ends.flows.identity:  # flows in another place begin anew, as after a change of operators
         parts.append(ends.flows.identity)
-    return _digest(parts)
+    return digest(parts, LETTERS)
 
 
 def source_parts(query: Query, ends: Ends, source: PolicyProblem) -> dict[str, str]:
@@ -42,7 +41,7 @@ def source_parts(query: Query, ends: Ends, source: PolicyProblem) -> dict[str, s
         "the policy's exchange": ends.flows.identity,
     }
     parts |= {f"Stream {stream[1]}": stream for stream in _streams(query, ends, source)}
-    return {name: _digest(value) for name, value in parts.items()}
+    return {name: digest(value, LETTERS) for name, value in parts.items()}
 
 
 def _streams(query: Query, ends: Ends, source: PolicyProblem) -> Iterator[list[Any]]:
@@ -51,8 +50,3 @@ def _streams(query: Query, ends: Ends, source: PolicyProblem) -> Iterator[list[A
         stream = source.problem.streams[name]
         shape = [stream.columns, stream.event_time, stream.delay]
         yield [alias, name, *shape, identity_source(ends.sources[alias])]
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, default=vars, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

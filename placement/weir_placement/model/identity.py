@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +13,13 @@ LATER = ("after", "executors")
 
 UNNAMED: Mapping[str, Any] = {"idle": 0, "bad_rows": {}, "max_ahead": None}
 """Fields of inputs that no name is made of, with their defaults."""
+
+
+def digest(value: Any, letters: int) -> str:
+    """The first letters of a value's hash, whatever the order of its keys. Names of what is stored are made
+    of it: other letters for the same value would orphan them."""
+    text = json.dumps(value, default=vars, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:letters]
 
 
 def identity_fields(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,12 @@ some of its places. A plan that begins at a time need not read what is before it
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from pathlib import Path
 from typing import Any
+
+from weir_placement.model.identity import digest
 
 from weir_runtime.names import TIMES, read_json, write_whole
 
@@ -28,8 +29,7 @@ class Notes:
     """
 
     def __init__(self, sidelog: str, identity: object) -> None:
-        name = hashlib.sha256(json.dumps(identity, default=vars, sort_keys=True).encode()).hexdigest()[:16]
-        self._file = Path(sidelog).parents[1] / TIMES / f"{name}.json" if sidelog else None
+        self._file = Path(sidelog).parents[1] / TIMES / f"{digest(identity, 16)}.json" if sidelog else None
         self._note_at = 0.0  # [s, monotonic]
 
     def due(self) -> bool:

@@ -12,8 +12,6 @@ are there before the first fragment is cut, and those that are published until t
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
 import time
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.identity import digest
 from weir_placement.model.location import FOLDER
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.waits import waits
@@ -72,8 +71,7 @@ def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) 
 def shape(spec: FragmentSpec) -> str:
     """Hash of what state depends on inside of a fragment: operators, executors. Names and places are none."""
     parts = [[semantics(op) for op in spec.operators], list(waits(spec.operators).values())]
-    text = json.dumps([*parts, max(1, spec.executors)], default=vars, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest([*parts, max(1, spec.executors)], 16)
 
 
 def _check(specs: Sequence[FragmentSpec]) -> None:
