@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from weir_placement.model.fragment import FragmentError, TypedColumn
 from weir_placement.model.types import decimal_digits, normalise
 
@@ -34,6 +36,12 @@ def arrow_schema(columns: tuple[TypedColumn, ...], path: str) -> pa.Schema:
         kind = ARROW.get(name)
         fields.append(pa.field(column.name, pa.decimal128(*decimal_digits(name)) if kind is None else kind))
     return pa.schema(fields)
+
+
+def event_times(rows: pa.Table, column: str) -> NDArray[np.int64]:
+    """[us] Of a column of type timestamp[us] without nulls; shape (rows,)."""
+    times: NDArray[np.int64] = rows.column(column).cast(pa.int64()).to_numpy()
+    return times
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -6,9 +6,9 @@ import time
 from math import ceil
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from weir_runtime.arrow_types import event_times
 
 from weir_operator.sampling.sample import Sample
 
@@ -20,8 +20,7 @@ WINDOWS = 20
 
 def times(sample: Sample) -> NDArray[np.int64]:
     """Event times [us], shape (rows,), as they arrive."""
-    values: NDArray[np.int64] = sample.rows.column(sample.time).cast(pa.int64()).to_numpy()
-    return values
+    return event_times(sample.rows, sample.time)
 
 
 def rate(sample: Sample) -> tuple[str, str]:

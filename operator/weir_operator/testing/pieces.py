@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from weir_placement.model.streams import Stream
+from weir_runtime.arrow_types import event_times
 from weir_runtime.logs.lateness import on_time
 
 MOST_PIECES = 4
@@ -18,13 +18,13 @@ MOST_PIECES = 4
 
 def on_time_rows(rows: pa.Table, stream: Stream) -> pa.Table:
     """Those that are not late in the order as written."""
-    return rows.filter(pa.array(on_time(_times(rows, stream), None, _delay(stream))))
+    return rows.filter(pa.array(on_time(event_times(rows, stream.event_time), None, _delay(stream))))
 
 
 def out_of_order(rows: pa.Table, stream: Stream, random: Random) -> pa.Table:
     """The rows in another order, in which none is late: each is held up by less than the watermark, so that
     no row comes after one that is newer by more."""
-    times = _times(rows, stream)
+    times = event_times(rows, stream.event_time)
     arrivals = times + np.array([random.uniform(0, _delay(stream)) for _ in times])
     ties = np.array([random.random() for _ in times])
     return rows.take(pa.array(np.lexsort((ties, arrivals))))
@@ -42,11 +42,6 @@ def late_rows(rows: Mapping[str, pa.Table], streams: Mapping[str, Stream]) -> di
     """How many rows of each stream are late, where some are."""
     counts = {n: table.num_rows - on_time_rows(table, streams[n]).num_rows for n, table in rows.items()}
     return {name: count for name, count in counts.items() if count}
-
-
-def _times(rows: pa.Table, stream: Stream) -> NDArray[np.int64]:
-    times: NDArray[np.int64] = rows.column(stream.event_time).cast(pa.int64()).to_numpy()
-    return times
 
 
 def _delay(stream: Stream) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 from weir_placement.model.location import Location, files_location
 
+from weir_runtime.arrow_types import event_times
 from weir_runtime.logs import columnar, csv_rows, json_rows
 from weir_runtime.logs.bad_rows import BadRow, Parsed, Unreadable
 from weir_runtime.logs.batches import batch_rows, dense, write_batch
@@ -181,7 +182,7 @@ class FileLog(Log):
         for number in range(start["next"], end["next"]):
             parsed = self._parsed(number, end.get("limit"))
             self._bad_rows.put(f"{number:010d}", self._shown(number), parsed.bad)
-            times = self._times(parsed.rows)
+            times = event_times(parsed.rows, self._event_time)
             keep = on_time(times, maximum, self._delay)
             table = parsed.rows.append_column("_id", file_row_ids(number, parsed.positions))
             if not keep.all():
@@ -242,10 +243,6 @@ class FileLog(Log):
         lines = [line for line in content.split(b"\n") if line.strip()]
         return json_rows.parse(lines, self._rows, self._event_time, limit)
 
-    def _times(self, rows: pa.Table) -> NDArray[np.int64]:
-        times: NDArray[np.int64] = rows.column(self._event_time).cast(pa.int64()).to_numpy()
-        return times
-
     def _look(self, number: int, limit: int | None) -> Look:
         """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
         where the later limit cannot change anything."""
@@ -254,7 +251,7 @@ class FileLog(Log):
             return look
         parsed = self._parsed(number, limit, whole=False)
         self._bad_rows.check(parsed.bad, self._shown(number))
-        times = self._times(parsed.rows)
+        times = event_times(parsed.rows, self._event_time)
         newest = int(times.max()) if len(times) else None
         self._looks = {number: Look(newest, len(times), len(parsed.bad), limit)}
         return self._looks[number]

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from weir_runtime.arrow_types import event_times
 from weir_runtime.logs import json_rows
 from weir_runtime.logs.ahead import Ahead
 from weir_runtime.logs.bad_rows import BadRow, Parsed
@@ -40,8 +41,7 @@ class TopicRows:
 
     def times(self, parsed: Parsed) -> NDArray[np.int64]:
         """Event times [us]."""
-        times: NDArray[np.int64] = parsed.rows.column(self._event_time).cast(pa.int64()).to_numpy()
-        return times
+        return event_times(parsed.rows, self._event_time)
 
     def begin(self) -> None:
         """Drops what is kept of earlier batches."""
