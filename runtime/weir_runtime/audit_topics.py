@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from weir_runtime.arrow_types import type_name
 from weir_runtime.audit_logs import json_lines
-from weir_runtime.kafka_clients import librdkafka_settings
+from weir_runtime.kafka_clients import reader_settings
 
 PATIENCE = 30.0
 """[s] for the brokers to answer."""
@@ -32,9 +32,7 @@ def messages(options: Mapping[str, Any]) -> Iterator[Message]:
     """All of a topic that is committed now, partition by partition. Raises KafkaException."""
     consumer = Consumer(
         {
-            **librdkafka_settings(options),
-            "group.id": "weir-audit",  # the client wants one; nothing is committed
-            "enable.auto.commit": False,
+            **reader_settings(options, "weir-audit"),
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
         }

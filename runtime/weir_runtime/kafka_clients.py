@@ -32,6 +32,12 @@ def librdkafka_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"bootstrap.servers": _brokers(options), **_login(options.get("security") or {})}
 
 
+def reader_settings(options: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Of a consumer of librdkafka that is told what to read. The client wants a name of a group; nothing is
+    ever committed to it."""
+    return {**librdkafka_settings(options), "group.id": group, "enable.auto.commit": False}
+
+
 _PYTHON_NAMES = {
     "security.protocol": "security_protocol",
     "sasl.mechanism": "sasl_mechanism",

@@ -69,16 +69,10 @@ class TopicSinkReader(SinkReader):
 
     def __init__(self, output: Output) -> None:
         from confluent_kafka import Consumer
-        from weir_runtime.kafka_clients import librdkafka_settings
+        from weir_runtime.kafka_clients import reader_settings
 
-        self._consumer = Consumer(
-            {
-                **librdkafka_settings(output.options),
-                "group.id": "weir-query",  # the client wants one; nothing is committed
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-            }
-        )
+        settings = reader_settings(output.options, "weir-query")
+        self._consumer = Consumer({**settings, "isolation.level": "read_committed"})
         self._topic = output.options["topic"]
 
     def new_rows(self) -> Iterator[Row]:

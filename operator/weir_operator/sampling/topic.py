@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
-from weir_runtime.kafka_clients import librdkafka_settings
+from weir_runtime.kafka_clients import reader_settings
 
 from weir_operator.sampling.sample import SampleContent, SampleError, of_lines
 
@@ -27,13 +27,8 @@ def brokers_and_topic(url: str) -> tuple[str, str]:
 def read_topic(url: str) -> SampleContent:
     """The oldest messages of each partition, as JSON objects. Raises SampleError."""
     brokers, topic = brokers_and_topic(url)
-    settings = {
-        **librdkafka_settings({"bootstrapServers": brokers}),
-        "group.id": "weir-init",  # the client wants one; nothing is committed
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-    }
-    consumer = Consumer(settings)
+    settings = reader_settings({"bootstrapServers": brokers}, "weir-init")
+    consumer = Consumer({**settings, "enable.partition.eof": True})
     try:
         known = consumer.list_topics(topic, PATIENCE).topics[topic]
         if known.error is not None or not known.partitions:

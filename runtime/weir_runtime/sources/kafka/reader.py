@@ -18,7 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, librdkafka_settings
+from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, librdkafka_settings, reader_settings
 from weir_runtime.sources.kafka.intake import Intake, Messages, Range
 from weir_runtime.sources.kafka.place import TopicLayout
 
@@ -35,8 +35,6 @@ CLIENT = {"reconnect.backoff.ms": 1_000}  # each try is a line in the log
 
 CONSUMER = {
     **CLIENT,
-    "group.id": "weir",  # the client wants one; nothing is ever committed to it
-    "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
@@ -63,9 +61,8 @@ class KafkaReader:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._topic: str = options["topic"]
-        settings = librdkafka_settings(options)
-        self._admin = AdminClient(settings | CLIENT)
-        self._settings = settings | CONSUMER
+        self._admin = AdminClient(librdkafka_settings(options) | CLIENT)
+        self._settings = reader_settings(options, "weir") | CONSUMER
         self._consumer = Consumer(self._settings)
         self._id = ""
         self._positions: dict[str, int] = {}  # as far as messages were taken; empty: nothing is assigned
