@@ -12,6 +12,7 @@ import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT, OK
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
+from weir_operator.cli.state import full_name
 
 if TYPE_CHECKING:
     from weir_operator.local.results import RunResults
@@ -49,7 +50,7 @@ def query(
     from weir_operator.local.processes import Processes
     from weir_operator.local.results import RunResults
 
-    full = name if "/" in name else f"default/{name}"
+    full = full_name(name)
     results, processes, shown = RunResults(run_folder, full), Processes(run_folder), 0
     try:
         if not _has_begun(results, PATIENCE if follow else 0.0):

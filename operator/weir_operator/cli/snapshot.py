@@ -11,7 +11,7 @@ import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT, OK
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
-from weir_operator.cli.state import QueryName
+from weir_operator.cli.state import QueryName, full_name, placement_of
 
 
 def snapshot(
@@ -39,16 +39,16 @@ def snapshot(
     from weir_runtime.snapshots.manifest import SnapshotError
 
     from weir_operator.api.base import NAME_PATTERN
-    from weir_operator.local.snapshots import Snapshots, placement_of
+    from weir_operator.local.snapshots import Snapshots
     from weir_operator.local.store import RunStore
 
-    full = query if "/" in query else f"default/{query}"
+    full = full_name(query)
     called = name or f"{full.split('/')[1]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
     if not re.match(NAME_PATTERN, called) or len(called) > 63:
         print(f"--name: {called!r}: at most 63 letters a-z, digits and -", file=sys.stderr)
         return BAD_INPUT
     snapshots = Snapshots(run_folder.resolve())
-    placement = placement_of(list(RunStore(run_folder).placements()), full)
+    placement = placement_of(RunStore(run_folder).placements(), full)
     if placement is None:
         print(f"{query}: no such query in {run_folder}; see `weir status`", file=sys.stderr)
         return BAD_INPUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -234,12 +234,20 @@ def _store(run_folder: Path, context: str | None) -> Any:
 
 def _find(run_folder: Path, context: str | None, query: str) -> tuple[Any, str, dict[str, Any] | None]:
     store = _store(run_folder, context)
-    name = query if "/" in query else f"default/{query}"
-    for placement in store.placements():
-        meta = placement["metadata"]
-        if f"{meta['namespace']}/{meta['name']}" == name:
-            return store, name, placement
-    return store, name, None
+    name = full_name(query)
+    return store, name, placement_of(store.placements(), name)
+
+
+def full_name(query: str) -> str:
+    """namespace/name of a query that a user names."""
+    return query if "/" in query else f"default/{query}"
+
+
+def placement_of(placements: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
+    """That of a query (namespace/name); None: there is none."""
+    from weir_operator.controller.record import name_of
+
+    return next((placement for placement in placements if name_of(placement) == name), None)
 
 
 def _unknown(query: str) -> int:

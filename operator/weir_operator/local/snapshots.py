@@ -14,7 +14,7 @@ from weir_runtime.snapshots.restore import described, restore
 from weir_runtime.snapshots.take import take
 
 from weir_operator.controller.ports import Refused
-from weir_operator.controller.record import name_of, read_record
+from weir_operator.controller.record import read_record
 
 
 class Snapshots:
@@ -86,8 +86,3 @@ class Snapshots:
 
     def _folder(self, name: str) -> Path:
         return self._root / "snapshots" / name
-
-
-def placement_of(placements: Sequence[Mapping[str, Any]], query: str) -> Mapping[str, Any] | None:
-    """That of a query (namespace/name); None: there is none."""
-    return next((p for p in placements if name_of(p) == query), None)
