@@ -202,10 +202,11 @@ def cluster_sizes(nodes: int, maxcs: int) -> list[int]:
     and no quota. One cluster of all nodes has no estimates in it, so nothing else is tried where it may be.
 
     The sizes of a smaller cap are among those of a larger one, so no query alone gets a worse plan by it.
+    A cap that `partition` refuses comes back as it is.
 
     >>> cluster_sizes(64, 24), cluster_sizes(64, 64), cluster_sizes(64, 3)
     ([4, 8, 16], [64], [2])
     """
-    if nodes <= maxcs:
-        return [max(nodes, 2)]
-    return [size for k in range(2, 14) if (size := 2**k) <= maxcs] or [2]
+    if 2 <= nodes <= maxcs:
+        return [nodes]
+    return [size for k in range(2, 14) if (size := 2**k) <= maxcs] or [min(maxcs, 2)]

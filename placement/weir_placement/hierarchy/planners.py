@@ -62,8 +62,6 @@ def hierarchical(
     `refine` does that for every query.
     """
     cap = problem.max_cluster_size if options.max_cluster_size is None else options.max_cluster_size
-    if cap < 2:
-        raise ValueError(f"maxClusterSize is {cap}: a cluster must hold at least 2 nodes")
     hierarchies: list[Hierarchy] = []
     for size in cluster_sizes(len(problem.cluster), cap):
         hierarchy = hierarchy_of(problem.cluster, problem.tier_label, size)
