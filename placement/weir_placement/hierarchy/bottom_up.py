@@ -34,11 +34,13 @@ SHARPNESS = 8
 
 @dataclass(frozen=True)
 class At:
-    """Where the streams of a query are: all of them, and those in the cluster; `sinks` are nodes."""
+    """Where the streams of a query are: all of them, and those in the cluster. `sinks` are nodes, `masks`
+    the `source_sets`."""
 
     all: Located
     near: Located
     sinks: Sequence[int]
+    masks: Sequence[int]
 
 
 Decide = Callable[[Views, NodeCluster, int, int, At], bool]
@@ -76,7 +78,7 @@ def bottom_up(
         near = {s: nodes for s, nodes in near.items() if nodes}
         for stream in list(_joinable(space, masks, near, target)):
             last = stream == target
-            places = At(at, near, sinks)
+            places = At(at, near, sinks, masks)
             if not last and decide and not decide(descent.views, cluster, level, stream, places):
                 continue
             planned = descent.part(cluster, level, near, stream, sinks)
@@ -138,7 +140,7 @@ class NetPresentCost:
         if level + 1 == len(views.hierarchy.levels):
             return True
         inside = _estimate(views, cluster, level, at.near, stream, (cluster.coordinator,))
-        masks = source_sets(views.space)
+        masks = at.masks
         below = {s: n for s, n in at.near.items() if masks[s] & masks[stream]}
         alone = sum(self._moved(views, cluster, level, s, n) for s, n in below.items())
         rest = {s: n for s, n in at.all.items() if not masks[s] & masks[stream]}
