@@ -31,10 +31,11 @@ def stamp(folder: Path, name: str, command: str, generator: str) -> None:
         generator: the module whose code and data files the page rests on, besides the planner's.
     """
     page = folder / f"{name}.md"
-    page.write_text(f"{page.read_text().rstrip()}\n\nMade by `{command}` at commit {commit()}.\n")
+    revision = commit()
+    page.write_text(f"{page.read_text().rstrip()}\n\nMade by `{command}` at commit {revision}.\n")
     record = {
         "command": command,
-        "commit": commit(),
+        "commit": revision,
         "generator": generator,
         "digest": generator_digest(generator),
         "files": _files(folder, name),
