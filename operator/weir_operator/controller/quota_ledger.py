@@ -82,7 +82,7 @@ def beside_plans_in_force(state: RoundState) -> QuotaLedger:
                 continue
             with state.guard(name):
                 count = _fragments(record, desired)
-                owned = {*record.owned, *(s.name for s in (*record.specs, *record.leaving))}
+                owned = {*record.owned, *(s.name for s in record.all_specs)}
                 if any(state.processes.get(fragment) for fragment in owned):
                     ledger.reserve(name, count)
                 elif count:

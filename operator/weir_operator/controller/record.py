@@ -69,6 +69,11 @@ class Record:
         return moving if isinstance(moving, Mapping) else {}
 
     @property
+    def all_specs(self) -> tuple[FragmentSpec, ...]:
+        """Of the plan in force and of the one before it, which may still publish."""
+        return (*self.specs, *self.leaving)
+
+    @property
     def owned(self) -> list[str]:
         """Names of the fragments that were started for it and are not cleared away yet."""
         names = self.status.get("owned")

@@ -100,7 +100,7 @@ def _set_aside(
 
 def _with_leases(record: Record, snapshot: Snapshot) -> Record:
     """It goes on with the leases that it had."""
-    names = {spec.name for spec in (*record.specs, *record.leaving)}
+    names = {spec.name for spec in record.all_specs}
     present = {name: KeptLease.of(snapshot.leases[name]) for name in names & snapshot.leases.keys()}
     leases = {name: lease for name, lease in record.owner.leases.items() if name in names} | present
     return replace(record, owner=replace(record.owner, leases=leases))
@@ -108,7 +108,7 @@ def _with_leases(record: Record, snapshot: Snapshot) -> Record:
 
 def _with_all_fragments(record: Record) -> Record:
     """It owns them, so that nothing of them is removed."""
-    names = {spec.name for spec in (*record.specs, *record.leaving)}
+    names = {spec.name for spec in record.all_specs}
     return record.with_status(owned=sorted(names | {*record.owned}))
 
 
@@ -195,8 +195,7 @@ def of_deleted(
     and then deleted when nothing that it owned is `alive`."""
     retained = record.retained
     if retained is not None and retained.uid not in restored and not is_over(record, now):
-        specs = (*record.specs, *record.leaving)
-        return record.placement(fragments(specs), record.specs) if record.stored_as else None
+        return record.placement(fragments(record.all_specs), record.specs) if record.stored_as else None
     if {*alive} & {*record.owned} and not (retained and retained.uid in restored):
         return None
     return DeletePlacement(record.stored_as or record.query)
