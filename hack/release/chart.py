@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+IMAGES = ("weir-operator", "weir-runtime")
 KINDS_OF_CHANGE = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
@@ -55,7 +56,7 @@ def annotations(repository: Path, version: str, registry: str, digests: Mapping[
             "name": name,
             "image": f"{prefix}{name}" + (f"@{digests[name]}" if name in digests else f":{version}"),
         }
-        for name in ("weir-operator", "weir-runtime")
+        for name in IMAGES
     ]
     notes: dict[str, Any] = {
         "artifacthub.io/images": images,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -19,11 +18,10 @@ from typing import Any
 import yaml
 from bill import write_bill
 from bundle import write_bundle
-from chart import package, steady
-from provenance import sign, statement
+from chart import IMAGES, package, steady
+from provenance import sha256, sign, statement
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-IMAGES = ("weir-operator", "weir-runtime")
 
 
 @dataclass(frozen=True)
@@ -132,10 +130,6 @@ def main() -> None:
     lines = [f"{sha256(file)}  {file.name}\n" for file in sorted(out.iterdir())]
     (out / "SHA256SUMS").write_text("".join(lines))
     print(f"{out}:", *sorted(file.name for file in out.iterdir()), sep="\n  ")
-
-
-def sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 if __name__ == "__main__":

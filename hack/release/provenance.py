@@ -41,8 +41,7 @@ def statement(
         ]
     ]
     materials = [{"name": "source", "digest": {"gitCommit": source.commit}}] + [
-        {"name": name, "digest": {"sha256": hashlib.sha256((repository / name).read_bytes()).hexdigest()}}
-        for name in LOCKS
+        {"name": name, "digest": {"sha256": sha256(repository / name)}} for name in LOCKS
     ]
     predicate = {
         "buildDefinition": {
@@ -60,6 +59,11 @@ def statement(
         "predicateType": PREDICATE,
         "predicate": predicate,
     })  # fmt: skip
+
+
+def sha256(file: Path) -> str:
+    """In hex."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _validate(descriptors: list[dict[str, Any]], predicate: dict[str, Any]) -> None:
