@@ -50,11 +50,8 @@ def manifests(sample: Sample, name: str, source: dict[str, Any], sink: str) -> s
 
 def first_query(sample: Sample, name: str) -> str:
     """Rows by time window, and by the column with fewest values where it has few."""
-    number, unit = next(
-        (statistics.window(sample) // seconds, word)
-        for seconds, word in UNITS
-        if statistics.window(sample) % seconds == 0
-    )
+    length = statistics.window(sample)
+    number, unit = next((length // seconds, word) for seconds, word in UNITS if length % seconds == 0)
     counts = statistics.distinct(sample)
     few = min((c for c in counts if 1 < counts[c] <= 50), key=lambda c: counts[c], default=None)
     key = f"s.{_quoted(few)}, " if few else ""
