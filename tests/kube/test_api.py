@@ -28,6 +28,15 @@ PAGES = {
     "more": {"metadata": {}, "items": [pod("c")]},
 }
 
+NOT_CREATED = {
+    "there": {"kind": "Status", "reason": "AlreadyExists", "message": 'pods "there" already exists'},
+    "counted": {
+        "kind": "Status",
+        "reason": "Conflict",
+        "message": "resourcequotas: the object has been modified",
+    },
+}
+
 
 @pytest.fixture
 def api() -> Iterator[Api]:
@@ -44,6 +53,10 @@ def api() -> Iterator[Api]:
         def do_PATCH(self) -> None:
             text = self.rfile.read(int(self.headers["Content-Length"])).decode()
             self.answer(200, json.dumps(yaml.load(text, yaml.CSafeLoader)))
+
+        def do_POST(self) -> None:
+            thing = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.answer(409, json.dumps(NOT_CREATED[thing["metadata"]["name"]]))
 
         def answer(self, status: int, text: str) -> None:
             self.send_response(status)
@@ -66,6 +79,14 @@ def test_a_list_goes_on_to_its_last_page_and_leaves_out_what_nobody_needs(api: A
     pods = list(api.list("Pod"))
     assert [p["metadata"] for p in pods] == [{"name": "a"}, {"name": "b"}, {"name": "c"}]
     assert {(p["kind"], p["apiVersion"]) for p in pods} == {("Pod", "v1")}
+
+
+def test_only_what_is_there_already_is_not_created_without_an_error(api: Api) -> None:
+    """A quota that others use up at the same time is a conflict too, and then there is no pod."""
+    assert not api.create({"kind": "Pod", **pod("there")})
+    with pytest.raises(ApiError, match="resourcequotas: the object has been modified") as conflict:
+        api.create({"kind": "Pod", **pod("counted")})
+    assert conflict.value.status == 409
 
 
 def test_an_answer_that_is_an_error_is_no_text(api: Api) -> None:

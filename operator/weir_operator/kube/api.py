@@ -63,11 +63,12 @@ _RESOURCES: dict[str, tuple[str, str, bool]] = {
 
 
 class ApiError(OSError):
-    """The API server refused, or did not answer (`status` 0)."""
+    """The API server refused, or did not answer (`status` 0); `reason` is its one word, if it gave one."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, reason: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.reason = reason
 
 
 class NoAnswer(ApiError, Unreachable):
@@ -173,14 +174,14 @@ class Api:
             answer = bytes(response.read())
         except ApiException as error:
             code = error.status or 0
-            raise _refusal(code, _reason(error)) from None
+            raise _refusal(code, error.body, f"{error.status} {error.reason}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             code = 0
             raise NoAnswer(f"{method} {path}: {error}") from None
         finally:
             self.calls.add((method, code))
         if response.status >= 400:
-            raise _refusal(response.status, _message(answer) or f"{method} {path}: {response.reason}")
+            raise _refusal(response.status, answer, f"{method} {path}: {response.reason}")
         return answer
 
     def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
@@ -221,12 +222,13 @@ class Api:
         return self.call("PATCH", path, _yaml(manifest), query, _APPLY)
 
     def create(self, manifest: Mapping[str, Any]) -> bool:
-        """Create an object; False when it exists already."""
+        """Create an object; False when it exists already. Any other conflict is an error: of a quota that
+        others use up at the same time, say, and then there is no object."""
         path = path_of(manifest["kind"], manifest["metadata"].get("namespace", ""))
         try:
             self.call("POST", path, manifest, {"fieldManager": FIELD_MANAGER})
         except ApiError as error:
-            if error.status == 409:
+            if error.status == 409 and error.reason == "AlreadyExists":
                 return False
             raise
         return True
@@ -264,21 +266,16 @@ def _yaml(manifest: Mapping[str, Any]) -> str:
     return _PAIR.sub(lambda pair: json.loads(f'"{pair[1]}"') if pair[1] else pair[0], json.dumps(manifest))
 
 
-def _refusal(status: int, message: str) -> ApiError:
+def _refusal(status: int, body: str | bytes | None, otherwise: str) -> ApiError:
+    """What a `Status` object says, or `otherwise` where there is none."""
+    try:
+        said = json.loads(body or "{}")
+    except ValueError:
+        said = {}
+    said = said if isinstance(said, dict) else {}
+    message = str(said.get("message") or otherwise)
     if status == 0:
         return NoAnswer(message)
     if status == 403 and "because it is being terminated" in message:
         return ObjectGone(status, message)
-    return ApiError(status, message)
-
-
-def _reason(error: ApiException) -> str:
-    return _message(error.body) or f"{error.status} {error.reason}"
-
-
-def _message(body: str | bytes | None) -> str:
-    """The message of a `Status` object."""
-    try:
-        return str(json.loads(body or "").get("message", ""))
-    except (ValueError, AttributeError):
-        return ""
+    return ApiError(status, message, str(said.get("reason", "")))
