@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 from weir_operator.cli import COMMANDS, main, pages
 
 
@@ -13,6 +14,19 @@ def test_every_command_has_help_with_examples(name, capsys):
     out = capsys.readouterr().out
     assert "Example" in out
     assert f"weir {name}" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_every_word_of_an_option(name, capsys):
+    """A unit in brackets would be taken as a style, and left out."""
+    module, function = COMMANDS[name].split(":")
+    app = typer.Typer(add_completion=False)
+    app.command(name)(getattr(import_module(module), function))
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out.split()
+    for parameter in typer.main.get_command(app).params:
+        help_text = getattr(parameter, "help", None) or ""
+        assert set(help_text.split()) <= set(shown), parameter.name
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -101,6 +101,6 @@ def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.Ca
         assert output in row
     assert cluster.weir("explain", "a/q") == 0
     output = capsys.readouterr().out
-    for line in ("a/q, revision 2", "limited by cpu of node n1", "proposed: plan beef", "~ f: n1 -> n2"):
+    for line in ("a/q, revision 2", "binding: cpu of node n1", "proposed: plan beef", "~ f: n1 -> n2"):
         assert line in output
     assert output.index("moved") < output.index("first plan")

@@ -89,7 +89,7 @@ def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]
     assert main(["init", "readings.csv"]) == 0
     (folder / "readings" / "weir.yaml").write_text("mine")
     assert main(["init", "readings.csv"]) == 2
-    assert "readings/weir.yaml: is there already" in capsys.readouterr().err
+    assert "readings/weir.yaml: already exists" in capsys.readouterr().err
     assert (folder / "readings" / "weir.yaml").read_text() == "mine"
     assert main(["init", "readings.csv", "--folder", "other", "--name", "order", "--time", "at"]) == 0
     assert main(["plan", "-f", "other"]) == 0  # `order` is a word of SQL
@@ -115,15 +115,16 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "", "a.csv: is empty; its first line must have the names of the columns"),
-        ("a.csv", "1,2026-01-31\n2,2026-01-31\n", "a.csv:1: 1,2026-01-31: no names"),
-        ("a.csv", "k;ts\n1;2026-01-31\n", "a.csv:1: values are separated by ';'"),
+        ("a.csv", "", "a.csv: is empty; the first line must have the columns' names"),
+        ("a.csv", "1,2026-01-31\n2,2026-01-31\n", "a.csv:1: 1,2026-01-31 has no names"),
+        ("a.csv", "k;ts\n1;2026-01-31\n", "a.csv:1: separates values by ';'"),
         ("a.csv", "k,ms\n1,1769860800000\n", "ms looks like seconds or milliseconds since 1970"),
         ("a.csv", "k,day\n1,31.01.2026\n", "a.csv: no column has times. A stream needs an event time"),
-        ("a.json", "[1, 2]\n", "a.json:1: b'[1, 2]' is no JSON object"),
-        ("a.json", '{"k": 1}\nnothing\n', "a.json:2: not JSON"),
+        ("a.json", "[1, 2]\n", "a.json:1: [1, 2] is not a JSON object"),
+        ("a.json", '{"k": 1}\nnothing\n', "a.json:2: is not JSON"),
+        ("a.json", '{"k": 1}\n\nnothing\n', "a.json:3: is not JSON"),
         ("a.parquet", "no", "a.parquet: cannot be read: "),
-        ("a.xlsx", "", "a.xlsx: not a name of a sample; give .csv, .json"),
+        ("a.xlsx", "", "a.xlsx: is not the name of a sample; give .csv, .json"),
     ],
 )
 def test_a_sample_of_which_no_stream_can_be_made(

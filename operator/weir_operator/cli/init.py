@@ -65,7 +65,7 @@ def init(
     target = folder or Path(own)
     manifest, log = target / "weir.yaml", target / "in" / own
     if taken := next((path for path in (manifest, log) if path.exists()), None):
-        print(f"{taken}: is there already; give another --folder or --name", file=sys.stderr)
+        print(f"{taken}: already exists; give another --folder or --name", file=sys.stderr)
         return BAD_INPUT
     if from_topic:
         brokers, topic = brokers_and_topic(sample)

@@ -46,7 +46,7 @@ def below_folders(path: Path) -> Path:
 
 Namespace = Annotated[
     str,
-    typer.Option("-n", "--namespace", help="Namespace of objects that name none.", callback=_namespace),
+    typer.Option("-n", "--namespace", help="Namespace of objects that do not name one.", callback=_namespace),
 ]
 StrategyName = Annotated[
     str | None,
@@ -66,7 +66,7 @@ Seed = Annotated[
 ]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="S", help="Longest time for one plan [s].", callback=positive),
+    typer.Option("--time-limit", metavar="S", help="Most seconds to spend on one plan.", callback=positive),
 ]
 
 

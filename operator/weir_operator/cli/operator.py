@@ -9,7 +9,7 @@ import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT
 
-Context = Annotated[str | None, typer.Option("--context", help="Context in the kubeconfig.")]
+Context = Annotated[str | None, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
 
 
 def operator(context: Context = None) -> int:
@@ -35,17 +35,19 @@ def operator(context: Context = None) -> int:
 
 def uninstall(
     everything: Annotated[
-        bool, typer.Option("--all", help="Yes: remove every query and all of its state.")
+        bool, typer.Option("--all", help="Confirm: remove every query and all of its state.")
     ] = False,
     budgets: Annotated[
         bool,
         typer.Option("--budgets", help="Remove only the fragments' disruption budgets."),
     ] = False,
     context: Context = None,
-    timeout: Annotated[float, typer.Option(help="Longest time to wait until all is removed [s].")] = 300.0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", help="Most seconds to wait until all is removed.")
+    ] = 300.0,
 ) -> int:
-    """Remove every query, its pods and files, then the kinds themselves. Run it before `helm uninstall` if
-    nothing is to remain: `helm uninstall` alone leaves the queries running.
+    """Remove every query, its pods and files, then the CustomResourceDefinitions. Run it before `helm
+    uninstall` if nothing is to remain: `helm uninstall` alone leaves the queries running.
 
     With --budgets queries stay. `helm uninstall` runs this, because without the operator nothing would ever
     remove the budgets, and drains of nodes would wait for them.
@@ -60,7 +62,7 @@ def uninstall(
 
     if everything == budgets:
         print(
-            "weir uninstall removes every query in the cluster: confirm with --all, or give --budgets "
+            "weir uninstall: removes every query in the cluster; confirm with --all, or give --budgets "
             "to remove only the disruption budgets",
             file=sys.stderr,
         )
@@ -71,6 +73,6 @@ def uninstall(
         else:
             remove_everything(connect(context), timeout, tell=print)
     except (ApiError, TimeoutError) as error:
-        print(f"not everything is removed: {error}", file=sys.stderr)
+        print(f"not everything was removed: {error}", file=sys.stderr)
         return BAD_INPUT
     return 0

@@ -29,7 +29,7 @@ def query(
         bool, typer.Option("--follow/--no-follow", help="Wait for rows until the query ends, or ^C.")
     ] = True,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="End after so many rows.")
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N rows.")
     ] = None,
     run_folder: RunFolder = DEFAULT_FOLDER,
 ) -> int:

@@ -26,10 +26,11 @@ def run_tests(
         list[str], typer.Argument(metavar="PATH...", help="Files with QueryTests, or folders of such files.")
     ],
     batch_only: Annotated[
-        bool, typer.Option("--batch-only", help="Not as a stream: seconds instead of half a minute.")
+        bool, typer.Option("--batch-only", help="Run as a batch only: seconds instead of half a minute.")
     ] = False,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Of the orders and the pieces in which rows arrive.")
+        int,
+        typer.Option("--seed", metavar="N", help="Seed of the orders and the batches in which rows arrive."),
     ] = 0,
 ) -> int:
     """Test queries: rows that go in and rows that must come out, in a YAML file beside the manifest.
@@ -40,11 +41,11 @@ def run_tests(
 
     Exit code 0: all passed; 1: some did not; 2: bad input, with one line for each error.
 
-    Example: the file dear.test.yaml beside a manifest of the query `dear` and its stream `bids`
+    Example: the file expensive.test.yaml beside a manifest of the query `expensive` and its stream `bids`
 
       apiVersion: test.weir.dev/v1alpha1
       kind: QueryTest
-      metadata: {name: only-dear-bids}
+      metadata: {name: only-expensive-bids}
       spec:
         rows:
           bids:
@@ -53,7 +54,7 @@ def run_tests(
         expected:
         - {auction: 1, price: 150}
 
-      weir test dear.test.yaml
+      weir test expensive.test.yaml
 
       weir test queries/ --batch-only
     """

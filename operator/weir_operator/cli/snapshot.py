@@ -17,14 +17,21 @@ from weir_operator.cli.state import QueryName, full_name, placement_of
 def snapshot(
     query: QueryName,
     name: Annotated[
-        str | None, typer.Option("--name", help="Its name; by default the query's and the time.")
+        str | None,
+        typer.Option("--name", help="Name of the snapshot; by default the query's name and the time."),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option("--keep", min=1, help="Remove all but so many of the query's newest ones.")
+        int | None,
+        typer.Option(
+            "--keep",
+            metavar="N",
+            min=1,
+            help="Keep the query's N newest snapshots, and remove the older ones.",
+        ),
     ] = None,
     run_folder: RunFolder = DEFAULT_FOLDER,
 ) -> int:
-    """Take a snapshot of a query that runs here: checkpoints, flows, places in sources and sink, plan.
+    """Take a snapshot of a query that runs here: checkpoints, flows, positions in sources and sink, plan.
 
     The query is not stopped. The snapshot is the folder snapshots/NAMESPACE/NAME of the run folder, with a
     checksum of every file; a new query begins from it with spec.restoreFrom.snapshot. For one a day, run it

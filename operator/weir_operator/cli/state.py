@@ -19,7 +19,9 @@ from weir_operator.controller.times import timestamp
 Context = Annotated[
     str | None,
     typer.Option(
-        "--context", help="The cluster of this context; by default the run folder, or the current cluster."
+        "--context",
+        metavar="NAME",
+        help="The cluster of this context; by default the run folder, or the current cluster.",
     ),
 ]
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="A query, as name or namespace/name.")]
@@ -76,7 +78,7 @@ def approve(
     query: QueryName,
     plan: PlanHash,
     minutes: Annotated[
-        int, typer.Option("--minutes", min=1, help="Minutes after which the approval expires.")
+        int, typer.Option("--minutes", metavar="N", min=1, help="Minutes after which the approval expires.")
     ] = 60,
     run_folder: RunFolder = DEFAULT_FOLDER,
     context: Context = None,
@@ -120,7 +122,7 @@ def rollback(
         print(f"{name}: no revision {revision} in the history; revisions: {choices}", file=sys.stderr)
         return BAD_INPUT
     store.set_revision(name, pinned=revision)
-    print(f"{name}: returning to revision {revision}, which stays until `weir unpin {query}`")
+    print(f"{name}: returns to revision {revision}, and stays there until `weir unpin {query}`")
     return 0
 
 
@@ -180,7 +182,7 @@ def explain(
     if query is not None and filename:
         raise typer.BadParameter(f"give the query {query} or -f {filename[0]}, not both")
     if region is not None and not filename:
-        raise typer.BadParameter(f"--region {region}: give also -f PATH")
+        raise typer.BadParameter(f"--region {region}: give -f PATH as well")
     if query is None and filename:
         from weir_operator.cli.prices import print_prices
 
@@ -199,7 +201,7 @@ def explain(
     query_status = store.status("StreamQuery", namespace, short)
     console.print(f"{name}, revision {spec.get('revision', 0)}", markup=False)
     console.print(
-        f"headroom {query_status.get('headroom')}, limited by {query_status.get('binding')}", markup=False
+        f"headroom {query_status.get('headroom')}, binding: {query_status.get('binding')}", markup=False
     )
     table = Table("operator", "kind", "inputs", "node")
     for op in spec.get("operators") or []:

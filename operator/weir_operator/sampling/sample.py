@@ -63,7 +63,7 @@ def read_file(path: Path) -> SampleContent:
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise SampleError(
-            f"{path}: not a name of a sample; give {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
+            f"{path}: is not the name of a sample; give {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
         )
     try:
         if form == "parquet":
@@ -90,12 +90,12 @@ def _csv(body: bytes, path: Path) -> SampleContent:
     rows = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""))
     header = next(rows, None)
     if not header:
-        raise SampleError(f"{path}: is empty; its first line must have the names of the columns")
+        raise SampleError(f"{path}: is empty; the first line must have the columns' names")
     if len(header) == 1 and len(header[0].split(";")) > 1:
-        raise SampleError(f"{path}:1: values are separated by ';'; write a CSV with commas")
+        raise SampleError(f"{path}:1: separates values by ';'; write a CSV with commas")
     if all(any(c.isdigit() for c in name) and not any(c.isalpha() for c in name) for name in header):
         raise SampleError(
-            f"{path}:1: {','.join(header)[:60]}: no names; the first line must have the columns' names"
+            f"{path}:1: {','.join(header)[:60]} has no names; the first line must have the columns' names"
         )
     values: dict[str, list[str | None]] = {name: [] for name in header}
     for row in rows:
@@ -106,19 +106,20 @@ def _csv(body: bytes, path: Path) -> SampleContent:
 
 def of_lines(lines: Sequence[bytes], place: str, seconds: float | None = None) -> SampleContent:
     """Of JSON objects. Raises SampleError."""
-    lines = [line for line in lines if line.strip()]
+    written = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     objects = []
-    for number, line in enumerate(lines, 1):
+    for number, line in written:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise SampleError(f"{place}:{number}: not JSON: {error}; write one object a line") from error
+            raise SampleError(f"{place}:{number}: is not JSON: {error}; write one object a line") from error
         if not isinstance(value, dict):
-            raise SampleError(f"{place}:{number}: {line[:40]!r} is no JSON object; write one object a line")
+            text = line.decode(errors="replace")[:40]
+            raise SampleError(f"{place}:{number}: {text} is not a JSON object; write one object a line")
         objects.append(value)
     columns = of_objects(objects)
     values = {name: [row.get(name) for row in objects] for name in (*columns.types, *columns.omitted)}
-    return SampleContent("json", columns, lines, values, seconds)
+    return SampleContent("json", columns, [line for _, line in written], values, seconds)
 
 
 def typed(content: SampleContent, time: str | None) -> Sample:
