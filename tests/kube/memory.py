@@ -186,6 +186,7 @@ class Memory:
         kind, namespace, name = key
         after = rules.defaulted(kind, {"kind": kind, **after})
         rules.check_object(after, present, self.rights)
+        rules.check_size(after)
         system = dict(present["metadata"]) if present else {
             "uid": f"uid-{next(self._numbers)}", "creationTimestamp": BEGIN, "generation": 1,
         }  # fmt: skip

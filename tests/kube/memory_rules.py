@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -185,6 +186,18 @@ def check_quota(kind: str, namespace: str, objects: Iterable[Manifest]) -> None:
             if pods >= int(hard.get("pods", pods + 1)):
                 text = f"exceeded quota: {quota['metadata']['name']}, requested: pods=1, used: pods={pods}"
                 raise ApiError(403, f"pods is forbidden: {text}")
+
+
+def check_size(after: Manifest) -> None:
+    """In the words of etcd, of its client, and of the API server."""
+    size = len(json.dumps(after))
+    if size > 3 * 2**20:
+        raise ApiError(413, "Request entity too large: limit is 3145728")
+    if size > 2 * 2**20:
+        text = f"trying to send message larger than max ({size} vs. 2097152)"
+        raise ApiError(500, f"rpc error: code = ResourceExhausted desc = {text}")
+    if size > 1.5 * 2**20:
+        raise ApiError(500, "etcdserver: request is too large")
 
 
 def check_object(after: Manifest, present: Manifest | None, rights: tuple[Right, ...]) -> None:

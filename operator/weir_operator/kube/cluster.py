@@ -318,7 +318,7 @@ class KubernetesCluster:
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         """Record an intent: the Placement's spec, then its status; each only over what was read, so that a
         replica that led before, or a decision made before a person's, overwrites nothing (ApiError 409)."""
-        with refusals():
+        with refusals(placement if isinstance(placement, WritePlacement) else None):
             self._write_placement(placement)
 
     def _write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
