@@ -14,6 +14,10 @@ from weir_operator.cli.exit_codes import BAD_INPUT
 if TYPE_CHECKING:
     from weir_placement.strategy import Strategy
 
+LEGEND = """headroom: a plan that carries the most load; network-usage: one with the fewest bytes in transit
+GUARANTEE: what is known of a plan's quality; PAPER: titles are in `weir help papers`
+`weir strategies NAME` lists options for --set; `auto`, the default, plans for any objective"""
+
 
 def strategies(
     name: Annotated[str | None, typer.Argument(help="One strategy, with its options.")] = None,
@@ -39,24 +43,29 @@ def strategies(
     if output == "json":
         print(json.dumps([_described(s) for s in listed], indent=1))
         return 0
-    from rich.console import Console
-    from rich.table import Table
+    from rich.padding import Padding
+    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("NAME", "PAPER", "OBJECTIVES", "GUARANTEE"):
-        table.add_column(heading)
-    for strategy in listed:
-        objectives = ", ".join(each.name for each in strategy.objectives)
-        table.add_row(strategy.name, strategy.paper, objectives, strategy.guarantee)
-    console = Console(highlight=False)
-    console.print(table)
+    from weir_operator.cli.columns import TableColumn, console, table
+
+    columns = (
+        TableColumn("NAME"),
+        TableColumn("OBJECTIVES", wraps=True),
+        TableColumn("GUARANTEE", wraps=True),
+        TableColumn("PAPER", wraps=True),
+    )
+    out = console()
+    rows = [(s.name, ", ".join(o.name for o in s.objectives), s.guarantee, s.paper) for s in listed]
+    out.print(table(columns, rows, out.width))
+    out.print()
     if name:
         for option in listed[0].options.values():
             unit = f" [{option.unit}]" if option.unit else ""
             only = f" ({option.objective} only)" if option.objective else ""
-            default = option.shown(option.default)
-            console.print(f"  --set {option.name}={default}{unit}: {option.help}{only}", markup=False)
-            console.print(f"      {option.accepts}", markup=False)
+            out.print(Text(f"--set {option.name}={option.shown(option.default)}{unit}"))
+            out.print(Padding(Text(f"{option.help}{only}; {option.accepts}"), (0, 0, 0, 4), expand=False))
+        out.print()
+    out.print(Text(LEGEND, style="dim"))
     return 0
 
 

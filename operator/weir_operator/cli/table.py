@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from weir_operator.cli.columns import Row, TableColumn, console, table, tables
 from weir_operator.planning.proof import over_space, proved
 
+OPERATORS = (
+    TableColumn("OPERATOR"),
+    TableColumn("KIND"),
+    TableColumn("READS", wraps=True),
+    TableColumn("NODE"),
+    TableColumn("ZONE", leaves=3),
+    TableColumn("ROWS/S IN", number=True, wraps=True),
+    TableColumn("ROWS/S OUT", number=True),
+    TableColumn("CPU", number=True, leaves=2),
+    TableColumn("MEMORY", number=True, leaves=1),
+)
+NODES = (
+    TableColumn("NODE"),
+    TableColumn("ZONE"),
+    TableColumn("CPU", number=True),
+    TableColumn("MEMORY", number=True),
+    TableColumn("OUT", number=True),
+    TableColumn("IN", number=True),
+)
+LEGEND = """headroom: how many times these rates the plan carries; latency: of the longest path
+ROWS/S IN: of each input, in the order of READS; CPU of an operator: 1000m is a core
+nodes: CPU and MEMORY in use, of what there is; OUT, IN: bytes over the network"""
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -36,66 +56,96 @@ def duration(seconds: float | None) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
+def times(headroom: float | None) -> str:
+    """
+    >>> times(8.043), times(0.9), times(150_000.0), times(None)
+    ('8.04x', '0.9x', '150,000x', 'unbounded')
+    """
+    if headroom is None:
+        return "unbounded"
+    return f"{headroom:,.0f}x" if headroom >= 100 else f"{headroom:.3g}x"
+
+
 def print_report(report: Mapping[str, Any], zones: Mapping[str, str]) -> None:
-    """Queries, their operators, nodes, and one line on how good the plan is."""
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
-    if not sys.stdout.isatty():
-        console.width = 200
-    console.print(_operators(report, zones))
-    console.print(_nodes(report, zones))
+    """Queries with their operators, nodes, what the figures are, and one line on how good the plan is."""
+    out = console()
+    operators = {
+        query["name"]: [_operator(op, query["name"], zones) for op in query["operators"]]
+        for query in report["queries"]
+        if query["operators"]
+    }
+    headings = {query["name"]: _heading(query) for query in report["queries"]}
+    for name, shown in tables(OPERATORS, operators, out.width):
+        out.print(Text(headings[name], style="bold"), soft_wrap=True)  # a name may be wider
+        out.print(shown)
+        out.print()
+    out.print(Text("nodes", style="bold"))
+    out.print(table(NODES, [_node(node, zones) for node in report["nodes"]], out.width))
+    out.print()
+    out.print(Text(LEGEND, style="dim"))
     for query in report["queries"]:
         if not query["admitted"]:
-            console.print(Text(f"rejected {query['name']}: {query['reason']}", style="bold red"))
+            out.print(Text(f"rejected {query['name']}: {query['reason']}", style="bold red"))
     for reason in report.get("infeasible") or ():
-        console.print(Text(f"infeasible: {reason}", style="bold red"))
-    console.print(Text(summary(report), style="bold"))
+        out.print(Text(f"infeasible: {reason}", style="bold red"))
+    out.print(Text(summary(report), style="bold"))
 
 
 def summary(report: Mapping[str, Any]) -> str:
     """How good the plan is, in one line."""
-    value, bound = report["objectiveValue"], report["bound"]
-    parts = [f"{report['objective']} {amount(value) if value is not None else report.get('objectiveReason')}"]
+    value, bound, objective = report["objectiveValue"], report["bound"], report["objective"]
+    figure = report.get("objectiveReason") if value is None else _valued(objective, value)
+    parts = [f"{objective} {figure}"]
     if proved(report):
         parts.append(f"proved optimal{over_space(report)}")
     elif bound is not None:
         gap = report["gap"]
         gap_text = f", gap {gap:.1%}" if gap is not None else ""
-        parts.append(f"bound {amount(bound)}{gap_text}{over_space(report)}")
+        parts.append(f"bound {_valued(objective, bound)}{gap_text}{over_space(report)}")
     elif over_space(report):
         parts.append(f"the best found{over_space(report)}")
     if report["binding"]:
         parts.append(f"binding: {report['binding']}")
-    parts.append(f"network {amount(report['networkUsageBytes'], 'B')} in transit")
+    if value is None or objective != "network-usage":
+        parts.append(f"network usage {_valued('network-usage', report['networkUsageBytes'])}")
     work = f"{report['strategy']}, {report['evaluations']} evaluations in {duration(report['seconds'])}"
     return "; ".join([*parts, work])
 
 
-def _operators(report: Mapping[str, Any], zones: Mapping[str, str]) -> Table:
-    table = Table(title="Plan", title_justify="left", box=None, pad_edge=False)
-    for name in ("QUERY", "OPERATOR", "KIND", "READS", "NODE", "ZONE"):
-        table.add_column(name, no_wrap=True)
-    for name in ("ROWS/S IN", "ROWS/S OUT", "CPU", "MEMORY"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for query in report["queries"]:
-        for i, op in enumerate(query["operators"]):
-            table.add_row(
-                _heading(query) if i == 0 else "",
-                op["id"].split("/", 1)[-1],
-                op["kind"],
-                ", ".join(_short(name, query["name"]) for name in op["inputs"]),
-                op["node"],
-                zones.get(op["node"], ""),
-                " + ".join(amount(rate) for rate in op["inputRate"]),
-                amount(op["outputRate"]),
-                f"{op['cpu'] / 1e3:.3g}m",
-                amount(op["memoryBytes"], "B"),
-            )
-    return table
+def _valued(objective: str, value: float) -> str:
+    if objective == "network-usage":
+        return f"{amount(value, 'B')} in transit"
+    return times(value) if objective == "headroom" else amount(value)
+
+
+def _operator(op: Mapping[str, Any], query: str, zones: Mapping[str, str]) -> Row:
+    return (
+        op["id"].split("/", 1)[-1],
+        op["kind"],
+        ", ".join(_short(name, query) for name in op["inputs"]),
+        op["node"],
+        zones.get(op["node"], ""),
+        " + ".join(amount(rate) for rate in op["inputRate"]),
+        amount(op["outputRate"]),
+        _millicores(op["cpu"] / 1e3),
+        amount(op["memoryBytes"], "B"),
+    )
 
 
 def _heading(query: Mapping[str, Any]) -> str:
-    room = "unbounded" if query["headroom"] is None else f"{query['headroom']:.3g}x"
-    return f"{query['name']} ({room}, {duration(query['latencySeconds'])})"
+    return (
+        f"{query['name']}: headroom {times(query['headroom'])}, latency {duration(query['latencySeconds'])}"
+    )
+
+
+def _millicores(value: float) -> str:
+    """Thousandths of a core.
+
+    >>> _millicores(1480.0), _millicores(0.00456), _millicores(0.0)
+    ('1480m', '<0.01m', '0m')
+    """
+    digits = ".0f" if value >= 100 else ".3g"
+    return "<0.01m" if 0 < value < 0.01 else f"{value:{digits}}m"
 
 
 def _short(name: str, query: str) -> str:
@@ -104,22 +154,15 @@ def _short(name: str, query: str) -> str:
     return name.removeprefix(f"{own}/").removeprefix(f"{namespace}/")
 
 
-def _nodes(report: Mapping[str, Any], zones: Mapping[str, str]) -> Table:
-    table = Table(title="Nodes", title_justify="left", box=None, pad_edge=False)
-    for name in ("NODE", "ZONE"):
-        table.add_column(name, no_wrap=True)
-    for name in ("CPU", "MEMORY", "OUT", "IN"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for node in report["nodes"]:
-        table.add_row(
-            node["name"],
-            zones.get(node["name"], ""),
-            _share(node["cpu"], node["cpuCapacity"]),
-            _share(node["memoryBytes"], node["memoryCapacity"]),
-            amount(node["egressBytesPerSecond"], "B/s"),
-            amount(node["ingressBytesPerSecond"], "B/s"),
-        )
-    return table
+def _node(node: Mapping[str, Any], zones: Mapping[str, str]) -> Row:
+    return (
+        node["name"],
+        zones.get(node["name"], ""),
+        _share(node["cpu"], node["cpuCapacity"]),
+        _share(node["memoryBytes"], node["memoryCapacity"]),
+        amount(node["egressBytesPerSecond"], "B/s"),
+        amount(node["ingressBytesPerSecond"], "B/s"),
+    )
 
 
 def _share(load: float, capacity: float | None) -> Text:
