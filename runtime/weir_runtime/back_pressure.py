@@ -25,6 +25,7 @@ class BackPressure:
         self._status = status
         self._metrics = metrics
         self._look_at = 0.0  # [s, monotonic]
+        self._waits = False
 
     def look(self) -> None:
         """Now and then, how much is unread."""
@@ -42,5 +43,6 @@ class BackPressure:
         else:
             self._control.clear("hold")
         self._metrics.held_back.labels(**self._metrics.plain).set(bool(waits))
-        if bool(waits) != bool(self._status.fields["waits"]):
-            self._status.say(waits=waits)
+        if bool(waits) != self._waits:
+            self._waits = bool(waits)
+            self._status.wait_for("reader", waits)

@@ -70,7 +70,10 @@ class Share:
     def look(self, lease: FragmentLease, epoch: int, holder: str) -> bool:
         """Answers what the lease asks: agrees to a cut, and says when it has passed. False: it could not be
         read; nothing may be published before it was."""
-        record = lease.read()
+        try:
+            record = lease.read()
+        except OSError:
+            return False
         change = record.change if record else None
         if change is None:
             return record is not None

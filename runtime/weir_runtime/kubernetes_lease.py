@@ -9,25 +9,29 @@ Holders look at their lease ten times a second, and who waits for one 50 times. 
 was last heard of it, by a watch, an answer or a renewal, as long as that is no older than a third of the
 lease's duration; otherwise the API server is asked, at most twice a second. An API server that does not
 answer is no reason to stop at once: the lease holds for its duration after the last renewal that was
-confirmed, and is then taken for lost. The fence stays sound: nobody else takes it before it was released,
-or was seen unchanged for that long.
+confirmed. From then on its holder publishes nothing until a renewal is confirmed again, which the API server
+refuses when somebody has taken it meanwhile. The fence stays sound: nobody else takes it before it was
+released, or was seen unchanged for that long.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import math
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from weir_placement.model.change import Change
+from weir_placement.model.from_plain import build_plain
 
 from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.lease import NOBODY, Expiry, LeaseRecord, may_take, owns
+from weir_runtime.renewal import now
 
 HANDOVER = "weir.dev/handover-epoch"
 RELEASED = "weir.dev/released"
@@ -38,6 +42,10 @@ _TRIES = 5  # of a write that crosses with another one
 _TIMEOUT = 2.0  # [s] of one request; well below the duration of a lease
 _ASK = 0.5  # [s] between two questions because the watch is silent
 _FREE = 3.0  # [s] for which what was heard of a lease counts that nobody has
+
+
+class LeaseGone(OSError):
+    """The object was deleted: a new one of its name may be taken at once."""
 
 
 class KubernetesLease:
@@ -55,21 +63,21 @@ class KubernetesLease:
         self._heard = float("-inf")  # when anything was last heard of it [s, monotonic]
         self._ask_at = float("-inf")  # [s, monotonic]
         self._watch: threading.Thread | None = None
-        self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, monotonic]
+        self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, as `now`]
 
     def read(self) -> LeaseRecord | None:
-        """The record; None when nobody ever held it, or when nothing is known any more."""
+        """The record; None when nobody ever held it. Raises OSError when nothing is known any more."""
         fresh, record = self._look()
         if fresh or (record is not None and self._lasts(record.duration)):
             return record
-        return None
+        raise OSError(f"lease {self._name}: the API server does not answer")
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """True when this holder now has it. The API server is asked once it may be so."""
         fresh, record = self._look()
         if not fresh or not self._may_take(record, epoch, holder):
             return False
-        begun = time.monotonic()
+        begun = now()
         try:
             manifest, record = self._get()
             if not self._may_take(record, epoch, holder):
@@ -102,9 +110,12 @@ class KubernetesLease:
         return may_take(record, epoch, holder, expired)
 
     def renew(self, epoch: int, holder: str) -> bool:
-        """True when it still belongs to this holder; keeps what others wrote into it."""
-        changed, record = self._change(epoch, holder, released=False), self._record
-        return bool(changed) or (changed is None and record is not None and self._lasts(record.duration))
+        """True when it still belongs to this holder; keeps what others wrote into it. Raises OSError when
+        the API server does not answer."""
+        changed = self._change(epoch, holder, released=False)
+        if changed is None:
+            raise OSError(f"lease {self._name}: the API server does not confirm its renewal")
+        return changed
 
     def release(self, epoch: int, holder: str) -> bool:
         """Marks it released, with the hand-over kept."""
@@ -136,7 +147,7 @@ class KubernetesLease:
     def _change(self, epoch: int, holder: str, **fields: Any) -> bool | None:
         """Whether it was written; False: it belongs to somebody else. None: no answer."""
         for _ in range(_TRIES):
-            begun = time.monotonic()
+            begun = now()
             try:
                 manifest, record = self._get()
                 if record is None or not owns(record, epoch, holder):
@@ -144,17 +155,21 @@ class KubernetesLease:
                 if self._put(manifest, replace(record, renewed=time.time(), **fields)):
                     self._confirmed = max(self._confirmed, begun)  # threads answer and renew
                     return True
+            except LeaseGone:
+                return False
             except OSError:
                 break
         return None
 
     def _lasts(self, duration: float) -> bool:
         """Whether the lease is certainly still ours although the API server does not answer."""
-        return time.monotonic() - self._confirmed < duration
+        return now() - self._confirmed < duration
 
     def _get(self) -> tuple[dict[str, Any], LeaseRecord | None]:
-        """The object and its record. Raises OSError."""
+        """The object and its record. Raises OSError, LeaseGone where there is none."""
         status, body = self._requests.send("GET", f"{self._collection}/{self._name}")
+        if status == 404 and b'"NotFound"' in body:
+            raise LeaseGone(f"lease {self._name} was deleted")
         if status != 200:
             raise OSError(f"lease {self._name}: the API server answered {status}: {_message(body)}")
         manifest: dict[str, Any] = json.loads(body)
@@ -222,18 +237,32 @@ def nobody(epoch: int) -> LeaseRecord:
 def _record_of(manifest: dict[str, Any]) -> LeaseRecord | None:
     spec = manifest.get("spec") or {}
     notes = manifest["metadata"].get("annotations") or {}
+    handover = _number(notes.get(HANDOVER, ""))
     if not spec.get("leaseTransitions"):
-        return nobody(int(notes[HANDOVER])) if HANDOVER in notes else None
+        return nobody(handover) if handover is not None else None
     renewed = datetime.fromisoformat(spec["renewTime"]).timestamp() if spec.get("renewTime") else 0.0
     return LeaseRecord(
         epoch=int(spec["leaseTransitions"]),
         holder=spec.get("holderIdentity", ""),
         renewed=renewed,
         duration=float(spec["leaseDurationSeconds"]),
-        handover=int(notes[HANDOVER]) if HANDOVER in notes else None,
+        handover=handover,
         released=notes.get(RELEASED) == "true",
-        change=Change(**json.loads(notes[CHANGE])) if CHANGE in notes else None,
+        change=_change(notes.get(CHANGE, "")),
     )
+
+
+def _number(text: str) -> int | None:
+    """None also for what nobody of ours writes: anybody who may edit the Lease may write its annotations."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _change(text: str) -> Change | None:
+    """Likewise."""
+    try:
+        return cast(Change, build_plain(Change, json.loads(text), "change"))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _manifest_of(manifest: dict[str, Any], record: LeaseRecord) -> dict[str, Any]:
@@ -251,7 +280,7 @@ def _manifest_of(manifest: dict[str, Any], record: LeaseRecord) -> dict[str, Any
         "holderIdentity": record.holder,
         "leaseTransitions": record.epoch,
         "renewTime": renewed,
-        "leaseDurationSeconds": max(1, round(record.duration)),
+        "leaseDurationSeconds": max(1, math.ceil(record.duration)),
     }
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": notes}, "spec": spec}
 

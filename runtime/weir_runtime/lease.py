@@ -41,13 +41,13 @@ class FragmentLease(Protocol):
     """Port: a JSON file on one machine, a coordination.k8s.io Lease in a cluster."""
 
     def read(self) -> LeaseRecord | None:
-        """The record; None when nobody ever held it."""
+        """The record; None when nobody ever held it. Raises OSError: nothing is known for certain."""
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """Takes it if the rules allow; False: not yet. Call again: expiry is judged over calls."""
 
     def renew(self, epoch: int, holder: str) -> bool:
-        """False: it belongs to somebody else."""
+        """False: it belongs to somebody else, or is gone. Raises OSError: nobody answers."""
 
     def release(self, epoch: int, holder: str) -> bool:
         """Says that this holder publishes nothing more. False: it belongs to somebody else."""
@@ -79,7 +79,10 @@ def _start_of(pid: int) -> int:
 
 def holder_is_gone(holder: str) -> bool:
     """True only when it is certain: the holder ran on this host and its process is no more."""
-    host, pid, start = holder.rsplit(":", 2)
+    host, *numbers = holder.rsplit(":", 2)
+    if len(numbers) < 2 or not all(number.isascii() and number.isdecimal() for number in numbers):
+        return False  # not a name that a driver has
+    pid, start = numbers
     running = _start_of(int(pid))
     return host == socket.gethostname() and (running == 0 or running != int(start))
 

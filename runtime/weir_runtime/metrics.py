@@ -46,6 +46,7 @@ class Metrics:
         self.bytes = counter("weir_published_bytes", "Bytes written to the output")
         self.unread = gauge("weir_unread_bytes", "Published bytes that the slowest reader has not read yet")
         self.held_back = gauge("weir_held_back", "1 while waiting for the slowest reader of the output")
+        self.unconfirmed = gauge("weir_lease_unconfirmed", "1 while nobody confirms the process's lease")
         self.published = gauge(
             "weir_publish_timestamp_seconds", "Unix time at which the last batch was published"
         )

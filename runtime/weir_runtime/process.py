@@ -30,6 +30,7 @@ from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.metrics import Metrics, stateful
 from weir_runtime.names import PLAUSIBLE
+from weir_runtime.pause import LeasePause
 from weir_runtime.plan import SparkPlan, build_plan, checkpoint_name
 from weir_runtime.progress import Progress
 from weir_runtime.publish import BatchSink, Fenced
@@ -79,6 +80,7 @@ class FragmentProcess:
         self._dropped = DroppedRows(stateful(spec))
         self._share: Share | None = None  # of a fragment that delivers
         self._executors: Executors | None = None
+        self._pause = LeasePause(self.tenure, self.control, self.status, self.metrics)
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
@@ -241,10 +243,12 @@ class FragmentProcess:
                     self.tenure.answer(self._share)
             if pressure:
                 pressure.look()
+            self._pause.over()
             if self.tenure.lost:
                 query.stop()
                 self.tenure.check()
             if back := clock_steps.set_back():
+                self.tenure.stop()  # a batch that waits for the lease would not end
                 query.stop()
                 raise RuntimeError(f"the clock was set back by {back:.0f} s, for which Spark would wait")
             if self._final_batch is not None and reports.committed() >= self._final_batch:
@@ -288,6 +292,7 @@ class FragmentProcess:
     def _finish(self, exchange: ExchangeWriter | None, batch: int) -> int:
         reach("before-end")
         if exchange:
+            self._await(self._pause.over)
             exchange.end(batch + 1, self.tenure.fence)
         reach("after-end")
         self.tenure.release()

@@ -3,10 +3,19 @@ answer or a batch that does not end, does not cost it the lease."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
 from weir_runtime.lease import FragmentLease
+
+RETRY = 1.0
+"""[s] at most between two tries while nobody answers."""
+
+
+def now() -> float:
+    """[s] A clock that also goes on while the machine is suspended: another one's does."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Renewal:
@@ -14,10 +23,11 @@ class Renewal:
 
     Args:
         lease: one that this holder has.
-        duration: [s] of the lease: where renewing fails for so long, it is lost.
+        duration: [s] of the lease, after the last renewal that was confirmed was begun. From then on another
+            one may take it; until one has, it is renewed as before when whoever keeps it answers again.
 
     Attributes:
-        lost: it belongs to somebody else, or may.
+        lost: it belongs to somebody else.
     """
 
     def __init__(self, lease: FragmentLease, epoch: int, holder: str, duration: float) -> None:
@@ -27,28 +37,69 @@ class Renewal:
         self._duration = duration
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="lease-renewal")
+        self._confirmed = float("-inf")  # when the last try that succeeded was begun
+        self._tried = threading.Condition()  # notified after each try
+        self._words = ""  # why the last try failed
         self.lost = threading.Event()
 
-    def start(self) -> None:
-        """Once, with the lease held."""
+    def start(self, acquired: float) -> None:
+        """Once, with the lease held; it was acquired after `acquired` [s, as `now`]."""
+        self._confirmed = acquired
         self._thread.start()
 
     def stop(self) -> None:
         """Returns when nothing is renewed any more; before a release, for one after it would not be one."""
         self._over.set()
+        with self._tried:
+            self._tried.notify_all()
         if self._thread.ident is not None:
             self._thread.join()
 
+    def holds(self) -> bool:
+        """Whether the lease is certainly this holder's, now."""
+        return now() - self._confirmed < self._duration and not self.lost.is_set()
+
+    def unconfirmed(self) -> str:
+        """Why nobody knows whether it still is; "" while it is known."""
+        if self._thread.ident is None or self._over.is_set() or self.lost.is_set() or self.holds():
+            return ""
+        return self._words or "its renewal is not confirmed"
+
+    def wait(self) -> bool:
+        """Until the lease is certainly held (True), or lost, or nothing is renewed any more (False)."""
+        with self._tried:
+            while not (self.lost.is_set() or self._over.is_set()):
+                if self.holds():
+                    return True
+                self._tried.wait()
+        return False
+
+    def wait_for_next(self) -> None:
+        """Until one more try has ended."""
+        with self._tried:
+            if not self._over.is_set() and not self.lost.is_set():
+                self._tried.wait(self._duration)
+
     def _run(self) -> None:
-        confirmed = time.monotonic()
-        while not self._over.wait(self._duration / 3):
-            begun = time.monotonic()
-            try:
-                renewed = self._lease.renew(self._epoch, self._holder)
-            except OSError:  # its file system is away: another one's may be too, so nobody takes it before
-                renewed = begun - confirmed < self._duration
-            else:
-                confirmed = begun
-            if not renewed:
-                self.lost.set()
+        pause = self._duration / 3
+        while not self._over.wait(pause):
+            self.renew()
+            with self._tried:
+                self._tried.notify_all()
+            if self.lost.is_set():
                 return
+            pause = min(RETRY, self._duration / 3) if self._words else self._duration / 3
+
+    def renew(self) -> None:
+        """One try."""
+        begun = now()
+        try:
+            if self._lease.renew(self._epoch, self._holder):
+                self._confirmed, self._words = begun, ""
+            else:
+                self.lost.set()
+        except OSError as error:  # the API server, or its file system, does not answer
+            self._words = str(error) or repr(error)
+        except Exception as error:  # whatever it is: the thread goes on, and nothing is published
+            self._words = repr(error)
+            print(f"the lease cannot be renewed: {error!r}", file=sys.stderr)

@@ -37,8 +37,8 @@ class Control:
     """Flags in a folder, by which a fragment's process speaks to its readers' processes.
 
     `go`: readers may begin (a standby waits for it). `drain`: admit nothing more; each reader answers
-    by `drained-<input>`, and when all have, every admitted batch has been committed. `hold`: admit nothing as
-    long as it is up.
+    by `drained-<input>`, and when all have, every admitted batch has been committed. `hold`,
+    `unconfirmed`: admit nothing as long as it is up.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -134,7 +134,7 @@ class WeirStreamReader(DataSourceStreamReader):
         if self._control.is_set("drain"):
             self._control.set(f"drained-{self._name}")
             return start
-        if self._control.is_set("hold"):
+        if self._control.is_set("hold") or self._control.is_set("unconfirmed"):
             return start
         if not start["ended"]:
             advance = self._log.advance(start["at"], start["clock"], self._most)

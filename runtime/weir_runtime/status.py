@@ -43,6 +43,8 @@ class ProcessStatus:
         }
         self._begun = (-1, 0.0)  # the latest batch, and when it began [s, monotonic]
         self._turn = 0.0  # [s, monotonic]
+        self._waits: dict[str, str] = {}  # what for -> in words
+        self.paused = False
 
     @property
     def phase(self) -> str:
@@ -57,10 +59,20 @@ class ProcessStatus:
         """The process's loop goes round."""
         self._turn = time.monotonic()
 
+    def pause(self, paused: bool) -> None:
+        """Whether the process stands still because nobody confirms its lease: that is no fault of its own."""
+        self.paused = paused
+        self._begun, self._turn = (self._begun[0], time.monotonic()), time.monotonic()
+
+    def wait_for(self, what: str, why: str) -> None:
+        """Says what the process waits for, in words; "" when it does no more."""
+        self._waits = {**self._waits, what: why}
+        self.say(waits="; ".join(filter(None, self._waits.values())))
+
     def hangs(self) -> str:
         """What makes no progress, in words; "" when all is well."""
         now, (batch, begun) = time.monotonic(), self._begun
-        if self.phase not in AT_WORK:
+        if self.phase not in AT_WORK or self.paused:
             return ""
         if batch > self.fields["batch"] and now - begun > STUCK:
             return f"batch {batch} has been running for {now - begun:.0f} s, longer than {STUCK:.0f} s"

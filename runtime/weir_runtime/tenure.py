@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from weir_runtime.change import Share
-from weir_runtime.lease import FragmentLease, holder_name, owns
+from weir_runtime.lease import FragmentLease, LeaseRecord, holder_name, owns
 from weir_runtime.publish import Fenced
-from weir_runtime.renewal import Renewal
+from weir_runtime.renewal import Renewal, now
 
 
 class Tenure:
@@ -31,35 +31,58 @@ class Tenure:
 
     def acquire(self) -> bool:
         """True when this process has the lease from now on. Raises Fenced when the epoch is over."""
-        before = self._lease.read()
+        begun, before = now(), self._read()
         if self._lease.acquire(self._epoch, self._holder, self._duration):
             self.left_in_order = before is not None and before.released
-            self._renewal.start()
+            self._renewal.start(begun)
             return True
         if before is not None and before.epoch > self._epoch:
             raise Fenced(f"epoch {self._epoch} is over: the lease says epoch {before.epoch}")
         return False
 
     def fence(self) -> None:
-        """Raises Fenced unless this process may publish."""
-        record = self._lease.read()
-        if not owns(record, self._epoch, self._holder):
-            self._closed.set()
-            raise Fenced(f"the lease says {record}, this is epoch {self._epoch} of {self._holder}")
+        """Returns when this process may publish: at once while its lease is confirmed, otherwise when it is
+        again. Raises Fenced when it belongs to another, and when this process ends."""
+        while self._renewal.wait():
+            try:
+                record = self._lease.read()
+            except OSError:
+                self._renewal.wait_for_next()
+                continue
+            if not owns(record, self._epoch, self._holder):
+                self._closed.set()
+                raise Fenced(f"the lease says {record}, this is epoch {self._epoch} of {self._holder}")
+            if self._renewal.holds():  # last: reading may have taken its time
+                return
+        raise Fenced(self._words())
+
+    def unconfirmed(self) -> str:
+        """Why nothing may be published for now, and nobody has taken the lease either; "" otherwise."""
+        return self._renewal.unconfirmed()
 
     @property
     def lost(self) -> bool:
-        """Whether the lease belongs to another holder, or may: it was not renewed, or the fence says so."""
+        """Whether the lease belongs to another holder: its renewal was refused, or the fence says so."""
         return self._renewal.lost.is_set() or self._closed.is_set()
 
     def check(self) -> None:
         """Raises Fenced when it is lost."""
         if self.lost:
-            raise Fenced(f"the lease says {self._lease.read()}")
+            raise Fenced(self._words())
+
+    def _words(self) -> str:
+        return f"the lease says {self._read()}, this is epoch {self._epoch} of {self._holder}"
+
+    def _read(self) -> LeaseRecord | None:
+        """None also where nothing is known."""
+        try:
+            return self._lease.read()
+        except OSError:
+            return None
 
     def handed_over(self) -> bool:
         """Whether another epoch is to follow this one."""
-        record = self._lease.read()
+        record = self._read()
         return record is not None and record.handover is not None and record.handover != self._epoch
 
     def answer(self, share: Share) -> bool:

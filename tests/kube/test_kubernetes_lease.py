@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from weir_placement.model.change import Change
 from weir_runtime.api_server import Server
-from weir_runtime.kubernetes_lease import HANDOVER, KubernetesLease
+from weir_runtime.kubernetes_lease import CHANGE, HANDOVER, KubernetesLease
+
+from tests.runtime.lease_server import Store, serve
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """A process keeps its connections to its end."""
-
-PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
-
-
-class Store:
-    """One Lease, with optimistic concurrency."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.lease: dict[str, Any] = {
-            "metadata": {"name": "f", "resourceVersion": "1", "labels": {"kept": "yes"}},
-            "spec": {},
-        }
-        self.watchers: list[queue.Queue[dict[str, Any]]] = []
-        self.answers = True
-        self.watches = True
-        self.closes = False  # each connection after an answer
-        self.gets = 0
-        self.connections = 0
-
-    def put(self, lease: dict[str, Any]) -> bool:
-        with self.lock:
-            if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
-                return False
-            version = str(int(self.lease["metadata"]["resourceVersion"]) + 1)
-            self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": version}}
-            for watcher in self.watchers:
-                watcher.put(self.lease)
-            return True
-
-    def bookmark(self) -> None:
-        for watcher in self.watchers:
-            watcher.put({"metadata": {"resourceVersion": self.lease["metadata"]["resourceVersion"]}})
-
-    def annotate(self, **notes: str) -> None:
-        meta = self.lease["metadata"]
-        assert self.put({**self.lease, "metadata": {**meta, "annotations": notes}})
 
 
 @pytest.fixture
@@ -64,70 +25,8 @@ def store() -> Store:
 @pytest.fixture
 def lease(store: Store) -> Iterator[Callable[[], KubernetesLease]]:
     """Makes one client after another."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def setup(self) -> None:
-            super().setup()
-            store.connections += 1
-
-        def do_GET(self) -> None:
-            if not store.answers:
-                self.close_connection = True
-            elif "watch=1" in self.path:
-                if store.watches:
-                    self.follow()
-                else:
-                    self.answer(503, {})
-            else:
-                store.gets += 1
-                self.answer(200, store.lease)
-
-        def do_PUT(self) -> None:
-            if not store.answers:
-                self.close_connection = True
-                return
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            put = store.put(body)
-            self.answer(200 if put else 409, store.lease if put else {"message": "conflict"})
-
-        def follow(self) -> None:
-            events: queue.Queue[dict[str, Any]] = queue.Queue()
-            store.watchers.append(events)
-            events.put(store.lease)
-            self.send_response(200)
-            self.send_header("Connection", "close")
-            self.end_headers()
-            while store.answers:
-                try:
-                    lease = events.get(timeout=0.1)
-                except queue.Empty:
-                    continue
-                kind = "MODIFIED" if "spec" in lease else "BOOKMARK"
-                self.wfile.write(json.dumps({"type": kind, "object": lease}).encode() + b"\n")
-                self.wfile.flush()
-
-        def answer(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-            self.close_connection |= store.closes
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.block_on_close = False
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    port = server.server_address[1]
-    yield lambda: KubernetesLease(Server("127.0.0.1", port, lambda: "token", None), "ns", "f")
-    store.answers = False
-    server.shutdown()
-    server.server_close()
+    with serve(store) as port:
+        yield lambda: KubernetesLease(Server("127.0.0.1", port, lambda: "token", None), "ns", "f")
 
 
 Make = Callable[[], KubernetesLease]
@@ -220,7 +119,7 @@ def test_an_api_server_that_does_not_answer_is_not_beset(lease: Make, store: Sto
     new, began = lease(), time.monotonic()
     for _ in range(300):
         assert not new.acquire(2, "two:1:1", 30.0)
-        assert new.read() is None
+        assert unknown(new)
     most = 2 + 3 * (time.monotonic() - began)
     assert store.connections <= most, "two questions a second, and a watch"
 
@@ -252,11 +151,40 @@ def test_without_an_answer_the_lease_lasts_its_duration_and_no_longer(lease: Mak
     began = time.monotonic()
     assert holder.acquire(1, "one:1:1", 1.0)
     store.answers = False
-    assert holder.renew(1, "one:1:1")
     assert holder.read() is not None
-    until(lambda: not holder.renew(1, "one:1:1"))
+    until(lambda: unknown(holder))
     assert time.monotonic() - began >= 1.0
-    assert holder.read() is None
+    with pytest.raises(OSError, match="does not confirm"):
+        holder.renew(1, "one:1:1")
+    store.answers = True
+    assert holder.renew(1, "one:1:1"), "nobody has taken it meanwhile"
+    assert holder.read() is not None
+
+
+def unknown(lease: KubernetesLease) -> bool:
+    try:
+        lease.read()
+    except OSError:
+        return True
+    return False
+
+
+def test_a_lease_that_was_deleted_is_lost_at_once(lease: Make, store: Store) -> None:
+    """A new one of its name may be taken by anybody."""
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 10.0)
+    store.deleted = True
+    assert not holder.renew(1, "one:1:1")
+
+
+def test_annotations_that_nobody_of_ours_wrote_are_none(lease: Make, store: Store) -> None:
+    holder = lease()
+    assert holder.acquire(1, "one:1:1", 10.0)
+    store.annotate(**{HANDOVER: "soon", CHANGE: "[" * 100_000})
+    assert holder.renew(1, "one:1:1")
+    record = holder.read()
+    assert record is not None
+    assert (record.handover, record.change) == (None, None)
 
 
 def test_an_expired_lease_is_taken_only_after_its_whole_duration_was_watched(lease: Make) -> None:

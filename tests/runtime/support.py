@@ -101,8 +101,10 @@ def files_output(folder: Path, *columns: str) -> Output:
     return Output("files", uri=str(folder), columns=chosen)
 
 
-def launch(spec: FragmentSpec, text: str = "", **environment: str) -> subprocess.Popen[bytes]:
-    """Starts the fragment's process; `text`: the spec as another version writes it."""
+def launch(
+    spec: FragmentSpec, text: str = "", program: Sequence[str] = ("-m", "weir_runtime"), **environment: str
+) -> subprocess.Popen[bytes]:
+    """Starts the fragment's process by `program`; `text`: the spec as another version writes it."""
     path = Path(spec.state).with_suffix(".spec.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text or spec.to_json())
@@ -111,7 +113,7 @@ def launch(spec: FragmentSpec, text: str = "", **environment: str) -> subprocess
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
         settings.pop(name, None)
-    return subprocess.Popen([sys.executable, "-m", "weir_runtime", str(path)], env=settings)
+    return subprocess.Popen([sys.executable, *program, str(path)], env=settings)
 
 
 def state(spec: FragmentSpec) -> dict[str, Any]:
