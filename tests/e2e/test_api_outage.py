@@ -8,28 +8,23 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e import flights, operators
-from tests.e2e.conftest import ensure_installed, fresh_namespace, install
+from tests.e2e.conftest import ensure_installed, fresh_namespace
 from tests.e2e.faults import without_api_server
 from tests.e2e.kubectl import get, wait_until
 from tests.e2e.reference import judge_so_far
 
 OUTAGE = 300.0  # [s]
-LEASE = 600  # [s]: the last renewal before an outage may be a third of it old
 HOURS, SPEED = 700, 0.2
 AFTERWARDS = 120.0  # [s] in which what an outage starts would show: longer than any grace of the operator
 
 
 @pytest.fixture
 def running(release: None, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The flights under leases that outlast the outage."""
+    """The flights under leases that the outage outlasts."""
     ensure_installed()
-    install(f"fragments.leaseSeconds={LEASE}")
-    try:
-        with fresh_namespace(request.session) as namespace:
-            flights.start(namespace, HOURS, SPEED)
-            yield namespace
-    finally:
-        install()
+    with fresh_namespace(request.session) as namespace:
+        flights.start(namespace, HOURS, SPEED)
+        yield namespace
 
 
 def restarts(namespace: str) -> dict[str, int]:
