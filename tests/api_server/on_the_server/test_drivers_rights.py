@@ -100,7 +100,7 @@ def test_an_api_server_that_is_away_and_comes_back_ends_no_tenure(lease: Make, s
     assert holder.acquire(1, "one:1:1", 120.0)
     server.stop_api()
     try:
-        with pytest.raises(OSError, match=r"does not answer|refused|timed out"):  # neither renewed nor lost: nobody knows
+        with pytest.raises(OSError, match="API server"):  # neither renewed nor lost: nobody knows
             holder.renew(1, "one:1:1")
         assert holder.read() is not None  # what was last heard counts while the lease lasts
     finally:
