@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -25,8 +28,23 @@ ARROW = {
 NAMES = {kind: name for name, kind in ARROW.items()}
 
 
-def arrow_schema(columns: tuple[TypedColumn, ...], path: str) -> pa.Schema:
-    """Raises FragmentError that names the column (`path` is where they stand)."""
+UNIX_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+"""Of numbers since 1970-01-01 UTC; they are Arrow's too."""
+
+UNIX_UNIT = b"unix-unit"
+"""Metadata of a field whose values are written as such numbers."""
+
+
+def arrow_schema(
+    columns: tuple[TypedColumn, ...], path: str, unix_times: Mapping[str, str] = MappingProxyType({})
+) -> pa.Schema:
+    """The columns, each with the unit of its source's `unixTimes`. Raises FragmentError that names the column
+    (`path` is where they stand)."""
+    for name, unit in unix_times.items():
+        if name not in [column.name for column in columns]:
+            raise FragmentError(f"{path}: unixTimes.{name}: no column {name}")
+        if unit not in UNIX_UNITS:
+            raise FragmentError(f"{path}: unixTimes.{name}: {unit!r} is not one of {', '.join(UNIX_UNITS)}")
     fields = []
     for i, column in enumerate(columns):
         try:
@@ -34,7 +52,9 @@ def arrow_schema(columns: tuple[TypedColumn, ...], path: str) -> pa.Schema:
         except ValueError as error:
             raise FragmentError(f"{path}[{i}].type: {error}") from error
         kind = ARROW.get(name)
-        fields.append(pa.field(column.name, pa.decimal128(*decimal_digits(name)) if kind is None else kind))
+        field = pa.field(column.name, pa.decimal128(*decimal_digits(name)) if kind is None else kind)
+        written = unix_times.get(column.name)
+        fields.append(field.with_metadata({UNIX_UNIT: written}) if written else field)
     return pa.schema(fields)
 
 
@@ -42,6 +62,11 @@ def event_times(rows: pa.Table, column: str) -> NDArray[np.int64]:
     """[us] Of a column of type timestamp[us] without nulls; shape (rows,)."""
     times: NDArray[np.int64] = rows.column(column).cast(pa.int64()).to_numpy()
     return times
+
+
+def unix_unit(field: pa.Field) -> str:
+    """The unit of numbers since 1970 as which the values are written; "" for another form."""
+    return ((field.metadata or {}).get(UNIX_UNIT) or b"").decode()
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -31,6 +31,14 @@ DUCK = {"INT": "INTEGER", "STRING": "VARCHAR", "BINARY": "BLOB", "TIMESTAMP_NTZ"
 NUMBERS = "'UBIGINT', 'BIGINT', 'HUGEINT', 'UHUGEINT', 'DOUBLE'"
 """As `json_type` has them."""
 
+UNIX = "UNIX "
+"""Before a unit, in place of TIMESTAMP: a number since 1970 (`unixTimes` of the source)."""
+
+NUMBERS_FROM = 100_000_000_000_000
+"""[us] Event times that are numbers are after it."""
+
+FROM_YEAR_1_TO_9999 = "BETWEEN -62135596800000000 AND 253402300799999999"
+
 FORMS = {
     "parquet": "read_parquet('{path}')",
     "arrow": "content",
@@ -63,8 +71,11 @@ def log_rows(
     """
     form = files.get("format", "parquet")
     limit = time.time_ns() // 1000 + (DAY if ahead is None else ahead) if ahead != 0 else PLAUSIBLE - 1
+    units = files.get("unixTimes") or {}
+    columns = [(name, UNIX + units[name] if name in units else kind) for name, kind in columns]
     time_of = f"epoch_us({_quoted(event_time)})"
-    in_time = f"{time_of} > 0 AND {time_of} <= {min(limit, PLAUSIBLE - 1)}"
+    first, last = NUMBERS_FROM if event_time in units else 1, min(limit, PLAUSIBLE - 1)
+    in_time = f"{time_of} BETWEEN {first} AND {last}"
     tables = []
     with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
@@ -142,7 +153,7 @@ def _rows(
 def _written(name: str, kind: str) -> tuple[str, str]:
     """A key of a JSON object: its text where it is written as the type is, and whether there is any."""
     path = "'$.\"" + name.replace("'", "''") + "\"'"
-    if kind in INTEGERS or kind.startswith("DECIMAL"):
+    if kind in INTEGERS or kind.startswith(("DECIMAL", UNIX)):
         forms = f"{NUMBERS}, 'VARCHAR'"
     elif kind in FLOATS:
         forms = NUMBERS
@@ -160,6 +171,8 @@ def _value(text: str, kind: str) -> str:
     exact = f"TRY_CAST({text} AS DECIMAL(38, 18))"
     if kind in INTEGERS:
         return f"CASE WHEN {exact} = trunc({exact}) THEN TRY_CAST({exact} AS {DUCK.get(kind, kind)}) END"
+    if kind.startswith(UNIX):
+        return _moment(text, {"s": 1_000_000, "ms": 1000, "us": 1}[kind.removeprefix(UNIX)])
     if kind.startswith("DECIMAL"):
         return f"CASE WHEN {exact} = TRY_CAST({exact} AS {kind}) THEN TRY_CAST({exact} AS {kind}) END"
     if kind == "TIMESTAMP":
@@ -174,9 +187,19 @@ def _value(text: str, kind: str) -> str:
     return f"TRY_CAST({text} AS {DUCK.get(kind, kind)})"
 
 
+def _moment(text: str, microseconds: int) -> str:
+    """A whole number since 1970, or what has the type of a time."""
+    words = f"CAST({text} AS VARCHAR)"
+    number = f"TRY_CAST({words} AS DECIMAL(38, 18))"
+    whole = f"TRY_CAST(CASE WHEN {number} = trunc({number}) THEN {number} END AS HUGEINT) * {microseconds}"
+    time = f"typeof({text}) = 'DATE' OR starts_with(typeof({text}), 'TIMESTAMP')"
+    moment = f"CASE WHEN {whole} {FROM_YEAR_1_TO_9999} THEN make_timestamp(CAST({whole} AS BIGINT)) END"
+    return f"CASE WHEN {time} THEN TRY_CAST({words} AS TIMESTAMP) ELSE {moment} END"
+
+
 def _nothing(columns: Sequence[tuple[str, str]]) -> pa.Table:
     kinds = ", ".join(
-        f"CAST(NULL AS {'TIMESTAMP' if kind == 'TIMESTAMP' else DUCK.get(kind, kind)}) AS {_quoted(name)}"
+        f"CAST(NULL AS {'TIMESTAMP' if kind.startswith(UNIX) else DUCK.get(kind, kind)}) AS {_quoted(name)}"
         for name, kind in columns
     )
     with duckdb.connect() as engine:

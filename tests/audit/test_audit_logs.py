@@ -22,17 +22,20 @@ from weir_runtime.sources.files import FileLog
 
 from tests.runtime.support import ORIGIN, files_output, fragment, source
 
-KINDS = ["BIGINT", "TINYINT", "DOUBLE", "STRING", "BOOLEAN", "DATE", "DECIMAL(5,2)", "TIMESTAMP"]
+UNIX = {"UNIX s": "s", "UNIX ms": "ms", "UNIX us": "us"}
+KINDS = ["BIGINT", "TINYINT", "DOUBLE", "STRING", "BOOLEAN", "DATE", "DECIMAL(5,2)", "TIMESTAMP", *UNIX]
 TS = "2023-11-14T22:13:20"
 WORDS = ["7", "7.0", "7.5", "300", "12345.6", "1.50", "NA", "null", "true", "2026-01-31", "2026-02-30",
          "noon", "2026-01-31T12:00:00.123456789Z", "2026-01-31 14:00:00+02:00", "",
-         "9223372036854775807"]  # fmt: skip
+         "9223372036854775807", "1769860800", "-1769860800000"]  # fmt: skip
 JSON = [*(f'"{word}"' for word in WORDS), "7", "7.0", "7.5", "300", "true", "null", "[7]", '{"x": 7}']
 
 
 def rows_of_both(folder: Path, form: str, kind: str) -> tuple[list[Any], list[Any]]:
     """Column c0 as the judge and as a query reads it."""
-    files = {"uri": str(folder), "format": form}
+    units = {"c0": UNIX[kind]} if kind in UNIX else {}
+    kind = "TIMESTAMP" if units else kind
+    files = {"uri": str(folder), "format": form, "unixTimes": units}
     item = Input(
         "a",
         "source",
@@ -82,6 +85,10 @@ def test_csv(kind: str, words: list[str]) -> None:
         ("BIGINT", pa.array([1.0, 2.5, None])),
         ("TINYINT", pa.array([1, 300, None])),
         ("TIMESTAMP", pa.array([1_700_000_000_123_456_789, None], pa.timestamp("ns"))),
+        ("UNIX ms", pa.array([1_700_000_000_123_456_789, None], pa.timestamp("ns"))),
+        ("UNIX ms", pa.array([1_700_000_000_123, -1, 2**62, None])),
+        ("UNIX s", pa.array([1_700_000_000.0, 1_700_000_000.5, None])),
+        ("UNIX us", pa.array(["1700000000000000", "noon", TS, None])),
         ("STRING", pa.array(["a", "", None])),
         ("DATE", pa.array(["2026-01-31", "x"])),
     ],
@@ -117,3 +124,18 @@ def test_an_audit_sees_a_fault_of_the_reader(tmp_path: Path, monkeypatch: pytest
     (out / "right.parquet").unlink()
     pq.write_table(pa.table({"a_k": pa.nulls(2, pa.string()), "a_v": [1, 2]}), out / "wrong.parquet")
     assert (audit(spec).missing, audit(spec).wrong) == (1, 1)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_event_times_in_another_unit(tmp_path: Path, unit: str) -> None:
+    numbers = [10**power for power in range(20)]
+    (tmp_path / "0000000000.json").write_text("".join(f'{{"ts": {number}}}\n' for number in numbers))
+    (tmp_path / END).touch()
+    files = {"uri": str(tmp_path), "format": "json", "unixTimes": {"ts": unit}}
+    item = Input("a", "source", "d/a", {"files": files}, (TypedColumn("ts", "TIMESTAMP"),), "ts")
+    log = source_log(item, "")
+    start = log.start()
+    read = [row for batch in log.read(start, log.advance(start, 0, 64).place) for row in batch.to_pylist()]
+    judged = audit_logs.log_rows(files, [("ts", "TIMESTAMP")], "ts").to_pylist()
+    assert [row["ts"] for row in judged] == [plain(row["ts"]) for row in read]
+    assert len(judged) == 2

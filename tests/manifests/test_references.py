@@ -64,6 +64,14 @@ def test_executors_are_refused_where_their_policy_cannot_hold(template, message)
     [
         ({"schema": "x WIBBLE"}, "spec.schema: column x: 'WIBBLE' is not a plain type"),
         ({"eventTime": {"column": "tss"}}, "spec.eventTime.column: no column tss; did you mean ts?"),
+        (
+            {"source": {"files": {"uri": "in", "unixTimes": {"tss": "ms"}}}},
+            "spec.source.files.unixTimes.tss: no column tss; did you mean ts?",
+        ),
+        (
+            {"source": {"files": {"uri": "in", "unixTimes": {"x": "ms"}}}},
+            "spec.source.files.unixTimes.x: x has type INT; write TIMESTAMP in schema",
+        ),
         ({"eventTime": {"column": "x"}}, "spec.eventTime.column: x has type INT; name a TIMESTAMP column"),
         ({"origin": {"zone": "mars"}}, "spec.origin.zone: no node in zone mars; zones: east, west"),
         (

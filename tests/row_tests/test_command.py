@@ -23,6 +23,28 @@ spec:
     bits: []
   expected: []
 """
+UNIX_STREAM = """
+apiVersion: weir.dev/v1alpha1
+kind: Stream
+metadata: {name: s}
+spec:
+  schema: k INT, ts TIMESTAMP
+  eventTime: {column: ts}
+  source: {kafka: {bootstrapServers: "k:9092", topic: t, unixTimes: {ts: ms}}}
+---
+apiVersion: weir.dev/v1alpha1
+kind: StreamQuery
+metadata: {name: q}
+spec: {sql: "SELECT s.k, s.ts FROM s", sink: {console: {}}}
+"""
+UNIX_TEST = """
+apiVersion: test.weir.dev/v1alpha1
+kind: QueryTest
+metadata: {name: moments}
+spec:
+  rows: {s: [{k: 1, ts: 1769860800000}]}
+  expected: [{k: 1, ts: "2026-01-31T12:00:00Z"}]
+"""
 BAD_RESULT = """
 apiVersion: test.weir.dev/v1alpha1
 kind: QueryTest
@@ -49,6 +71,20 @@ def test_rows_as_expected_pass_whatever_nodes_and_zones_are_there(
         "pass  bids-within-ten-seconds: rows: 2",
         "tests: 2, failed: 0",
     ]
+
+
+def test_numbers_are_times_where_the_stream_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "weir.yaml").write_text(UNIX_STREAM)
+    (tmp_path / "one.test.yaml").write_text(UNIX_TEST)
+    assert batch_only(tmp_path) == 0
+    (tmp_path / "one.test.yaml").write_text(UNIX_TEST.replace("1769860800000", "1769860800"))
+    assert batch_only(tmp_path) == 2
+    assert (
+        "spec.rows.s[0]: cannot be read: ts: 1769860800 ms since 1970 is in 1970: unixTimes says ms; is it s?"
+        in capsys.readouterr().err
+    )
 
 
 def test_rows_that_differ_are_shown_below_one_another(

@@ -15,7 +15,7 @@ SCHEMA = pa.schema(
         pa.field("ts", pa.timestamp("us", tz="UTC")),
     ]
 )
-ISO = "; write ISO 8601, as 2026-01-31T12:00:00Z"
+ISO = "; write ISO 8601, as 2026-01-31T12:00:00Z, or name the unit of numbers in unixTimes"
 TS = "2026-01-01T00:00:00Z"
 
 

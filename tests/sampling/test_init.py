@@ -118,7 +118,11 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
         ("a.csv", "", "a.csv: is empty; the first line must have the columns' names"),
         ("a.csv", "1,2026-01-31\n2,2026-01-31\n", "a.csv:1: 1,2026-01-31 has no names"),
         ("a.csv", "k;ts\n1;2026-01-31\n", "a.csv:1: separates values by ';'"),
-        ("a.csv", "k,ms\n1,1769860800000\n", "ms looks like seconds or milliseconds since 1970"),
+        (
+            "a.csv",
+            "k,ts\n1,1769860800000\n2,17\n",
+            "a.csv: no column has times. A stream needs an event time",
+        ),
         ("a.csv", "k,day\n1,31.01.2026\n", "a.csv: no column has times. A stream needs an event time"),
         ("a.json", "[1, 2]\n", "a.json:1: [1, 2] is not a JSON object"),
         ("a.json", '{"k": 1}\nnothing\n', "a.json:2: is not JSON"),
@@ -140,6 +144,42 @@ def test_the_event_time_must_be_a_time(folder: Path, capsys: pytest.CaptureFixtu
     write(folder / "readings.csv", rows())
     assert main(["init", "readings.csv", "--time", "n"]) == 2
     assert "readings.csv: column n is BIGINT, not a time" in capsys.readouterr().err
+
+
+UNITS = [("s", 1, "seconds"), ("ms", 1000, "milliseconds"), ("us", 1_000_000, "microseconds")]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+@pytest.mark.parametrize(("unit", "factor", "word"), UNITS)
+def test_numbers_that_are_times_since_1970_are_declared(
+    folder: Path, capsys: pytest.CaptureFixture[str], suffix: str, unit: str, factor: int, word: str
+) -> None:
+    begin = int(BEGIN.timestamp())
+    values = [{"id": 1_700_000_000_000 + i, "ts": (begin + i) * factor, "v": i} for i in range(100)]
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(values), folder / "events.parquet")
+    else:
+        write(folder / f"events.{suffix}", values)
+    assert main(["init", f"events.{suffix}"]) == 0
+    output = capsys.readouterr().out
+    assert f"event time ts ({word} since 1970: unixTimes)" in output
+    assert "id may be milliseconds since 1970; it is BIGINT here" in output
+    spec = documents("events/weir.yaml")["Stream"]["spec"]
+    assert spec["schema"] == "id BIGINT, ts TIMESTAMP, v BIGINT"
+    assert spec["source"]["files"]["unixTimes"] == {"ts": unit}
+    assert main(["plan", "-f", "events"]) == 0
+    rows = log_rows(spec["source"]["files"], [("ts", "TIMESTAMP")], "ts").to_pylist()
+    assert (len(rows), rows[0]["ts"]) == (100, BEGIN.replace(tzinfo=None))
+
+
+def test_a_written_time_goes_before_numbers_that_nobody_names(folder: Path) -> None:
+    (folder / "a.csv").write_text("ts,seen\n1769860800000,2026-01-31T12:00:00Z\n")
+    assert main(["init", "a.csv"]) == 0
+    spec = documents("a/weir.yaml")["Stream"]["spec"]
+    assert (spec["schema"], spec["eventTime"]["column"]) == ("ts BIGINT, seen TIMESTAMP", "seen")
+    assert main(["init", "a.csv", "--time", "ts", "--name", "b"]) == 0
+    spec = documents("b/weir.yaml")["Stream"]["spec"]
+    assert (spec["schema"], spec["eventTime"]["column"]) == ("ts TIMESTAMP, seen TIMESTAMP", "ts")
 
 
 TEXTS = st.one_of(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 from weir_placement.model.location import Location, files_location
 
-from weir_operator.api.base import CelRule, Model, Name, exactly_one
+from weir_operator.api.base import CelRule, Identifier, Model, Name, exactly_one
 from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
@@ -96,9 +97,18 @@ class KafkaTarget(Kafka):
     )
 
 
+UNIX_TIMES = Field(
+    None,
+    description="TIMESTAMP columns that are written as whole numbers since 1970-01-01 UTC (Unix time, epoch "
+    "milliseconds), with the unit: s, ms or us. All others are written in ISO 8601.",
+)
+UnixTimes = Annotated[dict[Identifier, Literal["s", "ms", "us"]], Field(max_length=256)] | None
+
+
 class KafkaSource(Kafka):
     """A topic to read."""
 
+    unix_times: UnixTimes = UNIX_TIMES
     starting_offsets: Literal["earliest", "latest"] = Field(
         "earliest", description="Where a query without a checkpoint begins."
     )
@@ -151,6 +161,7 @@ class FilesSource(Files):
     """A folder to read."""
 
     format: Literal["parquet", "arrow", "json", "csv"] = Field("parquet", description="Format of the files.")
+    unix_times: UnixTimes = UNIX_TIMES
 
 
 class FilesSink(Files):
@@ -194,6 +205,12 @@ class Source(Model):
         None,
         description="Where dead letters go; by default to a folder beside the side log of late rows.",
     )
+
+    @property
+    def unix_times(self) -> Mapping[str, str]:
+        """Units of the columns that are written as numbers since 1970."""
+        reader = self.kafka or self.files
+        return (reader.unix_times if reader else None) or {}
 
 
 class Nothing(Model):

@@ -102,15 +102,22 @@ def _write(manifest: Path, sample: Sample, name: str, source: dict[str, Any], si
 
 
 def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
+    from weir_runtime.arrow_types import UNIX_UNITS
+
     from weir_operator.sampling import statistics
 
     rate, origin = statistics.rate(sample)
     print(f"{manifest}: stream {name}, {len(sample.types)} columns, {sample.rows.num_rows} rows looked at")
-    print(f"  event time {sample.time} (UTC where no zone is written)")
+    form = (
+        f"{UNIX_UNITS[sample.unit]} since 1970: unixTimes" if sample.unit else "UTC where no zone is written"
+    )
+    print(f"  event time {sample.time} ({form})")
     print(f"  rows come at most {statistics.disorder(sample)} s late (watermark)")
     print(f"  {rate} rows/s from {origin}")
     for column, why in sample.content.columns.omitted.items():
         print(f"  left out: column {column}: {why}")
+    for column, unit in sample.perhaps_times.items():
+        print(f"  {column} may be {UNIX_UNITS[unit]} since 1970; it is {sample.types[column]} here")
     if sample.bad:
         print(f"  {sample.bad} rows cannot be read and would be dead letters; the first: {sample.reason}")
     print(f"next: weir plan -f {target}; weir run -f {target} --until-finished --console")

@@ -38,6 +38,15 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
         elif types[time] != "TIMESTAMP":
             wrong = f"{time} has type {types[time]}"
             findings.append(Finding(key, "spec.eventTime.column", wrong, "name a TIMESTAMP column"))
+    kind = "kafka" if spec.source and spec.source.kafka else "files"
+    for column in spec.source.unix_times if spec.source else ():
+        path = f"spec.source.{kind}.unixTimes.{column}"
+        if column not in types:
+            findings.append(Finding(key, path, f"no column {column}", suggestion(column, types, "columns")))
+        elif types[column] != "TIMESTAMP":
+            findings.append(
+                Finding(key, path, f"{column} has type {types[column]}", "write TIMESTAMP in schema")
+            )
     for column, count in spec.statistics.distinct.items():
         path = f"spec.statistics.distinct.{column}"
         if column not in types:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 from weir_placement.model.types import NAME, is_hidden
+from weir_runtime.logs.bad_rows import MICROSECONDS
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -18,6 +19,8 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|nan|inf|-inf")
 BOOLEAN = re.compile(r"true|false")
 TEXTUAL = (("BOOLEAN", BOOLEAN), ("BIGINT", WHOLE), ("DOUBLE", NUMBER), ("TIMESTAMP", TIME), ("DATE", DATE))
 """The first whose pattern all values have; STRING otherwise."""
+LIKELY_MOMENTS = range(900_000_000_000_000, 4_000_000_000_000_000)
+"""[us] Numbers from 1998 to 2096 may be times."""
 LIKELY_TIMES = ("event_time", "eventtime", "timestamp", "ts", "time", "datetime", "created_at", "at", "date")
 
 
@@ -108,22 +111,32 @@ def _named(kinds: Mapping[str, str]) -> Columns:
     return Columns(kept, omitted)
 
 
-def event_time(columns: Mapping[str, str]) -> str | None:
+def event_time(columns: Mapping[str, str], units: Mapping[str, str]) -> str | None:
     """The column that is likeliest the event time: by its type, and then by its name. A DATE will do, where
-    there is no TIMESTAMP."""
+    there is no TIMESTAMP, and numbers (`units` as `unix_units` gives them), where there is neither: by their
+    name, or if one column alone may have times."""
     for kind in ("TIMESTAMP", "DATE"):
         names = [name for name, have in columns.items() if have == kind]
         if names:
-            likely = [name for usual in LIKELY_TIMES for name in names if name.lower() == usual]
-            return (likely or names)[0]
-    return None
+            return (_likely(names) or names)[0]
+    return next(iter(_likely(units) or (units if len(units) == 1 else ())), None)
 
 
-def epochs(columns: Mapping[str, str], texts: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Columns of numbers that look like seconds or milliseconds since 1970."""
-    return [name for name, kind in columns.items() if kind in ("BIGINT", "DOUBLE") and _is_epoch(texts[name])]
+def _likely(names: Iterable[str]) -> list[str]:
+    return [name for usual in LIKELY_TIMES for name in names if name.lower() == usual]
 
 
-def _is_epoch(values: Sequence[Any]) -> bool:
-    numbers = [float(value) for value in values if value is not None]
-    return bool(numbers) and all(9e8 < value < 4e9 or 9e11 < value < 4e12 for value in numbers)
+def unix_units(columns: Mapping[str, str], values: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Columns of whole numbers that are times since 1970 if they are times at all, with their unit."""
+    units = {name: _unix_unit(values[name]) for name, kind in columns.items() if kind == "BIGINT"}
+    return {name: unit for name, unit in units.items() if unit}
+
+
+def _unix_unit(values: Sequence[Any]) -> str:
+    numbers = [int(value) for value in values if value is not None]
+    fits = (
+        unit
+        for unit, us in MICROSECONDS.items()
+        if numbers and all(n * us in LIKELY_MOMENTS for n in numbers)
+    )
+    return next(fits, "")

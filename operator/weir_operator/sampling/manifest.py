@@ -27,7 +27,7 @@ def manifests(sample: Sample, name: str, source: dict[str, Any], sink: str) -> s
         "schema": ", ".join(f"{column} {kind}" for column, kind in sample.types.items()),
         "eventTime": {"column": sample.time, "watermark": f"{statistics.disorder(sample)}s"}
         | ({"maxAhead": "0s"} if statistics.is_ahead(sample) else {}),
-        "source": source,
+        "source": source if not sample.unit else _with_unit(source, sample),
         "rate": rate,
         "statistics": {"distinct": statistics.distinct(sample)},
     }
@@ -72,6 +72,10 @@ def _document(kind: str, name: str, version: str = "weir.dev/v1alpha1", **parts:
 
 def _memory_mb() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+
+
+def _with_unit(source: dict[str, Any], sample: Sample) -> dict[str, Any]:
+    return {kind: {**options, "unixTimes": {sample.time: sample.unit}} for kind, options in source.items()}
 
 
 def folder_source(folder: Path, form: str) -> dict[str, Any]:

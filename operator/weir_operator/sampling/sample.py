@@ -17,7 +17,7 @@ from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.logs import columnar, csv_rows, json_rows
 from weir_runtime.logs.bad_rows import Parsed
 
-from weir_operator.sampling.columns import Columns, epochs, event_time, of_objects, of_schema, of_texts
+from weir_operator.sampling.columns import Columns, event_time, of_objects, of_schema, of_texts, unix_units
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet"}
 MOST_BYTES = 64 * 2**20
@@ -46,6 +46,8 @@ class Sample:
     Attributes:
         types: of the columns, in order.
         time: the event-time column.
+        unit: of its values where they are numbers since 1970, else "".
+        perhaps_times: other columns of numbers that may be such times, with their unit.
         rows: those that can be read.
         bad: how many cannot be, and why the first one cannot.
     """
@@ -53,6 +55,8 @@ class Sample:
     content: SampleContent
     types: Mapping[str, str]
     time: str
+    unit: str
+    perhaps_times: Mapping[str, str]
     rows: pa.Table
     bad: int
     reason: str
@@ -129,20 +133,22 @@ def typed(content: SampleContent, time: str | None) -> Sample:
         SampleError: no column has times, or nothing can be read.
     """
     types = dict(content.columns.types)
-    name = time or event_time(types)
-    if name is None or types.get(name) not in ("TIMESTAMP", "DATE"):
-        raise SampleError(_no_time(content, name))
+    units = unix_units(types, content.values)
+    name = time or event_time(types, units)
+    if name is None or (types.get(name) not in ("TIMESTAMP", "DATE") and name not in units):
+        raise SampleError(_no_time(content, name, units))
     types[name] = "TIMESTAMP"
-    parsed = _parsed(content, types, name)
+    unit = units.pop(name, "")
+    parsed = _parsed(content, types, name, {name: unit} if unit else {})
     reason = parsed.bad[0].reason if parsed.bad else ""
     if not parsed.rows.num_rows:
         raise SampleError(f"no row can be read{': ' if reason else ''}{reason}")
-    return Sample(content, types, name, parsed.rows, len(parsed.bad), reason)
+    return Sample(content, types, name, unit, units, parsed.rows, len(parsed.bad), reason)
 
 
-def _parsed(content: SampleContent, types: Mapping[str, str], time: str) -> Parsed:
+def _parsed(content: SampleContent, types: Mapping[str, str], time: str, units: Mapping[str, str]) -> Parsed:
     """By the code with which a query reads them."""
-    schema = arrow_schema(tuple(TypedColumn(name, kind) for name, kind in types.items()), "schema")
+    schema = arrow_schema(tuple(TypedColumn(name, kind) for name, kind in types.items()), "schema", units)
     if isinstance(content.body, bytes):
         if content.form == "csv":
             return csv_rows.parse(content.body, schema, time, None)
@@ -150,16 +156,17 @@ def _parsed(content: SampleContent, types: Mapping[str, str], time: str) -> Pars
     return json_rows.parse(content.body, schema, time, None)
 
 
-def _no_time(content: SampleContent, name: str | None) -> str:
+def _no_time(content: SampleContent, name: str | None, units: Mapping[str, str]) -> str:
     types = content.columns.types
     if name is not None:
         kind = types.get(name)
         wrong = f"column {name} is {kind}, not a time" if kind else f"no column {name}"
+    elif units:
+        return f"several columns may be the event time: {', '.join(units)}; give one with --time"
     else:
         wrong = "no column has times"
-    numbers = epochs(types, content.values)
-    hint = f"; {', '.join(numbers)} looks like seconds or milliseconds since 1970" if numbers else ""
     return (
-        f"{wrong}{hint}. A stream needs an event time: write it as 2026-01-31T12:00:00Z (ISO 8601), or, in a "
-        f"Parquet file, as a timestamp. The columns are {', '.join(f'{n} {k}' for n, k in types.items())}"
+        f"{wrong}. A stream needs an event time: write it as 2026-01-31T12:00:00Z (ISO 8601), as a whole "
+        "number of s, ms or us since 1970, or, in a Parquet file, as a timestamp. The columns are "
+        f"{', '.join(f'{n} {k}' for n, k in types.items())}"
     )

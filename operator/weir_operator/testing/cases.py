@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 from weir_placement.model.cluster import Node
@@ -99,7 +100,9 @@ def _case(document: Document) -> tuple[RowCase | None, list[Finding]]:
             missing = f"the query reads no stream {name}"
             errors.append(_finding(document, path, missing, suggestion(name, names, "streams")))
             continue
-        rows[full], bad = _typed(document, path, streams[full], written)
+        source = objects.streams[full].spec.source
+        units = source.unix_times if source else {}
+        rows[full], bad = _typed(document, path, streams[full], units, written)
         errors += bad
     return RowCase(test.metadata.name, query, streams, rows, test.spec.expected, document), errors
 
@@ -152,25 +155,26 @@ def _model(item: StreamQuery, objects: Objects) -> tuple[Query | None, dict[str,
 
 
 def _typed(
-    document: Document, path: str, stream: Stream, rows: Sequence[Row]
+    document: Document, path: str, stream: Stream, units: Mapping[str, str], rows: Sequence[Row]
 ) -> tuple[pa.Table, list[Finding]]:
-    """The rows as the stream's source would read them, and those that it could not."""
+    """The rows as the stream's source would read them, and those that it could not; `units` are those of its
+    `unixTimes`."""
     columns, findings = [column.name for column in stream.columns], []
     for i, row in enumerate(rows):
         for name in [name for name in row if name not in columns]:
             right = suggestion(name, columns, "columns")
             findings.append(_finding(document, f"{path}[{i}].{name}", f"no column {name}", right))
     lines = [json_line(row) for row in rows]
-    parsed = json_rows.parse(lines, _no_rows(stream).schema, stream.event_time, None)
+    parsed = json_rows.parse(lines, _no_rows(stream, units).schema, stream.event_time, None)
     for bad in parsed.bad:
         right = f"the schema is {', '.join(f'{c.name} {c.type}' for c in stream.columns)}"
         findings.append(_finding(document, f"{path}[{bad.position}]", f"cannot be read: {bad.reason}", right))
     return parsed.rows, findings
 
 
-def _no_rows(stream: Stream) -> pa.Table:
+def _no_rows(stream: Stream, units: Mapping[str, str] = MappingProxyType({})) -> pa.Table:
     columns = tuple(TypedColumn(column.name, column.type) for column in stream.columns)
-    return arrow_schema(columns, "schema").empty_table()
+    return arrow_schema(columns, "schema", units).empty_table()
 
 
 def json_line(row: Row) -> bytes:

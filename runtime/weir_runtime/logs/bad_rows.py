@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from weir_runtime.arrow_types import unix_unit
 from weir_runtime.names import PLAUSIBLE
 
 EXPLAINED = 100
@@ -21,6 +22,12 @@ EXPLAINED = 100
 
 REASON = 300
 """Letters of a reason: parsers quote the row in theirs."""
+
+NUMBERS_FROM = 100_000_000_000_000
+"""[us] 1973-03-03: event times that are numbers are after it. So no number is plausible in two units: what
+was after it a thousand times as long ago would be after the year 5000."""
+
+MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -86,33 +93,48 @@ def isolate(
 
 
 def sift(parsed: Parsed, event_time: str, limit: int | None, raw: Callable[[int], bytes]) -> Parsed:
-    """Without the rows whose event time is missing, beyond what a clock can have, or later than `limit` [us].
+    """Without the rows whose event time is missing, beyond what a clock can have, or later than `limit` [us];
+    of numbers since 1970 also without those before `NUMBERS_FROM`.
 
     Args:
         raw: the bytes of the row at a position.
     """
     column = parsed.rows.column(event_time)
     times: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
-    wrong = (times <= 0) | (times >= PLAUSIBLE if limit is None else times > min(limit, PLAUSIBLE - 1))
+    unit = unix_unit(parsed.rows.schema.field(event_time))
+    last = PLAUSIBLE - 1 if limit is None else min(limit, PLAUSIBLE - 1)
+    wrong = (times < (NUMBERS_FROM if unit else 1)) | (times > last)
     if not wrong.any():
         return parsed
     missing: NDArray[np.bool_] = column.is_null().to_numpy()
     bad = list(parsed.bad)
     for i in np.flatnonzero(wrong):
         position = int(parsed.positions[i])
-        reason = _reason(event_time, None if missing[i] else int(times[i]), limit)
+        reason = _reason(event_time, None if missing[i] else int(times[i]), limit, unit)
         bad.append(BadRow(position, reason, raw(position)))
     keep = ~wrong
     bad.sort(key=lambda row: -1 if row.position is None else row.position)
     return Parsed(parsed.rows.filter(pa.array(keep)), parsed.positions[keep], tuple(bad))
 
 
-def _reason(event_time: str, time: int | None, limit: int | None) -> str:
+def _reason(event_time: str, time: int | None, limit: int | None, unit: str) -> str:
     if time is None:
         return f"no {event_time}"
+    if unit and not NUMBERS_FROM <= time < PLAUSIBLE:
+        return _of_another_unit(event_time, time, unit)
     if 0 < time < PLAUSIBLE and limit is not None:
         return f"{event_time} {_shown(time)} is too far ahead of the wall clock: later than {_shown(limit)}"
     return f"{event_time} is {time} us; event times must be after 1970-01-01 and before 9990-01-01"
+
+
+def _of_another_unit(event_time: str, time: int, unit: str) -> str:
+    number = time // MICROSECONDS[unit]
+    when = f"in {_shown(time)[:4]}" if 0 < time < PLAUSIBLE else "before 1970" if time <= 0 else "after 9989"
+    like = [
+        name for name, us in MICROSECONDS.items() if name != unit and NUMBERS_FROM <= number * us < PLAUSIBLE
+    ]
+    guess = f"; is it {' or '.join(like)}?" if like else ""
+    return f"{event_time}: {number} {unit} since 1970 is {when}: unixTimes says {unit}{guess}"
 
 
 def _shown(time: int) -> str:

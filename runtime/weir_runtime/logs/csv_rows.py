@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 from pyarrow import types
 
+from weir_runtime.arrow_types import unix_unit
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
 from weir_runtime.logs.columnar import check_columns
 from weir_runtime.logs.misfits import misfit
@@ -85,12 +86,14 @@ def _rows(text: bytes, schema: pa.Schema) -> pa.Table:
 
 
 def _read(text: bytes, schema: pa.Schema, whole: pa.DataType | None) -> pa.Table:
-    def kind(of: pa.DataType) -> pa.DataType:
-        if types.is_integer(of):
-            return whole or of
-        return pa.string() if types.is_timestamp(of) else of
+    def kind(field: pa.Field) -> pa.DataType:
+        if types.is_integer(field.type):
+            return whole or field.type
+        if unix_unit(field):
+            return whole or pa.int64()
+        return pa.string() if types.is_timestamp(field.type) else field.type
 
-    kinds = {field.name: kind(field.type) for field in schema}
+    kinds = {field.name: kind(field) for field in schema}
     size = min(max(1 << 20, len(text) + 1), MOST)
     table: pa.Table = pyarrow.csv.read_csv(
         pa.BufferReader(text),

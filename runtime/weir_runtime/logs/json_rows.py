@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.json
 from pyarrow import types
 
+from weir_runtime.arrow_types import unix_unit
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
 from weir_runtime.logs.misfits import misfit
 from weir_runtime.logs.typed import WHOLE, converted
@@ -116,6 +117,8 @@ def _written(schema: pa.Schema, whole: pa.DataType) -> pa.Schema:
     def kind(field: pa.Field) -> pa.DataType:
         if types.is_integer(field.type):
             return whole if whole == WHOLE else field.type
+        if unix_unit(field):
+            return whole
         textual = types.is_timestamp(field.type) or types.is_date(field.type) or types.is_binary(field.type)
         return pa.string() if textual else field.type
 

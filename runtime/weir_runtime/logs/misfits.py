@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-from pyarrow import types
 
 from weir_runtime.arrow_types import type_name
 from weir_runtime.logs.bad_rows import Unreadable
+from weir_runtime.logs.typed import hint
 
 SHOWN = 60
 """Letters of a value."""
@@ -29,11 +29,5 @@ def misfit(values: Mapping[str, str], schema: pa.Schema, read: Callable[[str, pa
             read(written, field)
         except (Unreadable, pa.ArrowInvalid):
             value = written if len(written) <= SHOWN else f"{written[:SHOWN]}..."
-            return f"column {field.name}: {value} cannot be read as {type_name(field.type)}{_hint(field)}"
+            return f"column {field.name}: {value} cannot be read as {type_name(field.type)}{hint(field)}"
     return ""
-
-
-def _hint(field: pa.Field) -> str:
-    if types.is_timestamp(field.type):
-        return "; write ISO 8601, as 2026-01-31T12:00:00Z"
-    return "; write 2026-01-31" if types.is_date(field.type) else ""

@@ -6,10 +6,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from weir_runtime.logs.bad_rows import Unreadable
+from weir_runtime.arrow_types import UNIX_UNITS, type_name, unix_unit
+from weir_runtime.logs.bad_rows import MICROSECONDS, Unreadable
 
 WHOLE = pa.decimal128(38, 18)
 """Text of a whole number as it may be written: 7, 7.0, 7e0."""
+
+
+YEAR_1, YEAR_10_000 = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""[us]"""
 
 
 def converted(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -19,22 +24,38 @@ def converted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def column(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """One of them. Never a number for a time, nor the other way: its unit would be a guess."""
+    """One of them. A number for a time needs a unit that the source names: any other would be a guess."""
     have, want = values.type, field.type
     if have == want:
         return values
     if types.is_dictionary(have):
         return column(values.cast(have.value_type), field)
-    if not _is_text(have) and not _is_text(want) and _family(have) != _family(want):
-        raise Unreadable(f"column {field.name}: {have}, which cannot be read as {want}")
+    unit = unix_unit(field)
+    if not unit and not _is_text(have) and not _is_text(want) and _family(have) != _family(want):
+        raise Unreadable(
+            f"column {field.name}: {have}, which cannot be read as {type_name(want)}{hint(field)}"
+        )
     try:
+        if unit and _family(have) != "time":
+            return _moments(values.cast(pa.int64()), unit, want)
         if _is_text(have) and types.is_timestamp(want):
             return _times(values.cast(pa.string()), want)
         return values.cast(options=pc.CastOptions(target_type=want, allow_time_truncate=True))
     except pa.ArrowNotImplementedError as error:
-        raise Unreadable(f"column {field.name}: {have}, which cannot be read as {want}") from error
+        raise Unreadable(
+            f"column {field.name}: {have}, which cannot be read as {type_name(want)}{hint(field)}"
+        ) from error
     except pa.ArrowInvalid as error:
-        raise Unreadable(f"column {field.name}: {error}") from error
+        raise Unreadable(f"column {field.name}: {error}{hint(field)}") from error
+
+
+def hint(field: pa.Field) -> str:
+    """How a value of a column is written, where that is easily missed."""
+    if unit := unix_unit(field):
+        return f"; write a whole number of {UNIX_UNITS[unit]} since 1970, as unixTimes says"
+    if types.is_timestamp(field.type):
+        return "; write ISO 8601, as 2026-01-31T12:00:00Z, or name the unit of numbers in unixTimes"
+    return "; write 2026-01-31" if types.is_date(field.type) else ""
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -49,6 +70,18 @@ def _family(kind: pa.DataType) -> str:
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return "bytes"
     return str(kind)
+
+
+def _moments(numbers: pa.ChunkedArray, unit: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """Whole numbers since 1970, within the years 1 to 9999, as text of ISO 8601 has them."""
+    times = numbers.cast(pa.timestamp(unit, kind.tz)).cast(kind)
+    ends = pc.min_max(times.cast(pa.int64())).as_py()
+    for end in (ends["min"], ends["max"]):
+        if end is not None and not YEAR_1 <= end < YEAR_10_000:
+            raise pa.ArrowInvalid(
+                f"{end // MICROSECONDS[unit]} {unit} since 1970 is not within the years 1 to 9999"
+            )
+    return times
 
 
 def _times(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

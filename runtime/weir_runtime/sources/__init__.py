@@ -44,5 +44,6 @@ def source_log(item: Input, sidelog: str, ahead: Path | None = None) -> Log:
     if kind not in KINDS:
         raise FragmentError(f"input {item.name}: source: {kind!r} is not one of {', '.join(KINDS)}")
     source = cast(SourceKind, import_module(f"{__name__}.{kind}"))
-    schema = arrow_schema(item.columns, f"input {item.name}: columns")
-    return source.open_log(item, options or {}, schema, sidelog, ahead)
+    options = options or {}
+    schema = arrow_schema(item.columns, f"input {item.name}: columns", options.get("unixTimes", {}))
+    return source.open_log(item, options, schema, sidelog, ahead)
