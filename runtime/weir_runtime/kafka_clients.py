@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from confluent_kafka import KafkaError
 from kafka import KafkaConsumer, TopicPartition
 from weir_placement.model.fragment import FragmentError
 
@@ -16,6 +17,21 @@ FETCH_WAIT_MS = 20
 METADATA_MS = 2_000
 """How old what a client knows of leaders may be: asked for the end of a partition whose leader has moved, it
 asks the old one again and again, and learns of the new one by age alone."""
+
+
+NO_ANSWER = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+"""Errors of librdkafka after which the brokers may answer when they are asked again."""
 
 
 def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,17 +8,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.compiler import ID
 from weir_runtime.faults import reach
 from weir_runtime.json_values import json_values
-from weir_runtime.kafka_clients import client_settings, librdkafka_settings
+from weir_runtime.kafka_clients import NO_ANSWER, client_settings, librdkafka_settings
 from weir_runtime.publish import BatchSink, Fence, OtherNumbering, user_rows
+from weir_runtime.unreachable import ServersAway
 
 PATIENCE = 60.0
 """[s] for the brokers to begin or end a transaction."""
+
+CLAIM = 10.0
+"""[s] for them to answer a claim, which is asked again."""
 
 TRANSACTION_REMEDY = (
     "To begin anew, give the sink another topic, or delete that consumer group and the topic's rows; to go "
@@ -104,7 +108,20 @@ class TransactionalKafkaSink(BatchSink):
         self._next = 0
 
     def claim(self, numbering: str, fresh: bool) -> None:
-        """Reads which batch comes next; for a fresh checkpoint writes that it is the first."""
+        """Reads which batch comes next; for a fresh checkpoint writes that it is the first.
+
+        Raises:
+            ServersAway: the brokers do not answer.
+        """
+        try:
+            self._claim(numbering, fresh)
+        except KafkaException as error:
+            if error.args[0].code() not in NO_ANSWER:
+                raise
+            brokers = self._settings["bootstrap.servers"]
+            raise ServersAway(f"sink.kafka: {brokers}: {error.args[0].str()}") from error
+
+    def _claim(self, numbering: str, fresh: bool) -> None:
         self._numbering = numbering
         self._producer = Producer(
             {
@@ -114,8 +131,8 @@ class TransactionalKafkaSink(BatchSink):
                 "partitioner": "murmur2_random",  # a key's partition is the one that Java's client gives it
             }
         )
-        self._producer.init_transactions(PATIENCE)
-        [place] = self._progress.committed([TopicPartition(self._messages.topic, 0)], PATIENCE)
+        self._producer.init_transactions(CLAIM)
+        [place] = self._progress.committed([TopicPartition(self._messages.topic, 0)], CLAIM)
         where = f"topic {self._messages.topic}, consumer group {self._group}"
         if place.offset >= 0:
             theirs = json.loads(place.metadata or "{}").get("numbering", "")

@@ -47,6 +47,7 @@ class Metrics:
         self.unread = gauge("weir_unread_bytes", "Published bytes that the slowest reader has not read yet")
         self.held_back = gauge("weir_held_back", "1 while waiting for the slowest reader of the output")
         self.unconfirmed = gauge("weir_lease_unconfirmed", "1 while nobody confirms the process's lease")
+        self.unreachable = gauge("weir_unreachable", "1 while brokers or a store do not answer at the start")
         self.published = gauge(
             "weir_publish_timestamp_seconds", "Unix time at which the last batch was published"
         )

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ from weir_runtime.source import Control, WeirSource
 from weir_runtime.standby import warm_up
 from weir_runtime.status import ProcessStatus, serve
 from weir_runtime.tenure import Tenure
+from weir_runtime.unreachable import Patient
 
 LOOK = 0.02
 """[s] between two looks at the query while something is awaited."""
@@ -64,6 +66,10 @@ class Stopped(Exception):
     """SIGTERM came before the query ran."""
 
 
+class Left(Exception):
+    """The lease went to another epoch before the query ran."""
+
+
 class FragmentProcess:
     """Runs a spec. `lease` says whether this process may publish."""
 
@@ -81,6 +87,7 @@ class FragmentProcess:
         self._share: Share | None = None  # of a fragment that delivers
         self._executors: Executors | None = None
         self._pause = LeasePause(self.tenure, self.control, self.status, self.metrics)
+        self._patient = Patient(self.status, self.metrics, self._leave_unasked)
 
     def run(self) -> int:
         """The process's exit code (docs/runtime.md)."""
@@ -93,6 +100,9 @@ class FragmentProcess:
         except Stopped:
             self.status.say(phase="stopped")
             return EXIT_TERMINATED
+        except Left:
+            self.status.say(phase="released")
+            return 0
         except Fenced as error:
             self.status.say(phase="fenced", error=str(error))
             return EXIT_FENCED
@@ -106,7 +116,7 @@ class FragmentProcess:
     def execute(self, spark: SparkSession | None = None) -> int:
         """Runs to the end, in a session of its own unless given one; the exit code.
 
-        Raises Fenced, FragmentError, Stopped (SIGTERM before it ran), RuntimeError (the query failed).
+        Raises Fenced, FragmentError, Stopped and Left (before it ran), RuntimeError (the query failed).
         """
         try:
             return self._execute(spark)
@@ -118,7 +128,7 @@ class FragmentProcess:
         for folder in filter(None, (spec.checkpoint, spec.sidelog)):
             installation.take(Path(folder))
         exchange = writer_of(spec) if spec.output.kind == "exchange" else None
-        if exchange and exchange.ended():
+        if exchange and self._patient.ask(exchange.ended):
             self.status.say(phase="finished")
             return 0
         if spark is None:
@@ -127,9 +137,9 @@ class FragmentProcess:
         inputs = self._open_inputs()
         name = checkpoint_name(spec, inputs)
         plan = build_plan(spark, spec, inputs, self.control)
-        sink = exchange or make_sink(spec, plan.columns, name)
+        sink = exchange or self._patient.ask(lambda: make_sink(spec, plan.columns, name))
         if exchange:
-            exchange.describe(plan.description)
+            self._patient.ask(lambda: exchange.describe(plan.description))
         self.status.say(hash=name)
         checkpoint = Checkpoint(Path(spec.checkpoint) / name)
         if spec.standby:
@@ -157,6 +167,15 @@ class FragmentProcess:
         print("a secret was rotated: restarting with the new one", file=sys.stderr)
         self.terminate.set()
 
+    def _leave_unasked(self) -> None:
+        """Of a process that waits for servers: raises when it must not go on. Nothing of it is under way."""
+        if self.terminate.is_set():
+            raise Stopped
+        self.tenure.check()
+        if self.tenure.held and self.tenure.handed_over():
+            self.tenure.release()
+            raise Left
+
     def _await(self, condition: Any) -> None:
         while not condition():
             if self.terminate.is_set():
@@ -168,8 +187,10 @@ class FragmentProcess:
 
         def all_open() -> bool:
             for item in self.spec.inputs:
-                if item.name not in opened and (item_open := open_input(item, self.spec)) is not None:
-                    opened[item.name] = item_open
+                if item.name not in opened:
+                    item_open = self._patient.ask(partial(open_input, item, self.spec))
+                    if item_open is not None:
+                        opened[item.name] = item_open
             return len(opened) == len(self.spec.inputs)
 
         self._await(all_open)
@@ -190,7 +211,7 @@ class FragmentProcess:
         checkpoint.drop_unfinished()
         clear_earlier(self.spec)
         fresh, self._numbering = checkpoint.planned() < 0, checkpoint.numbering()
-        sink.claim(self._numbering, fresh)
+        self._patient.ask(lambda: sink.claim(self._numbering, fresh))
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         results = Results(between(self.spec, RESULTS))

@@ -62,9 +62,13 @@ _lock = Lock()
 class StoreError(RuntimeError):
     """What was not done, and why; the store may do it when it is asked again."""
 
+    retriable = True
+
 
 class Denied(StoreError):
     """What it will not do: no such bucket, no rights in it, or it cannot."""
+
+    retriable = False
 
 
 class Patience:

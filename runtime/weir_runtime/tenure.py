@@ -17,10 +17,12 @@ class Tenure:
         duration: [s] after which a lease that was not renewed may be taken.
 
     Attributes:
+        held: whether it was acquired.
         left_in_order: whether whoever had the lease before released it; known once it is acquired.
     """
 
     def __init__(self, lease: FragmentLease, epoch: int, duration: float) -> None:
+        self.held = False
         self.left_in_order = False
         self._lease = lease
         self._epoch = epoch
@@ -34,6 +36,7 @@ class Tenure:
         begun, before = now(), self._read()
         if self._lease.acquire(self._epoch, self._holder, self._duration):
             self.left_in_order = before is not None and before.released
+            self.held = True
             self._renewal.start(begun)
             return True
         if before is not None and before.epoch > self._epoch:

@@ -97,10 +97,10 @@ def test_a_driver_that_does_not_renew_its_lease_cannot_work_where_it_is() -> Non
 
 def test_silence_is_judged_on_the_own_clock_whatever_the_holders_clock_says() -> None:
     silence, ahead = SilentHolders(), SECONDS + 1000
-    assert silence.since({"f": HOLDS}, ahead) == {}, "just seen"
-    assert silence.since({"f": replace(HOLDS, handover=4)}, ahead + 11) == {"f": ahead + 10}
-    assert silence.since({"f": replace(HOLDS, renewed=SECONDS + 1)}, ahead + 12) == {}
-    assert silence.since({}, ahead + 13) == {}
+    assert silence.since({"f": HOLDS}, ahead, ahead) == {}, "just seen"
+    assert silence.since({"f": replace(HOLDS, handover=4)}, ahead + 11, ahead + 11) == {"f": ahead + 10}
+    assert silence.since({"f": replace(HOLDS, renewed=SECONDS + 1)}, ahead + 12, ahead + 12) == {}
+    assert silence.since({}, ahead + 13, ahead + 13) == {}
 
 
 def test_what_the_plan_wanted_and_what_came_are_both_told() -> None:

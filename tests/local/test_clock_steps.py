@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from weir_operator.controller.decision import Start
 from weir_operator.local import processes
-from weir_operator.local.processes import GRACE, Processes
+from weir_operator.local.processes import GRACE, WELL, Processes
 from weir_placement.model.fragment import FragmentSpec, Output
 
 HOUR = 3600.0
@@ -72,3 +72,25 @@ def test_what_was_told_to_stop_is_killed_although_the_clock_was_set_back(
     clocks["time"], clocks["monotonic"] = -HOUR, GRACE + 1.0
     machine.stop("f", 1)
     assert sent == ["SIGTERM", "SIGKILL"]
+
+
+def test_a_process_that_ran_well_is_restarted_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clocks: dict[str, float]
+) -> None:
+    """However often it had failed before: after months every restart waited for a minute."""
+    monkeypatch.setattr(processes.subprocess, "Popen", Child)
+    output = Output("noop")
+    spec = FragmentSpec("f", "default", "q", "n", 1, (), (), output, "/c", "l", str(tmp_path / "s"))
+    machine = Processes(tmp_path)
+    for _ in range(6):
+        machine.start(Start(spec, "b", "q"), {})
+        clocks["monotonic"] += 61.0
+    assert machine.observe()[0].restarts == 5
+    clocks["monotonic"] += WELL
+    machine.start(Start(spec, "b", "q"), {})
+    assert machine.observe()[0].restarts == 1
+    machine.start(Start(spec, "b", "q"), {})
+    assert machine.observe()[0].restarts == 1, "the second time it waits"
+    clocks["monotonic"] += 4.1
+    machine.start(Start(spec, "b", "q"), {})
+    assert machine.observe()[0].restarts == 2

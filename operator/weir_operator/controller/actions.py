@@ -175,7 +175,7 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
             desired = _desired_query(state, query)
             stopped = query in state.revoked or (desired is not None and desired.suspended)
             stopped = stopped or (
-                query in state.records and not is_over(state.records[query], state.snapshot.now)
+                query in state.records and not is_over(state.records[query], state.snapshot)
             )
             if query in state.desired.faults and not stopped:
                 continue
@@ -218,7 +218,7 @@ def _protection(state: RoundState) -> list[Protect]:
         for name in group.queries:
             for spec in specs_of(state, name):
                 since = state.snapshot.budget_since.get(spec.name)
-                over = since is not None and state.snapshot.now - since > group.policy.drain_timeout
+                over = since is not None and state.snapshot.passed(since) > group.policy.drain_timeout
                 stuck = (
                     spec.node in state.desired.nodes_to_leave(name)
                     and state.steps[spec.name].phase == "running"

@@ -101,7 +101,7 @@ def _placement(
     """The Placement of one query if it has changed; of one that is gone, what its state is kept by."""
     record = state.records[name]
     if name not in current:
-        return of_deleted(record, {*state.processes, *state.snapshot.leases}, restored, state.snapshot.now)
+        return of_deleted(record, {*state.processes, *state.snapshot.leases}, restored, state.snapshot)
     if name in state.failed and not specs_of(state, name):
         return None  # a plan that cannot be cut into fragments does not come into force
     if not state.desired.has(name) or (record.plan is None and not record.status):

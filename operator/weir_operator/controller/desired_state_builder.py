@@ -281,7 +281,7 @@ def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[fr
     for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
         for condition in parts(part(node, "status"), "conditions"):
             if condition.get("type") == "Ready" and condition.get("status") != "True":
-                silence = snapshot.now - seconds(condition.get("lastTransitionTime"))
+                silence = snapshot.passed(seconds(condition.get("lastTransitionTime")))
                 if silence > settings.node_grace:
                     lost.add(node["metadata"]["name"])
     cordoned = {name for name, node in objects.nodes.items() if node.spec.unschedulable}

@@ -202,7 +202,7 @@ def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: boo
             memory = {k: v for k, v in record.drift.items() if k != mark}
             record = record.with_status(drift={**memory, **({mark: start} if holds_here else {})})
             planning.records[name] = record
-        long = start is not None and planning.now - start >= planning.group.policy.drift.hold
+        long = start is not None and planning.passed(start) >= planning.group.policy.drift.hold
         lasted.append(long and _may_move(planning, name))
     return any(lasted)
 
@@ -210,7 +210,7 @@ def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: boo
 def _may_move(planning: GroupReplan, name: str) -> bool:
     """Not a query that was rolled back, or is moving, or has moved within the cooldown."""
     record = planning.records[name]
-    cool = planning.now - float(record.drift.get("lastChange", 0.0)) >= planning.group.policy.cooldown
+    cool = planning.passed(float(record.drift.get("lastChange", 0.0))) >= planning.group.policy.cooldown
     return cool and record.pinned is None and name not in planning.moving
 
 
@@ -223,7 +223,7 @@ def _pins(planning: GroupReplan, names: list[str]) -> dict[str, str]:
 def _budget(planning: GroupReplan, running: list[str]) -> int:
     budget = planning.group.policy.move_budget
     recent: int = sum(
-        t > planning.now - budget.period
+        planning.passed(t) < budget.period
         for name in running
         for t in planning.records[name].drift.get("moves", [])
     )

@@ -47,6 +47,7 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
         dropped_rows=total["weir_dropped_rows_total"],
         lost_rows=total["weir_lost_rows_total"],
         held_back=bool(total["weir_held_back"]),
+        unreachable=bool(total["weir_unreachable"]),
         idle_partitions=total["weir_idle_partitions"],
         operators={name: OperatorMetrics(rows, rows_out.get(name, 0.0)) for name, rows in rows_in.items()},
         links=links,

@@ -17,6 +17,7 @@ from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState, Group
 from weir_operator.controller.quota_ledger import QuotaLedger
 from weir_operator.controller.record import Record, pack
+from weir_operator.controller.snapshot import passed
 from weir_operator.controller.statistics import Measurement, with_measured
 from weir_operator.planning.running import placed, with_current_origins, with_missing_nodes
 
@@ -42,6 +43,11 @@ class GroupReplan:
     longest: float = inf  # [s] that one call of the strategy may take
     ledger: QuotaLedger | None = None  # what remains of quotas; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
+    clock_set: float = 0.0  # as of a Snapshot
+
+    def passed(self, since: float) -> float:
+        """[s] since a stored time."""
+        return passed(self.now, since, self.clock_set)
 
     def adopt_or_propose(
         self,

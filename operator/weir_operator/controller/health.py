@@ -20,7 +20,7 @@ def query_health(state: RoundState, group: Group, name: str, desired: DesiredQue
     controller goes on trying, but a person must change something."""
     health = _present_health(state, group, name, desired)
     policy = group.policy
-    late = overdue(state.records[name], policy.progress_deadline, state.snapshot.now)
+    late = overdue(state.records[name], policy.progress_deadline, state.snapshot.passed)
     if desired.suspended or health.stalled or not late or not (health.reconciling or health.moving):
         return health
     words = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in late)
@@ -108,7 +108,7 @@ def _last_line(text: str) -> str:
 
 def fault_health(state: RoundState, name: str, fault: Fault) -> Health:
     """Of a query that cannot be planned."""
-    age = state.snapshot.now - state.desired.created.get(name, state.snapshot.now)
+    age = state.snapshot.passed(state.desired.created.get(name, state.snapshot.now))
     if fault.waits:
         return Health.in_progress(fault.waits, fault.message)
     if not fault.missing:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from weir_operator.controller.clock_watch import ClockWatch
 from weir_operator.controller.counts import Counts
 from weir_operator.controller.decide import decide
 from weir_operator.controller.decision import (
@@ -64,6 +65,7 @@ class Loop:
     last: Decision = field(default_factory=Decision)
     failed: FailedWrites = field(default_factory=FailedWrites)  # of the last round
     snapshot: Snapshot | None = None
+    clock_watch: ClockWatch | None = None  # None: nobody sets the clock
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
     leads: Callable[[], bool] = lambda: True  # false: another replica acts, so nothing more is written
     moves: Counts[str] = field(default_factory=Counts)  # by fragment: hand-overs to another process
@@ -81,8 +83,12 @@ class Loop:
         reading = self.metrics.read(observed.processes)
         laps.end("measure")
         now = self.clock()
+        clock_set = self.clock_watch.set_at(now) if self.clock_watch else 0.0
+        if clock_set == now:
+            self.readings.clear()  # rates over it would be of no time that passed
         self.snapshot = Snapshot(
             now=now,
+            clock_set=clock_set,
             objects=observed.objects,
             processes=observed.processes,
             leases=observed.leases,

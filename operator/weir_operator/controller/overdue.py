@@ -23,7 +23,7 @@ def overdue_moves(state: RoundState) -> dict[str, float]:
         deadline = group.policy.move_budget.deadline
         for name in group.queries:
             for fragment, since in state.records[name].moving.items():
-                if state.snapshot.now - since > deadline:
+                if state.snapshot.passed(since) > deadline:
                     result[fragment] = deadline
     return result
 

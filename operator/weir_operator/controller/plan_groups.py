@@ -107,6 +107,7 @@ def _plan(
         group=replace(group, problem=problem),
         desired=state.desired,
         now=state.snapshot.now,
+        clock_set=state.snapshot.clock_set,
         records=records,
         measured=measured,
         rates=measured_rates({n: r.plan for n, r in records.items() if r.plan}, measured),
@@ -185,7 +186,7 @@ def _unplaced(state: RoundState, in_force: InForce) -> dict[str, str]:
     result: dict[str, str] = {}
     for name, spec in in_force:
         for process in state.processes.get(spec.name, ()):
-            waited = state.snapshot.now - process.since
+            waited = state.snapshot.passed(process.since)
             here = process.no_room and process.planned_node == spec.node
             if here and waited > state.settings.pending_grace:
                 result |= {f"{name}/{op.id}": spec.node for op in spec.operators}

@@ -7,7 +7,7 @@ between its crashes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weir_operator.controller.moves import FragmentStep
@@ -60,8 +60,8 @@ def with_progress(record: Record, steps: Mapping[str, FragmentStep], generation:
     return record.with_status(progress={"generation": generation, **clocks} if since else None)
 
 
-def overdue(record: Record, deadline: float, now: float) -> list[str]:
-    """Fragments that have been on their way for longer than `deadline` [s]."""
+def overdue(record: Record, deadline: float, passed: Callable[[float], float]) -> list[str]:
+    """Fragments that have been on their way for longer than `deadline` [s]; `passed`: as of a Snapshot."""
     clocks = record.status.get("progress") or {}
     since, until = clocks.get("since") or {}, clocks.get("until") or {}
-    return sorted(f for f, begin in since.items() if f not in until and now - begin > deadline)
+    return sorted(f for f, begin in since.items() if f not in until and passed(begin) > deadline)

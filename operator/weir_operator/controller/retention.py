@@ -189,21 +189,22 @@ def with_owners(records: dict[str, Record], desired: DesiredState) -> None:
 
 
 def of_deleted(
-    record: Record, alive: Iterable[str], restored: Collection[str], now: float
+    record: Record, alive: Iterable[str], restored: Collection[str], snapshot: Snapshot
 ) -> WritePlacement | DeletePlacement | None:
     """What is written of a query that is not there: kept until its time is over or it is `restored` (uids),
     and then deleted when nothing that it owned is `alive`."""
     retained = record.retained
-    if retained is not None and retained.uid not in restored and not is_over(record, now):
+    if retained is not None and retained.uid not in restored and not is_over(record, snapshot):
         return record.placement(fragments(record.all_specs), record.specs) if record.stored_as else None
     if {*alive} & {*record.owned} and not (retained and retained.uid in restored):
         return None
     return DeletePlacement(record.stored_as or record.query)
 
 
-def is_over(record: Record, now: float) -> bool:
+def is_over(record: Record, snapshot: Snapshot) -> bool:
     """Whether what is left of a deleted query is to be removed."""
-    return record.retained is None or now >= record.retained.until
+    retained = record.retained
+    return retained is None or snapshot.passed(retained.deleted) >= retained.until - retained.deleted
 
 
 def restored_uids(records: Iterable[Record]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,6 +13,9 @@ Manifest = Mapping[str, Any]
 
 Adapters fill `metadata.namespace`, `metadata.uid`, `metadata.generation` and `metadata.creationTimestamp`
 also for objects that come from files."""
+
+SKEW = 60.0
+"""[s] Times that other machines write may lie so far ahead of this one's clock."""
 
 ProcessState = Literal["pending", "starting", "standby", "running", "stopped", "finished", "failed", "lost"]
 """pending: not yet on a node; starting: session not up; standby: warm, waits for the hand-over;
@@ -87,9 +90,18 @@ class FragmentMetrics:
     lost_rows: float = 0.0  # gone before they were read
     idle_partitions: float = 0.0  # of all sources
     held_back: bool = False  # it waits for the slowest reader of its output
+    unreachable: bool = False  # it starts, and waits for brokers or a store that do not answer
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
     links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
     silent: Mapping[str, float] = field(default_factory=dict)  # input -> time since its last row [s]
+
+
+def measurable(processes: Iterable[Process]) -> list[Process]:
+    """Of each fragment the processes that run, or, when none does, those that start: they say what they wait
+    for."""
+    heard = [process for process in processes if not process.silent]
+    running = {process.fragment for process in heard if process.state == "running"}
+    return [p for p in heard if p.state == ("running" if p.fragment in running else "starting")]
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,8 @@ class Snapshot:
     """By fragment: since when its node is being drained (a cordon, a taint that it does not tolerate)."""
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By query: what its pods use of their namespace's quotas, by the quotas' resource names."""
+    clock_set: float = 0.0
+    """When somebody set the clock that says `now` [s since 1970]; 0: never."""
     snapshots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Snapshots of queries by namespace/name: what each says about its query (`placement`: its spec)."""
     restored: frozenset[str] = frozenset()
@@ -124,3 +138,21 @@ class Snapshot:
     """By fragment: why it could not be started in the previous round, or what about it was refused."""
     unwritten: Mapping[str, str] = field(default_factory=dict)
     """By query: why its Placement cannot be written."""
+
+    def passed(self, since: float) -> float:
+        """[s] since a stored time, as `passed` has it."""
+        return passed(self.now, since, self.clock_set)
+
+
+def passed(now: float, since: float, clock_set: float) -> float:
+    """[s] from `since` to `now`. It begins anew when the clock is set: how long it has really been, nobody
+    knows then, and a deadline that comes late does less harm than one that comes early.
+
+    >>> passed(1000, 400, 0), passed(1000, 400, 900), passed(1000, 1030, 0)
+    (600, 100, 0.0)
+    >>> passed(1000, 4600, 900)  # it was set back by an hour
+    100
+    """
+    if clock_set and since > now + SKEW:
+        return now - clock_set
+    return max(0.0, now - max(since, clock_set))

@@ -1,4 +1,4 @@
-"""What running fragments wait for: a reader of their output, rows of a source, a partition."""
+"""What fragments wait for: servers, a reader of their output, rows of a source, a partition."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ SILENCE = 900.0
 
 def waits(reading: FragmentMetrics) -> Iterator[Wait]:
     """What a fragment waits for, the gravest first; the words stay the same while it does."""
+    if reading.unreachable:
+        text = f"{reading.fragment} waits for brokers or an object store that do not answer"
+        yield Wait("Unreachable", text, warning=True)
     if reading.held_back:
         text = f"{reading.fragment} has paused until the slowest reader of its output catches up"
         yield Wait("HeldBack", text, warning=True)
@@ -34,6 +37,6 @@ def wait_of(state: RoundState, query: str) -> Wait | None:
     """All that the fragments of a query wait for, by the gravest reason; None without any."""
     readings = [state.snapshot.metrics.get(spec.name) for spec in specs_of(state, query)]
     all_waits = [wait for reading in readings if reading for wait in waits(reading)]
-    order = ("HeldBack", "SourceSilent", "PartitionIdle")
+    order = ("Unreachable", "HeldBack", "SourceSilent", "PartitionIdle")
     all_waits.sort(key=lambda wait: order.index(wait.reason))
     return Wait(all_waits[0].reason, "; ".join(wait.message for wait in all_waits)) if all_waits else None

@@ -77,8 +77,9 @@ class KubernetesCluster:
         self._api = api
         self._settings = settings
         self._clock = clock
+        self._steady = time.monotonic if clock is time.time else clock
         self._sweeper = Sweeper(api, settings, clock)
-        self.matrices = Matrices(api, settings.namespace, clock)
+        self.matrices = Matrices(api, settings.namespace, self._steady)
         self._silence = SilentHolders()
         self.unreadable = UnreadableObjects()
         self._unreadable_requests = UnreadableObjects()
@@ -135,7 +136,7 @@ class KubernetesCluster:
         nodes = self.unreadable.readable(nodes)  # what the others have is unknown: nothing leaves them
         losses = {node["metadata"]["name"]: lost_since(node) for node in nodes}
         warnings = self._warnings.of(drivers)
-        silent = self._silence.since(leases_by_fragment, self._clock())
+        silent = self._silence.since(leases_by_fragment, self._steady(), self._clock())
         processes = tuple(
             read_process(
                 pod,
@@ -221,11 +222,11 @@ class KubernetesCluster:
 
     def _all_requests(self) -> list[PodRequests]:
         """Requests of every pod, whatever its labels say: a long list, so only every 30 seconds."""
-        if self._clock() - self._foreign_at >= FOREIGN_SECONDS:
+        if self._steady() - self._foreign_at >= FOREIGN_SECONDS:
             self._unreadable_requests.begin()
             read = self._unreadable_requests.read(self._api.list("Pod"), requests_on_node)
             self._requests = [requests for _, requests in read if requests is not None]
-            self._foreign_at = self._clock()
+            self._foreign_at = self._steady()
         return self._requests
 
     def _drains(

@@ -110,8 +110,8 @@ class SilentHolders:
         """A reading has failed: until the next one nobody knows who renews."""
         self._renewals = {}
 
-    def since(self, leases: Mapping[str, Lease], now: float) -> dict[str, float]:
-        """When each expired lease did so [s since 1970]; `leases` as read at `now`.
+    def since(self, leases: Mapping[str, Lease], now: float, time_of_day: float) -> dict[str, float]:
+        """When each expired lease did so [s since 1970]; `leases` as read at `now`, on a steady clock.
 
         After a gap between two readings, in which this operator was blind, silence begins anew.
         """
@@ -124,7 +124,7 @@ class SilentHolders:
             for name, record in records.items()
         }
         ends = {name: self._renewals[name][1] + lease.duration for name, lease in leases.items()}
-        return {name: end for name, end in ends.items() if end < now}
+        return {name: time_of_day - (now - end) for name, end in ends.items() if end < now}
 
 
 def broken_notes(manifest: Mapping[str, Any]) -> Iterator[BrokenField]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from weir_placement.fragments import Knobs, Layout
 
+from weir_operator.controller.clock_watch import ClockWatch
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings as LoopSettings
@@ -53,6 +54,7 @@ def build_loop(
         ),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image, alive=alive),
         clock=time.time,
+        clock_watch=ClockWatch(time.monotonic),
         pool=ThreadPoolExecutor(WRITES_AT_A_TIME, thread_name_prefix="write"),
         leads=leads,
     )

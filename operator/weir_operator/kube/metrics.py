@@ -16,7 +16,7 @@ from prometheus_api_client import PrometheusConnect
 from prometheus_api_client.exceptions import PrometheusApiClientException
 
 from weir_operator.controller.exposition import parse_metrics
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.snapshot import FragmentMetrics, Process, measurable
 
 log = logging.getLogger("weir")
 MOST_PARTS = 256  # of 64 KiB at most
@@ -41,9 +41,9 @@ class DirectScrape:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scrape")
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        """The last reading of each fragment's running process."""
+        """The last reading of each fragment's process."""
         addresses = self._addresses()
-        running = [p for p in processes if p.state == "running" and (p.fragment, p.epoch) in addresses]
+        running = [p for p in measurable(processes) if (p.fragment, p.epoch) in addresses]
         running.sort(key=lambda p: p.fragment in self._silent)
         scrapes = [self._pool.submit(self._one, p, addresses[p.fragment, p.epoch]) for p in running]
         complete, late = wait(scrapes, self._patience)
@@ -87,7 +87,7 @@ class Prometheus:
         self._server = PrometheusConnect(url=url, disable_ssl=True, retry=None, timeout=WAIT)
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        """The last reading of each fragment's running process; none when Prometheus does not answer."""
+        """The last reading of each fragment's process; none when Prometheus does not answer."""
         try:
             samples = self._server.custom_query(EVERYTHING, params={"timeout": f"{TIMEOUT:g}s"})
             scrapes = self._server.custom_query(SCRAPED, params={"timeout": f"{TIMEOUT:g}s"})
@@ -115,8 +115,8 @@ def _parsed(
         times[key] = scrape_times[_instance(sample)]
     return {
         p.fragment: parse_metrics("".join(lines[key]), p.fragment, p.epoch, times[key])
-        for p in processes
-        if p.state == "running" and (key := (p.fragment, p.epoch)) in lines
+        for p in measurable(processes)
+        if (key := (p.fragment, p.epoch)) in lines
     }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weir_placement.fragments import Knobs, Layout
 
+from weir_operator.controller.clock_watch import ClockWatch
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.settings import Settings
@@ -57,6 +58,7 @@ class Machine:
             desired_state,
             Settings(layout, period=options.period, status_period=options.period, standby=options.standby),
             time.time,
+            clock_watch=ClockWatch(time.monotonic),
         )
 
     def objects(self) -> tuple[Manifest, ...]:

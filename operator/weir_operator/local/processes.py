@@ -32,6 +32,9 @@ PHASES: dict[str, ProcessState] = {
     "finished": "finished",
     "failed": "failed",
 }
+WELL = 600.0
+"""[s] after which a process has run well, as for the kubelet: if it fails then, its restarts and the waits
+before them are counted from the beginning."""
 GRACE = 30.0
 """[s] A process that does not stop within this time is killed."""
 
@@ -57,8 +60,9 @@ class Processes:
             return
         restarts = 0
         if entry:
-            restarts = entry["restarts"] + 1
-            if restarts > 1 and _seconds_since(entry, "began") < min(2.0**restarts, 60.0):
+            passed = _seconds_since(entry, "began")
+            restarts = entry["restarts"] + 1 if passed < WELL else 1
+            if restarts > 1 and passed < min(2.0**restarts, 60.0):
                 return
         spec_path = path.with_suffix(".spec.json")
         write_whole(spec_path, start.spec.to_json())

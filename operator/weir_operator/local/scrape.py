@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Mapping
 
 from weir_operator.controller.exposition import parse_metrics
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.snapshot import FragmentMetrics, Process, measurable
 from weir_operator.local.processes import Processes
 
 TIMEOUT = 1.0
@@ -21,14 +21,10 @@ class Scrape:
         self._processes = processes
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        """The last reading of each fragment's running process."""
+        """The last reading of each fragment's process."""
         readings = {}
-        for process in processes:
-            port = (
-                self._processes.port_of(process.fragment, process.epoch)
-                if process.state == "running"
-                else None
-            )
+        for process in measurable(processes):
+            port = self._processes.port_of(process.fragment, process.epoch)
             if port is None:
                 continue
             try:

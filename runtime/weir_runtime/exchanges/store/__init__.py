@@ -29,7 +29,7 @@ class StoreReader:
 
     def description(self) -> Mapping[str, Any] | None:
         """Of `stream.json`; takes its time when it is not there."""
-        description: Mapping[str, Any] | None = self._store.read_json("stream.json")
+        description: Mapping[str, Any] | None = self._store.quick().read_json("stream.json")
         if description is None:
             time.sleep(LOOK)
         return description

@@ -69,7 +69,7 @@ def _client(kind: type[Any], options: Mapping[str, Any], use: str = "", **settin
         try:
             clients[key] = kind(**log_in, bootstrap_timeout_ms=BOOTSTRAP_MS, **settings)
         except KafkaError as error:
-            raise KafkaError(f"exchange.kafka: {options['bootstrapServers']}: {error!r}") from error
+            raise type(error)(f"exchange.kafka: {options['bootstrapServers']}: {error!r}") from error
     return clients[key]
 
 
