@@ -10,7 +10,7 @@ from weir_operator.pictures.hierarchy import hierarchy_picture, lay_out_tree
 from weir_placement.hierarchy.partition import partition
 from weir_placement.model.cluster import Network
 
-from tests.pictures.test_plan_picture import report
+from tests.pictures.reports import report
 
 
 def random_network(nodes: int, seed: int) -> Network:

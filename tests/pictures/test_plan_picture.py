@@ -1,73 +1,12 @@
-"""A picture of a plan shows everything that is in the report, and nothing covers a card."""
+"""A picture of a plan shows everything that is in the report."""
 
 import xml.etree.ElementTree as ElementTree
-from typing import Any
 
-from hypothesis import example, given
-from hypothesis import strategies as st
 from weir_operator.pictures.content import read
 from weir_operator.pictures.draw import picture
-from weir_operator.pictures.layout import bezier, lay_out
+from weir_operator.pictures.layout import lay_out
 
-
-def operator(query: str, name: str, inputs: list[str], node: str) -> dict[str, Any]:
-    return {"id": f"{query}/{name}", "kind": "filter", "inputs": inputs, "node": node}
-
-
-def report(placing: list[list[int]], nodes: int) -> dict[str, Any]:
-    """One chain of operators for each entry of `placing`, on the nodes that it names."""
-    queries, flows = [], []
-    for q, chain in enumerate(placing):
-        upstream, where, operators = "default/s", "n0", []
-        for i, n in enumerate(chain):
-            operators.append(operator(f"q{q}", f"o{i}", [upstream], f"n{n}"))
-            if where != f"n{n}":
-                flows.append({"stream": upstream, "from": where, "to": f"n{n}", "bytesPerSecond": 1500.0})
-            upstream, where = f"q{q}/o{i}", f"n{n}"
-        queries.append({"name": f"default/q{q}", "admitted": True, "operators": operators})
-    loads = {"cpu": 1e6, "cpuCapacity": 4e6, "memoryBytes": 1e9, "memoryCapacity": 8e9}
-    return {
-        "objective": "headroom",
-        "objectiveValue": 1.5,
-        "bound": 1.5,
-        "gap": 0.0,
-        "proven": True,
-        "binding": "cpu of node n0",
-        "bindingAt": {"resource": "cpu", "nodes": ["n0"]},
-        "queries": queries,
-        "flows": flows,
-        "nodes": [{"name": f"n{i}", **loads} for i in range(nodes)],
-        "networkUsageBytes": 12.0,
-    }
-
-
-PLANS = st.integers(2, 9).flatmap(
-    lambda n: st.tuples(
-        st.lists(st.lists(st.integers(0, n - 1), min_size=1, max_size=6), max_size=4), st.just(n)
-    )
-)
-
-
-@example(([[1, 3], [1, 2, 3, 1, 2], [2]], 7))  # three flows above one column's first card
-@given(PLANS)
-def test_no_card_is_covered(plan: tuple[list[list[int]], int]) -> None:
-    placing, nodes = plan
-    scene = lay_out(read(report(placing, nodes), {f"n{i}": f"z{i % 3}" for i in range(nodes)}))
-    for i, card in enumerate(scene.cards):
-        assert not any(card.box.overlaps(other.box) for other in scene.cards[:i])
-        assert card.box.x >= 0
-        assert card.box.x + card.box.width <= scene.width
-        assert card.box.y + card.box.height <= scene.height
-    for arrow in scene.arrows:  # a flow passes between the cards, never under one
-        for step in range(1, 40):
-            x, y = bezier(arrow.points, step / 40)
-            inside = [
-                c.node.name
-                for c in scene.cards
-                if c.box.x + 1 < x < c.box.x + c.box.width - 1
-                and c.box.y + 1 < y < c.box.y + c.box.height - 1
-            ]
-            assert not inside
+from tests.pictures.reports import report
 
 
 def renamed(value: object, names: dict[str, str]) -> object:
@@ -139,14 +78,25 @@ def test_a_rejected_query_is_counted() -> None:
     assert read(plan).title.startswith("1 query, 1 rejected")
 
 
-def test_labels_of_many_flows_between_two_zones_do_not_cover_each_other() -> None:
-    """Eight sources in one zone, one reader in another: the gap between them holds every label."""
-    plan = report([[i, 8] for i in range(8)], 9)
-    plan["flows"] = [flow for flow in plan["flows"] if flow["to"] == "n8"]
-    zones = {f"n{i}": "sources" for i in range(8)} | {"n8": "sink"}
-    labels = [arrow.label for arrow in lay_out(read(plan, zones)).arrows]
-    assert len(labels) == 8
-    assert not [1 for i, box in enumerate(labels) for other in labels[:i] if box.overlaps(other)]
+def test_a_node_that_only_passes_rows_on_has_a_card() -> None:
+    plan = report([[2]], 3)
+    plan["flows"] = [
+        {"stream": "default/s", "from": a, "to": b, "bytesPerSecond": 1.0, "relay": a == "n1"}
+        for a, b in (("n0", "n1"), ("n1", "n2"))
+    ]
+    scene = lay_out(read(plan))
+    assert [card.node.name for card in scene.cards] == ["n0", "n1", "n2"]
+    assert len(scene.arrows) == 2
+
+
+def test_idle_zones_are_a_line_below_all_others() -> None:
+    """Twelve zones in which nothing runs take no more than two lines of text."""
+    zones = {f"n{i}": f"zone-{i}" for i in range(13)}
+    alone, among = (read(report([[0]], count), zones) for count in (1, 13))
+    assert lay_out(among).height == lay_out(alone).height
+    svg = picture(report([[0]], 13), "svg", zones).decode()
+    assert "idle (12): zone zone-1: n1" in svg
+    assert "zone zone-12: n12" in svg
 
 
 def test_the_title_names_the_plans_that_the_proof_is_over() -> None:

@@ -26,7 +26,7 @@ from weir_operator.cli.inputs import (
 if TYPE_CHECKING:
     from weir_placement.model.problem import Problem
 
-    from weir_operator.pictures.draw import ImageFormat
+    from weir_operator.pictures.pen import ImageFormat
 
 
 class PlanFormat(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from weir_placement.objectives import OBJECTIVES
 
@@ -13,12 +13,22 @@ from weir_operator.planning.proof import over_space, proved
 Report = Mapping[str, Any]
 
 
+Change: TypeAlias = Literal["same", "new", "rate", "gone"]  # since an earlier plan
+
+
 @dataclass(frozen=True)
 class FragmentContent:
-    """Connected operators of one query on one node; `operators` are (kind, id) in plan order."""
+    """Connected operators of one query on one node; `operators` are (kind, id) in plan order.
+
+    Against an earlier plan `moved` are the ids of those that have come (`new`) or left (`gone`), and `note`
+    says where from or where to.
+    """
 
     query: str
     operators: tuple[tuple[str, str], ...]
+    change: Change = "same"
+    moved: frozenset[str] = frozenset()
+    note: str = ""
 
 
 @dataclass
@@ -29,6 +39,8 @@ class NodeContent:
     zone: str
     cpu: float = 0.0  # share of its capacity, 0 to 1 and above
     memory: float = 0.0  # share of its capacity
+    was_cpu: float | None = None  # by an earlier plan
+    was_memory: float | None = None
     binds: bool = False
     sources: list[str] = field(default_factory=list)
     fragments: list[FragmentContent] = field(default_factory=list)
@@ -42,13 +54,15 @@ class NodeContent:
 
 @dataclass(frozen=True)
 class FlowContent:
-    """Streams that travel together from one node to another."""
+    """Streams that travel together from one node to another; `was` is their rate by an earlier plan."""
 
     source: str
     target: str
     bytes_per_second: float
     streams: tuple[str, ...]
     binds: bool
+    change: Change = "same"
+    was: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class Content:
     """Everything a picture shows."""
 
     title: str
-    subtitle: str
+    subtitles: tuple[str, ...]
     nodes: tuple[NodeContent, ...]
     flows: tuple[FlowContent, ...]
 
@@ -79,7 +93,7 @@ def read(report: Report, zones: Mapping[str, str] | None = None) -> Content:
         if query["admitted"]:
             _read_query(query, nodes, report["flows"])
     _read_entries(report, nodes)
-    return Content(_title(report), _subtitle(report), tuple(nodes.values()), _flows(report, binding))
+    return Content(_title(report), (_subtitle(report),), tuple(nodes.values()), _flows(report, binding))
 
 
 def _share(load: float, capacity: float | None) -> float:

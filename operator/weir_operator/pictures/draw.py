@@ -1,230 +1,243 @@
-"""Draws a laid-out plan with matplotlib, as SVG or PNG, and wraps the SVG in a page."""
+"""A plan as a picture: nodes by zone, what runs on them, what flows between them, and what binds."""
 
 from __future__ import annotations
 
-import html
-import io
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
-from matplotlib.path import Path
+from matplotlib.patches import Rectangle
 
-from weir_operator.pictures.content import Content, NodeContent, Report, quantity, read
-from weir_operator.pictures.layout import (
-    CARD_WIDTH,
-    LINE,
-    PAD,
-    Arrow,
-    Box,
-    Card,
-    Scene,
-    Zone,
-    fragment_lines,
-    label_lines,
-    lay_out,
+from weir_operator.pictures.cards import Line, rate
+from weir_operator.pictures.changes import compared
+from weir_operator.pictures.content import Content, FlowContent, NodeContent, Report, read
+from weir_operator.pictures.layout import FRAME, Arrow, Card, Zone, lay_out
+from weir_operator.pictures.pen import (
+    BAR,
+    BINDS,
+    CARD,
+    FAINT,
+    FLOW,
+    INK,
+    PAPER,
+    QUERIES,
+    RIM,
+    SINK,
+    SOURCE,
+    ZONE,
+    ImageFormat,
+    Pen,
+    legend_height,
+    legend_places,
+    tint,
 )
+from weir_operator.pictures.routes import Side
+from weir_operator.pictures.shapes import LINE, MARGIN, SMALL, TEXT, Box
+from weir_operator.pictures.text import width, wrap
 
-INK, FAINT, PAPER, ZONE, CARD, BAR = "#1f2933", "#7b8794", "#ffffff", "#f3f6f9", "#ffffff", "#3e7cb1"
-BINDS, FLOW, SOURCE, SINK = "#c8322b", "#52779c", "#2f855a", "#8a5a9e"
-QUERIES = ("#dbeafe", "#fde8cf", "#dff3e4", "#f2e1f7", "#fdf3c4", "#e3e8ef", "#fbdcdc", "#d5f1f3")
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-ImageFormat: TypeAlias = Literal["svg", "png", "html"]
+PAD = 8.0  # between a card's edge and its words
+NAMES = 4  # idle nodes of a zone that are named, at most
 
 
-def picture(report: Report, form: ImageFormat, zones: Mapping[str, str] | None = None) -> bytes:
-    """The plan as a picture; `zones` maps node name -> zone."""
-    content = read(report, zones)
+def picture(
+    report: Report,
+    form: ImageFormat,
+    zones: Mapping[str, str] | None = None,
+    before: Report | None = None,
+) -> bytes:
+    """The plan as a picture.
+
+    Args:
+        report: of the plan.
+        form: of the file.
+        zones: node name -> zone.
+        before: an earlier plan's report; then what has changed since is shown too.
+    """
+    content = read(report, zones) if before is None else compared(before, report, zones)
+    return drawn(content).rendered(content, form)
+
+
+def drawn(content: Content) -> Pen:
+    """The content, drawn. O(nodes + flows^2)."""
     scene = lay_out(content)
-    figure, titles = _figure(content, scene)
-    return rendered(figure, titles, content, form)
-
-
-def rendered(figure: Figure, titles: Mapping[str, str], content: Content, form: ImageFormat) -> bytes:
-    """A figure as a file; `titles` are hover texts by shape id."""
-    buffer = io.BytesIO()
-    if form == "png":
-        FigureCanvasAgg(figure).print_png(buffer)
-        return buffer.getvalue()
-    from matplotlib import rc_context
-
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "weir"}):
-        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
-    svg = _with_titles(buffer.getvalue(), titles)
-    return svg if form == "svg" else _page(content, svg)
-
-
-def _figure(content: Content, scene: Scene) -> tuple[Figure, dict[str, str]]:
-    figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=144, facecolor=PAPER)
-    pen = Pen(figure, scene)
-    pen.text(24, 30, content.title, size=14, weight="bold")
-    pen.text(24, 52, content.subtitle, size=10, color=FAINT)
-    colours = {
-        name: QUERIES[i % len(QUERIES)]
-        for i, name in enumerate(
-            sorted({f.query.rsplit("/", 1)[-1] for n in content.nodes for f in n.fragments})
-        )
-    }
+    idle = wrap(_idle(scene.idle), scene.width - 2 * MARGIN, SMALL)
+    items = _legend_items(content)
+    below = 8 + LINE * len(idle)
+    height = scene.height + below + legend_height(items, scene.width) + MARGIN / 2
+    pen = Pen(scene.width, height, content.title, content.subtitles)
+    names = sorted({_short(f.query) for n in content.nodes for f in n.fragments})
+    colours = {name: QUERIES[i % len(QUERIES)] for i, name in enumerate(names)}
+    room = scene.cards[0].box.width if scene.cards else scene.width - 2 * MARGIN
     for zone in scene.zones:
-        _zone(pen, zone)
-    for arrow in scene.arrows:
-        _arrow(pen, arrow)
+        _zone(pen, zone, room)
+    sides = {("leaves", arrow.flow): arrow.leaves for arrow in scene.arrows}
+    sides |= {("arrives", arrow.flow): arrow.arrives for arrow in scene.arrows}
     for card in scene.cards:
-        _card(pen, card, colours)
+        _card(pen, card, colours, sides)
     for arrow in scene.arrows:
-        _label(pen, arrow)
-    return figure, pen.titles
+        _arrow(pen, arrow, colours)
+    for i, line in enumerate(idle):
+        pen.text(MARGIN, scene.height + 8 + LINE * (i + 0.75), line, SMALL, color=FAINT)
+    _legend(pen, items, scene.height + below, scene.width)
+    return pen
 
 
-class Pen:
-    """Shapes in points with y downwards; `titles` are hover texts by shape id."""
-
-    def __init__(self, figure: Figure, scene: Scene) -> None:
-        self.axes = figure.add_axes((0, 0, 1, 1), xlim=(0, scene.width), ylim=(scene.height, 0))
-        self.axes.axis("off")
-        self.titles: dict[str, str] = {}
-
-    def text(self, x: float, y: float, words: str, size: float = 9, **style: Any) -> None:
-        """Words with their baseline's left end at (x, y)."""
-        style = {"color": INK, "family": ["DejaVu Sans", "sans-serif"], **style}
-        self.axes.text(x, y, words, fontsize=size, parse_math=False, **style)
-
-    def box(self, box: Box, radius: float = 5.0, title: str = "", **style: Any) -> None:
-        """A rounded rectangle."""
-        shape = f"round,pad=0,rounding_size={radius}"
-        self.add(FancyBboxPatch((box.x, box.y), box.width, box.height, boxstyle=shape, **style), title)
-
-    def add(self, patch: Patch, title: str = "") -> None:
-        """Any patch, with a hover text."""
-        if title:
-            name = f"weir-{len(self.titles)}"
-            self.titles[name] = title
-            patch.set_gid(name)
-        self.axes.add_patch(patch)
+def _short(query: str) -> str:
+    return query.rsplit("/", 1)[-1]
 
 
-def _zone(pen: Pen, zone: Zone) -> None:
-    pen.box(zone.box, 10, facecolor=ZONE, edgecolor="#d5dde5", linewidth=0.8)
-    pen.text(
-        zone.box.x + 12, zone.box.y + 19, f"zone {zone.name}" if zone.name else "no zone", 10, color=FAINT
-    )
+def _idle(zones: Mapping[str, Sequence[str]]) -> str:
+    """The idle nodes of zones in which nothing runs."""
+    parts = []
+    for zone, names in sorted(zones.items()):
+        more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+        named = ", ".join(names[:NAMES]) + more
+        parts.append(f"zone {zone}: {named}" if zone else named)
+    return f"idle ({sum(map(len, zones.values()))}): " + " · ".join(parts) if parts else ""
+
+
+def _zone(pen: Pen, zone: Zone, room: float) -> None:
+    title = "\n".join([f"zone {zone.name}", *(f"idle: {name}" for name in zone.idle)])
+    pen.box(zone.box, 8, title, facecolor=ZONE, edgecolor="#d5dde5", linewidth=0.8)
+    inside = Box(zone.box.x + FRAME, zone.box.y, room, zone.box.height)
+    pen.line(inside, zone.box.y + LINE, f"zone {zone.name}" if zone.name else "no zone", color=FAINT)
     if zone.idle:
-        rows = -(-len(zone.idle) // 2)
-        y = zone.box.y + zone.box.height - LINE * rows - 6
-        pen.text(zone.box.x + 22, y - 4, f"idle ({len(zone.idle)})", 8, color=FAINT, style="italic")
-        for i, name in enumerate(zone.idle):
-            pen.text(
-                zone.box.x + 22 + (i % 2) * 100,
-                y + LINE * (i // 2 + 1) - 6,
-                _fit(name, 92, 5.0),
-                8,
-                color=FAINT,
-            )
+        words = f"idle ({len(zone.idle)}): " + ", ".join(zone.idle)
+        pen.line(inside, zone.box.bottom - 0.85 * LINE, words, size=SMALL, color=FAINT)
 
 
-def _card(pen: Pen, card: Card, colours: Mapping[str, str]) -> None:
+def _card(
+    pen: Pen, card: Card, colours: Mapping[str, str], sides: Mapping[tuple[str, FlowContent], Side]
+) -> None:
     node, box = card.node, card.box
-    edge = BINDS if node.binds else "#9fb3c8"
-    pen.box(box, 6, _describe(node), facecolor=CARD, edgecolor=edge, linewidth=1.8 if node.binds else 1.0)
-    pen.text(box.x + PAD, box.y + 17, _fit(node.name, CARD_WIDTH - 2 * PAD, 6.2), 10, weight="bold")
-    half = (box.width - 3 * PAD) / 2
-    _bar(pen, box.x + PAD, box.y + 32, half, "cpu", node.cpu)
-    _bar(pen, box.x + 2 * PAD + half, box.y + 32, half, "mem", node.memory)
-    y = box.y + 46
-    for name in node.sources:
-        pen.text(box.x + PAD, y + 11, _fit(f"▸ enters: {name}", box.width - 2 * PAD), 9, color=SOURCE)
-        y += LINE
-    for query, lines in fragment_lines(node):
-        height = LINE * (1 + len(lines)) + 8
-        frame = Box(box.x + PAD / 2, y + 2, box.width - PAD, height)
-        pen.box(
-            frame, 4, f"fragment of {query}: " + ", ".join(lines), facecolor=colours[query], edgecolor="none"
+    edge, thick = (BINDS, 1.8) if node.binds else (RIM, 1.0)
+    pen.box(box, 6, _describe(node), facecolor=CARD, edgecolor=edge, linewidth=thick)
+    inside = Box(box.x + PAD, box.y, box.width - 2 * PAD, box.height)
+    if node.binds:
+        pen.line(inside, box.y + LINE, "binds", "right", "bold", color=BINDS, size=SMALL)
+    taken = width("binds  ", SMALL, "bold") if node.binds else 0.0
+    pen.line(Box(inside.x, box.y, inside.width - taken, 0), box.y + LINE, node.name, weight="bold", size=10)
+    half = (inside.width - PAD) / 2
+    y = box.y + 2 * LINE
+    _bar(pen, Box(inside.x, y, half, LINE), "cpu", node.cpu, node.was_cpu)
+    _bar(pen, Box(inside.right - half, y, half, LINE), "mem", node.memory, node.was_memory)
+    _fragments(pen, card, colours)
+    for i, line in enumerate(card.lines):
+        side = sides.get((line.role, line.flow), "left") if line.flow else "left"
+        if line.role == "streams" and line.flow:
+            side = sides.get(("arrives", line.flow), "left")
+        indent = {"operator": 12.0, "query": 6.0, "note": 6.0}.get(line.role, 0.0)
+        room = Box(inside.x + indent, box.y, inside.width - indent, box.height)
+        pen.line(
+            room,
+            card.middle(i),
+            line.words,
+            side,
+            "bold" if _bold(line) else "normal",
+            color=_ink(line),
+            size=SMALL if line.role == "streams" else TEXT,
         )
-        pen.text(frame.x + 7, frame.y + 13, _fit(query, frame.width - 14, 5.8), 9, weight="bold")
-        for i, line in enumerate(lines):
-            pen.text(frame.x + 13, frame.y + 13 + LINE * (i + 1), _fit(line, frame.width - 20), 9)
-        y += height + 6
-    for name in node.deliveries:
-        pen.text(box.x + PAD, y + 13, _fit(f"◂ delivers: {name}", box.width - 2 * PAD), 9, color=SINK)
-        y += LINE
 
 
-def _bar(pen: Pen, x: float, y: float, width: float, name: str, share: float) -> None:
-    pen.text(
-        x, y + 4, f"{name} {share:.0%}" if share >= 0.005 or share == 0 else f"{name} <1%", 7.5, color=FAINT
+def _bold(line: Line) -> bool:
+    return (
+        line.role == "query"
+        or line.emphasis
+        or bool(line.flow and line.flow.binds and line.role == "arrives")
     )
-    left, length = x + 46, width - 46
-    pen.add(Rectangle((left, y - 2), length, 5, facecolor="#e4e9ef", edgecolor="none"))
-    colour = BINDS if share > 0.995 else BAR
-    pen.add(Rectangle((left, y - 2), length * min(share, 1.0), 5, facecolor=colour, edgecolor="none"))
 
 
-def _arrow(pen: Pen, arrow: Arrow) -> None:
-    path = Path(list(arrow.points), [Path.MOVETO] + [Path.CURVE4] * (len(arrow.points) - 1))
-    colour = BINDS if arrow.flow.binds else FLOW
-    width = 1.1 + min(2.4, arrow.flow.bytes_per_second**0.25 / 40)
-    title = f"{arrow.flow.source} to {arrow.flow.target}: {', '.join(arrow.flow.streams)}"
-    pen.add(PathPatch(path, edgecolor=colour, facecolor="none", linewidth=width), title)
-    (x0, _), (x, y) = arrow.points[-2:]  # every arrow arrives level
-    back = x - (5 + 2 * width) * (1 if x > x0 else -1)
-    corners = [(x, y), (back, y - 2.5 - width), (back, y + 2.5 + width)]
-    pen.add(Polygon(corners, facecolor=colour, edgecolor="none"))
+def _ink(line: Line) -> str:
+    if line.role == "arrives" and line.flow and line.flow.binds:
+        return BINDS
+    gone = (line.flow or line.fragment) and (line.flow or line.fragment).change == "gone"  # type: ignore[union-attr]
+    if gone or line.role in ("streams", "leaves"):
+        return FAINT
+    return {"enters": SOURCE, "delivers": SINK}.get(line.role, INK)
 
 
-def _label(pen: Pen, arrow: Arrow) -> None:
-    box = arrow.label
-    pen.box(box, 3, facecolor=PAPER, edgecolor="#d5dde5", linewidth=0.6, alpha=0.93)
-    for i, line in enumerate(label_lines(arrow.flow)):
-        colour = (BINDS if arrow.flow.binds else INK) if i == 0 else FAINT
-        pen.text(box.x + 4, box.y + 11 + i * (LINE - 3), line, 8, color=colour)
+def _fragments(pen: Pen, card: Card, colours: Mapping[str, str]) -> None:
+    """The frames of fragments, behind their lines."""
+    for fragment in card.node.fragments:
+        mine = [i for i, line in enumerate(card.lines) if line.fragment is fragment]
+        top = card.middle(mine[0]) - LINE / 2 + 1.0
+        frame = Box(card.box.x + PAD / 2, top, card.box.width - PAD, LINE * len(mine) - 1.2)
+        colour = colours[_short(fragment.query)]
+        gone = fragment.change == "gone"
+        operators = "\n".join(f"{kind} {name}" for kind, name in fragment.operators)
+        title = "\n".join(filter(None, [f"fragment of {fragment.query}", fragment.note, operators]))
+        fill, edge = (PAPER, colour) if gone else (tint(colour), INK if fragment.change == "new" else "none")
+        pen.box(
+            frame, 3, title, facecolor=fill, edgecolor=edge, linewidth=1.0, linestyle="--" if gone else "-"
+        )
+        if not gone:
+            pen.add(Rectangle((frame.x, frame.y), 3, frame.height, facecolor=colour, edgecolor="none"))
 
 
-def _fit(words: str, width: float, character: float = 5.3) -> str:
-    most = int(width / character)
-    return words if len(words) <= most else words[: most - 1] + "…"
+def _bar(pen: Pen, box: Box, name: str, share: float, was: float | None) -> None:
+    words = f"{name} {_percent(share)}"
+    if was is not None and _percent(was) != _percent(share):
+        words = f"{name} {_percent(was)} → {_percent(share)}"
+    taken = width(words, SMALL) + 4
+    pen.line(box, box.y, words, size=SMALL, color=FAINT)
+    left, length = box.x + taken, box.width - taken
+    if length > 8:
+        pen.add(Rectangle((left, box.y - 2.5), length, 5, facecolor="#dfe5ec", edgecolor="none"))
+        colour = BINDS if share > 0.995 else BAR
+        pen.add(
+            Rectangle((left, box.y - 2.5), length * min(share, 1.0), 5, facecolor=colour, edgecolor="none")
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.005 or share == 0 else "<1%"
+
+
+def _arrow(pen: Pen, arrow: Arrow, colours: Mapping[str, str]) -> None:
+    flow = arrow.flow
+    queries = {stream.split("/", 1)[0] if "/" in stream else "" for stream in flow.streams}
+    colour = colours.get(queries.pop(), FLOW) if len(queries) == 1 else FLOW
+    if flow.binds:
+        colour = BINDS
+    thick = (0.9 + min(1.4, flow.bytes_per_second**0.25 / 40)) + (0.8 if flow.binds else 0.0)
+    title = "\n".join([f"{flow.source} to {flow.target}: {rate(flow)}", *flow.streams])
+    pen.arrow(arrow.points, colour, thick, title, dashed=flow.change == "gone")
 
 
 def _describe(node: NodeContent) -> str:
     lines = [f"node {node.name}", f"cpu {node.cpu:.1%}", f"memory {node.memory:.1%}"]
+    if node.was_cpu is not None and node.was_memory is not None:
+        lines.append(f"before: cpu {node.was_cpu:.1%}, memory {node.was_memory:.1%}")
     return "\n".join(lines + (["this is what binds"] if node.binds else []))
 
 
-def _with_titles(svg: bytes, titles: Mapping[str, str]) -> bytes:
-    ElementTree.register_namespace("", SVG[1:-1])
-    ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
-    tree = ElementTree.fromstring(svg)
-    for group in tree.iter(f"{SVG}g"):
-        if title := titles.get(group.get("id", "")):
-            child = ElementTree.Element(f"{SVG}title")
-            child.text = title
-            group.insert(0, child)
-    xml: bytes = ElementTree.tostring(tree, encoding="utf-8", xml_declaration=True)
-    return xml
+def _legend_items(content: Content) -> list[str]:
+    items = [
+        "operators of one query that run together",
+        "rows between nodes, in their query's colour; rate (bytes a second) and streams: where they arrive",
+        "share of the node's cpu or memory",
+        "what binds",
+    ]
+    fragments = [f.change for node in content.nodes for f in node.fragments]
+    if any(node.was_cpu is not None for node in content.nodes):
+        items += ["has come (+)", "was here before (−)", "flowed before"] if set(fragments) - {"same"} else []
+    return items
 
 
-def _page(content: Content, svg: bytes) -> bytes:
-    body = svg.decode().split("?>", 1)[1]
-    rows = "".join(
-        f"<tr><td>{html.escape(f.source)}</td><td>{html.escape(f.target)}</td>"
-        f"<td>{quantity(f.bytes_per_second)}B/s</td><td>{html.escape(', '.join(f.streams))}</td></tr>"
-        for f in sorted(content.flows, key=lambda f: -f.bytes_per_second)
-    )
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Weir: {html.escape(content.title)}</title>
-<style>
-body {{ font: 14px/1.4 sans-serif; color: {INK}; margin: 1rem; }}
-svg {{ max-width: 100%; height: auto; }}
-svg g[id^="weir-"]:hover path {{ stroke: {BINDS}; }}
-table {{ border-collapse: collapse; margin-top: 1rem; }}
-td, th {{ border-bottom: 1px solid #d5dde5; padding: .2rem .8rem .2rem 0; text-align: left; }}
-</style></head><body>
-{body}
-<table><tr><th>from</th><th>to</th><th>rate</th><th>streams</th></tr>{rows}</table>
-</body></html>
-""".encode()
+def _legend(pen: Pen, items: Sequence[str], top: float, across: float) -> None:
+    """The marks before the words of `_legend_items`."""
+    for i, (words, (x, y)) in enumerate(zip(items, legend_places(items, across), strict=True)):
+        y += top
+        pen.text(x, y + 3, words, SMALL, color=FAINT)
+        box = Box(x - 20, y - 4, 15, 8)
+        if i == 0 or i == 4:
+            edge = INK if i == 4 else "none"
+            pen.box(box, 2, facecolor=tint(QUERIES[0]), edgecolor=edge, linewidth=1.0)
+            pen.add(Rectangle((box.x, box.y), 3, box.height, facecolor=QUERIES[0], edgecolor="none"))
+        elif i == 1 or i == 6:
+            pen.arrow([(x - 20, y), (x - 5, y)], FLOW, 1.1, dashed=i == 6)
+        elif i == 2:
+            pen.add(Rectangle((x - 20, y - 2.5), 15, 5, facecolor="#dfe5ec", edgecolor="none"))
+            pen.add(Rectangle((x - 20, y - 2.5), 6, 5, facecolor=BAR, edgecolor="none"))
+        elif i == 3:
+            pen.box(box, 2, facecolor=CARD, edgecolor=BINDS, linewidth=1.8)
+        else:
+            pen.box(box, 2, facecolor=PAPER, edgecolor=QUERIES[0], linewidth=1.0, linestyle="--")

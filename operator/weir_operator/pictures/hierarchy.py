@@ -1,40 +1,45 @@
-"""The hierarchy of Hierarchical partitions as a tree, and under it each query's flows between the nodes.
+"""The hierarchy of Hierarchical partitions as a tree, and under it a line for each flow between its nodes.
 
 Lengths are in points, y grows downwards.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import pi
+from typing import Any
 
-from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse, PathPatch, Polygon
+from matplotlib.patches import Ellipse, PathPatch, Rectangle, RegularPolygon
 from matplotlib.path import Path
 from weir_placement.hierarchy.partition import Hierarchy
 
 from weir_operator.pictures.content import Content, NodeContent, Report, quantity, read
-from weir_operator.pictures.draw import (
+from weir_operator.pictures.pen import (
     BAR,
     BINDS,
     CARD,
     FAINT,
     FLOW,
     INK,
-    PAPER,
+    QUERIES,
     SINK,
     SOURCE,
     ZONE,
     ImageFormat,
     Pen,
-    rendered,
+    legend_height,
+    legend_places,
 )
-from weir_operator.pictures.layout import Box, Scene
+from weir_operator.pictures.shapes import MARGIN, SHEET, SMALL, Box, Point
+from weir_operator.pictures.text import fit, width
 
-PITCH, GAP, LEVEL, TOP, MARGIN = 30.0, 20.0, 70.0, 96.0, 40.0
-LETTERS = 16  # of a node's name at most
-COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b7791f", "#4a5568", "#c53030", "#2c7a7b")
+LEVEL = 40.0  # from one level's members to those of the next
+PITCH, NARROW, GAP = 30.0, 13.0, 14.0  # between nodes, at most and at least, and more between clusters
+NAME = 110.0  # room for a node's name, which stands upright
+LABELS = 190.0  # room for what a flow carries, to the left of the nodes
+ROW = 14.0  # of a flow
+MARKS = ("runs operators", "a stream enters", "rows are delivered", "idle", "coordinator of its cluster")
 
 
 @dataclass(frozen=True)
@@ -43,194 +48,170 @@ class Frame:
 
     level: int
     box: Box
-    members: Mapping[int, tuple[float, float]]
+    members: Mapping[int, Point]
     coordinator: int
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Clusters of all levels; `leaf` is the x of each node by its index, `base` the y of the nodes."""
+    """Clusters of all levels; `leaf` is the x of each node by its index, the same on all levels, `base` the y
+    of the nodes, and `room` what their names have under them."""
 
     frames: tuple[Frame, ...]
     leaf: Mapping[int, float]
     base: float
     width: float
+    room: float
 
 
 def lay_out_tree(hierarchy: Hierarchy, room: float) -> Tree:
     """Nodes from left to right so that clusters of every level are intervals, with `room` for the nodes'
-    names under them. O(nodes)."""
+    names under them. A node is at the same x on every level. O(nodes)."""
     height = len(hierarchy.levels)
-    base = TOP + LEVEL * (height - 1) + 24
+    space = SHEET - 2 * MARGIN - LABELS - GAP * len(hierarchy.levels[0])
+    pitch = max(NARROW, min(PITCH, space / len(hierarchy.of[0])))
+    base = 14.0 + LEVEL * (height - 1)
     frames: list[Frame] = []
     leaf: dict[int, float] = {}
-    x = MARGIN
+    x = MARGIN + LABELS + GAP
 
-    def place(level: int, coordinator: int) -> float:
-        """Lays out the cluster that `coordinator` leads on a level; returns the x of its middle."""
+    def place(level: int, coordinator: int) -> None:
+        """Lays out the cluster that `coordinator` leads on a level, and those below it."""
         nonlocal x
         cluster = hierarchy.of[level][coordinator]
-        points: dict[int, tuple[float, float]] = {}
-        y = base - LEVEL * level
-        for member in sorted(cluster.members):
+        members = sorted(cluster.members)
+        for member in members:
             if level:
-                points[member] = (place(level - 1, member), y)
+                place(level - 1, member)
             else:
-                leaf[member] = x + PITCH / 2
-                points[member] = (leaf[member], y)
-                x += PITCH
-        x += GAP if level == 0 else GAP / 2
-        left, right = min(p[0] for p in points.values()), max(p[0] for p in points.values())
+                leaf[member] = x + pitch / 2
+                x += pitch
+        x += GAP if level == 0 else 0.0
+        y = base - LEVEL * level
+        points = {member: (leaf[member], y) for member in members}
+        left, right = min(leaf[m] for m in members), max(leaf[m] for m in members)
+        side = pitch / 2 if level == 0 else 6.0
         depth = 28.0 + (0.0 if level else room)
-        frames.append(
-            Frame(level, Box(left - 15, y - 14, right - left + 30, depth), points, cluster.coordinator)
-        )
-        return (left + right) / 2
+        box = Box(left - side, y - 14, right - left + 2 * side, depth)
+        frames.append(Frame(level, box, points, cluster.coordinator))
 
     place(height - 1, hierarchy.top.coordinator)
-    return Tree(tuple(frames), leaf, base, max(x + MARGIN, 620.0))
+    return Tree(tuple(frames), leaf, base, max(x - GAP + MARGIN, 620.0), room)
 
 
 def hierarchy_picture(report: Report, hierarchy: Hierarchy, names: Sequence[str], form: ImageFormat) -> bytes:
     """The hierarchy over the nodes `names` (in the order of their indexes) and the plan's flows under it."""
     content = read(report)
-    room = 4.8 * min(LETTERS, max(map(len, names))) + 6
-    tree = lay_out_tree(hierarchy, room)
+    return drawn(report, content, hierarchy, names).rendered(content, form)
+
+
+def drawn(report: Report, content: Content, hierarchy: Hierarchy, names: Sequence[str]) -> Pen:
+    """The picture of a report and its content."""
+    longest = max(width(name, SMALL, "bold") for name in names)
+    tree = lay_out_tree(hierarchy, min(longest, NAME) + 8)
     at = {names[index]: x for index, x in tree.leaf.items()}
-    ground = tree.base + 14 + room + 10
-    widest = max((abs(at[f.source] - at[f.target]) for f in content.flows), default=0.0)
-    most = max(Counter(frozenset((f["from"], f["to"])) for f in report["flows"]).values(), default=1)
-    floor = ground + _depth(widest) + 11.0 * most + 24
+    flows = [f for f in report["flows"] if f["from"] != f["to"] and f["from"] in at and f["to"] in at]
     queries = sorted(query["name"].split("/", 1)[-1] for query in report["queries"] if query["admitted"])
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(queries)}
-    scene = Scene(tree.width, floor + 24.0 + 16 * -(-len(queries) // 4), (), (), ())
-    figure = Figure(figsize=(scene.width / 72, scene.height / 72), dpi=144, facecolor=PAPER)
-    pen = Pen(figure, scene)
-    pen.text(24, 30, content.title, size=14, weight="bold")
-    pen.text(24, 52, _subtitle(hierarchy, content), size=10, color=FAINT)
+    colours = {name: QUERIES[i % len(QUERIES)] for i, name in enumerate(queries)}
+    ground = tree.base + 14 + tree.room + 14
+    floor = ground + ROW * (len(flows) + 1)
+    items = (*MARKS, *queries)
+    pen = Pen(
+        tree.width,
+        floor + legend_height(items, tree.width) + MARGIN / 2,
+        content.title,
+        (_clusters(hierarchy), *content.subtitles),
+    )
     nodes = {node.name: node for node in content.nodes}
+    for x in at.values() if flows else ():
+        line = Path([(x, ground - 10), (x, floor - ROW / 2)])
+        pen.add(PathPatch(line, edgecolor="#d5dde5", linewidth=0.6))
     for frame in tree.frames:
-        _frame(pen, frame, tree, names)
+        _cluster(pen, frame, names)
     for frame in tree.frames:
         _members(pen, frame, names, nodes)
-    _flows(pen, report, at, ground, colours)
-    _legend(pen, colours, floor + 8, tree.width)
-    return rendered(figure, pen.titles, content, form)
+    binding = {(flow.source, flow.target) for flow in content.flows if flow.binds}
+    flows.sort(key=lambda f: (f["stream"], f["from"], f["to"]))
+    for i, flow in enumerate(flows):
+        colour = colours.get(flow["stream"].split("/", 1)[0], FLOW)
+        _flow(pen, flow, at, ground + ROW * (i + 0.5), colour, (flow["from"], flow["to"]) in binding)
+    _legend(pen, items, colours, floor, tree.width)
+    return pen
 
 
-def _subtitle(hierarchy: Hierarchy, content: Content) -> str:
-    clusters = " · ".join(f"level {i + 1}: {len(level)}" for i, level in enumerate(hierarchy.levels))
-    return f"clusters of at most {hierarchy.maxcs}: {clusters} · {content.subtitle}"
+def _clusters(hierarchy: Hierarchy) -> str:
+    levels = " · ".join(f"level {i + 1}: {len(level)}" for i, level in enumerate(hierarchy.levels))
+    return f"clusters of at most {hierarchy.maxcs}: {levels}"
 
 
-def _frame(pen: Pen, frame: Frame, tree: Tree, names: Sequence[str]) -> None:
+def _cluster(pen: Pen, frame: Frame, names: Sequence[str]) -> None:
+    """The frame of a cluster, and lines from its members to themselves one level below."""
     level = frame.level
     title = f"level {level + 1} cluster, coordinator {names[frame.coordinator]}"
-    pen.box(frame.box, 8, title, facecolor=ZONE, edgecolor="#d5dde5", linewidth=0.8)
-    if level == 0:
-        return
-    for member, (x, y) in frame.members.items():
-        below = next(f for f in tree.frames if f.level == level - 1 and member in f.members)
-        for point in below.members.values():
-            pen.add(
-                PathPatch(
-                    Path([(x, y), point]), facecolor="none", edgecolor="#c3cdd8", linewidth=0.7, zorder=0.5
-                )
-            )
+    pen.box(frame.box, 6, title, facecolor=ZONE, edgecolor="#d5dde5", linewidth=0.8, zorder=0.4)
+    for x, y in frame.members.values() if level else ():
+        line = Path([(x, y), (x, y + LEVEL)])
+        pen.add(PathPatch(line, edgecolor="#9aa7b4", linewidth=0.7, zorder=0.5))
 
 
 def _members(pen: Pen, frame: Frame, names: Sequence[str], nodes: Mapping[str, NodeContent]) -> None:
     for member, (x, y) in frame.members.items():
         node = nodes[names[member]]
-        fill, edge = _colour(node)
         leads = member == frame.coordinator
-        size = 12 if leads else 8
-        title = f"{node.name}\ncpu {node.cpu:.0%}" + ("\ncoordinator" if leads else "")
-        pen.add(
-            Ellipse(
-                (x, y), size, size, facecolor=fill, edgecolor=edge, linewidth=1.6 if leads else 1.0, zorder=3
-            ),
-            title,
+        title = f"{node.name}\ncpu {node.cpu:.0%}, memory {node.memory:.0%}" + (
+            "\ncoordinator" if leads else ""
         )
+        _mark(pen, x, y, _work(node), leads, BINDS if node.binds else INK, title)
         if frame.level == 0:
-            weight = "bold" if leads else "normal"
-            colour = FAINT if node.idle else INK
-            words = node.name if len(node.name) <= LETTERS else node.name[: LETTERS - 1] + "…"
-            pen.text(x, y + 12, words, 8, rotation=90, ha="center", va="top", weight=weight, color=colour)
-        else:
-            pen.text(x, y - 18, node.name, 7.5, ha="center", color=FAINT)
+            words = fit(node.name, NAME, SMALL, "bold")
+            style = {"weight": "bold" if leads else "normal", "color": FAINT if node.idle else INK}
+            pen.text(x, y + 12, words, SMALL, rotation=90, ha="center", va="top", **style)
 
 
-def _colour(node: NodeContent) -> tuple[str, str]:
-    """What a node does, by the strongest of it."""
-    edge = BINDS if node.binds else INK
+def _mark(pen: Pen, x: float, y: float, work: str, leads: bool, edge: str, title: str = "") -> None:
+    """A node by what it does, in a colour and a shape, within a ring if it coordinates its cluster."""
+    if leads:
+        pen.add(Ellipse((x, y), 12, 12, facecolor=CARD, edgecolor=edge, linewidth=1.6, zorder=3), title)
+    style: dict[str, Any] = {"edgecolor": edge, "linewidth": 0.8, "zorder": 3.1}
+    if work == "a stream enters":
+        pen.add(RegularPolygon((x, y), 3, radius=4.0, orientation=pi, facecolor=SOURCE, **style), title)
+    elif work == "rows are delivered":
+        pen.add(Rectangle((x - 3, y - 3), 6, 6, facecolor=SINK, **style), title)
+    else:
+        fill = BAR if work == "runs operators" else CARD
+        pen.add(Ellipse((x, y), 7, 7, facecolor=fill, **style), title)
+
+
+def _work(node: NodeContent) -> str:
+    """What a node does, by the most of it."""
+    runs, enters, delivers, idle, _ = MARKS
     if node.fragments:
-        return BAR, edge
-    if node.sources:
-        return SOURCE, edge
-    if node.deliveries:
-        return SINK, edge
-    return CARD, FAINT
+        return runs
+    return enters if node.sources else delivers if node.deliveries else idle
 
 
-def _depth(distance: float) -> float:
-    """How deep the arc between two nodes so far apart hangs."""
-    return 14.0 + min(distance * 0.34, 190.0)
-
-
-def _flows(
-    pen: Pen, report: Report, at: Mapping[str, float], ground: float, colours: Mapping[str, str]
+def _flow(
+    pen: Pen, flow: Mapping[str, Any], at: Mapping[str, float], y: float, colour: str, binds: bool
 ) -> None:
-    flows = [f for f in report["flows"] if f["from"] != f["to"] and f["from"] in at and f["to"] in at]
-    most = max((f["bytesPerSecond"] for f in flows), default=0.0) or 1.0
-    occupied: list[Box] = []
-    pairs: dict[tuple[float, float], int] = {}
-    for flow in sorted(flows, key=lambda f: abs(at[f["from"]] - at[f["to"]])):
-        a, b = at[flow["from"]], at[flow["to"]]
-        pair = (min(a, b), max(a, b))
-        pairs[pair] = pairs.get(pair, -1) + 1
-        depth = _depth(abs(a - b)) + 11.0 * pairs[pair]
-        colour = colours.get(flow["stream"].split("/", 1)[0], FLOW)
-        curve = Path(
-            [(a, ground), (a, ground + depth * 1.33), (b, ground + depth * 1.33), (b, ground + 6)],
-            [1, 4, 4, 4],
-        )
-        width = 0.8 + 2.6 * (flow["bytesPerSecond"] / most) ** 0.5
-        title = f"{flow['stream']}: {flow['from']} to {flow['to']}, {quantity(flow['bytesPerSecond'])}B/s"
-        pen.add(PathPatch(curve, facecolor="none", edgecolor=colour, linewidth=width, zorder=1), title)
-        pen.add(
-            Polygon(
-                [(b, ground), (b - 4, ground + 8), (b + 4, ground + 8)],
-                facecolor=colour,
-                linewidth=0,
-                zorder=2,
-            )
-        )
-        _rate(pen, f"{quantity(flow['bytesPerSecond'])}B/s", (a + b) / 2, ground + depth, colour, occupied)
+    """A flow's rate and stream at the left, and its arrow from below its one node to below its other."""
+    a, b = at[flow["from"]], at[flow["to"]]
+    rate = f"{quantity(flow['bytesPerSecond'])}B/s"
+    ink = BINDS if binds else INK
+    title = f"{flow['stream']}: {flow['from']} to {flow['to']}, {rate}"
+    column = Box(MARGIN, y, 52, 0)
+    pen.line(column, y, rate, "right", "bold" if binds else "normal", size=SMALL, color=ink)
+    stream = f"binds: {flow['stream']}" if binds else flow["stream"]
+    pen.line(Box(column.right + 6, y, LABELS - 58, 0), y, stream, size=SMALL, color=ink if binds else FAINT)
+    pen.add(Ellipse((a, y), 4.5, 4.5, facecolor=colour, edgecolor="none"))
+    pen.arrow([(a, y), (b, y)], BINDS if binds else colour, 1.4, title)
 
 
-def _rate(pen: Pen, words: str, x: float, y: float, colour: str, occupied: list[Box]) -> None:
-    """A flow's rate at the lowest point of its arc, where there is room for it; hovering shows the others."""
-    width = len(words) * 4.6 + 4
-    box = Box(x - width / 2, y - 6, width, 11)
-    if not any(box.overlaps(other, 1.0) for other in occupied):
-        occupied.append(box)
-        pen.box(box, 2, facecolor=PAPER, edgecolor="none", zorder=2)
-        pen.text(x, y + 2.5, words, 7, ha="center", color=colour, zorder=3)
-
-
-def _legend(pen: Pen, colours: Mapping[str, str], y: float, width: float) -> None:
-    marks = (
-        (BAR, "runs operators"),
-        (SOURCE, "a stream enters"),
-        (SINK, "rows are delivered"),
-        (CARD, "idle"),
-    )
-    for i, (fill, words) in enumerate(marks):
-        pen.add(Ellipse((30 + i * 130, y), 8, 8, facecolor=fill, edgecolor=INK, linewidth=0.8))
-        pen.text(40 + i * 130, y + 3, words, 8, color=FAINT)
-    column = (width - 48) / 4
-    for i, (name, colour) in enumerate(colours.items()):
-        x, line = 26 + (i % 4) * column, y + 16 * (1 + i // 4)
-        pen.add(PathPatch(Path([(x, line), (x + 16, line)]), edgecolor=colour, linewidth=2.2))
-        pen.text(x + 22, line + 3, name[: int(column / 5.2)], 8)
+def _legend(pen: Pen, items: Sequence[str], colours: Mapping[str, str], top: float, across: float) -> None:
+    """The marks of nodes, then the colours of queries."""
+    for i, (words, (x, y)) in enumerate(zip(items, legend_places(items, across), strict=True)):
+        pen.text(x, top + y + 3, words, SMALL, color=FAINT)
+        if i < len(MARKS):
+            _mark(pen, x - 10, top + y, words, i == len(MARKS) - 1, INK)
+        else:
+            line = Path([(x - 20, top + y), (x - 4, top + y)])
+            pen.add(PathPatch(line, edgecolor=colours[words], linewidth=2.2))

@@ -1,69 +1,65 @@
-"""Where everything goes: zones as columns in the direction of the data, nodes as cards in them.
+"""Where everything goes: zones in rows in the direction of the data, nodes as cards in them, arrows between.
 
-Lengths are in points, y grows downwards.
+Lengths are in points, y grows downwards. Everything stands on a grid of lines of text, so that lines that
+enter a gutter from both sides never lie on each other (`routes.ASIDE`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TypeAlias
+from itertools import groupby
+from math import ceil
+from typing import Any
 
-from weir_operator.pictures.content import Content, FlowContent, NodeContent, quantity
+from weir_operator.pictures.cards import Line, Role, card_lines
+from weir_operator.pictures.content import Content, FlowContent, NodeContent
+from weir_operator.pictures.routes import (
+    PAD,
+    PITCH,
+    Levels,
+    Port,
+    Route,
+    Side,
+    aisle_tracks,
+    choose,
+    gutter_tracks,
+)
+from weir_operator.pictures.shapes import LINE, MARGIN, SHEET, Box, Point
 
-Point: TypeAlias = tuple[float, float]
-
-LINE = 15.0  # height of a line of text
-CHARACTER = 5.6  # width of a character at the size of the text
-PAD = 10.0
-CARD_WIDTH = 190.0
-CARD_GAP = 34.0
-ZONE_GAP = 150.0
-ZONE_PAD = 22.0
-TOP = 74.0
-MAX_OPERATORS = 7
-SHIFTS = (0.0, *(sign * 14.0 * k for k in range(1, 9) for sign in (-1, 1)))  # of a label beside its line
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle with its upper left corner at (x, y)."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def overlaps(self, other: Box, margin: float = 0.0) -> bool:
-        """Whether the two share any point, `margin` around this one included."""
-        return (
-            self.x - margin < other.x + other.width
-            and other.x < self.x + self.width + margin
-            and self.y - margin < other.y + other.height
-            and other.y < self.y + self.height + margin
-        )
+MAX_COLUMNS, NARROWEST, WIDEST = 4, 140.0, 215.0  # columns of cards, and how wide these are
+LEAST = 480.0  # width of a scene with few columns
+STACK = 42  # lines of text of the cards above each other, more than one aside
+HEAD = 3  # lines above the first that has a port: the name, the bars, the rims
+FRAME = 9.0  # between a card and the frame of its zone
 
 
 @dataclass(frozen=True)
 class Card:
-    """A node and its place."""
+    """A node, its place, and its lines; the first stands HEAD lines below the upper edge."""
 
     node: NodeContent
+    lines: tuple[Line, ...]
     box: Box
+
+    def middle(self, line: int) -> float:
+        """The y of the middle of a line."""
+        return self.box.y + port_offset(line)
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A flow: a chain of cubic Bezier curves (every third point is on it), and the box of its label."""
+    """A flow, the corners of its way, and the sides of the cards at which it leaves and arrives."""
 
     flow: FlowContent
     points: tuple[Point, ...]
-    label: Box
+    leaves: Side
+    arrives: Side
 
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone's frame; `idle` are names of nodes on which nothing runs."""
+    """The frame of a zone in one row; `idle` are names of nodes on which nothing runs."""
 
     name: str
     box: Box
@@ -72,70 +68,66 @@ class Zone:
 
 @dataclass(frozen=True)
 class Scene:
-    """A laid-out picture."""
+    """A laid-out picture without its titles, which stand above y = 0; `idle` are the nodes of zones in which
+    nothing runs at all."""
 
     width: float
     height: float
     zones: tuple[Zone, ...]
     cards: tuple[Card, ...]
     arrows: tuple[Arrow, ...]
+    idle: Mapping[str, tuple[str, ...]]
 
 
-def fragment_lines(node: NodeContent) -> list[tuple[str, list[str]]]:
-    """For each fragment its query's short name and its operators' lines."""
-    result = []
-    for fragment in node.fragments:
-        lines = [f"{kind} {name}" for kind, name in fragment.operators]
-        if len(lines) > MAX_OPERATORS:
-            lines = [*lines[: MAX_OPERATORS - 1], f"... {len(lines) - MAX_OPERATORS + 1} more"]
-        result.append((fragment.query.rsplit("/", 1)[-1], lines))
-    return result
+@dataclass(frozen=True)
+class Stack:
+    """Nodes of one zone above each other, with the line, from the top of their row, at which each begins."""
+
+    zone: str
+    nodes: tuple[tuple[NodeContent, tuple[Line, ...], int], ...]
+    height: int  # lines of text
 
 
-def card_height(node: NodeContent) -> float:
-    """Header with two bars, one line for what enters and what leaves, a box for each fragment."""
-    fragments = sum(LINE * (1 + len(lines)) + 14 for _, lines in fragment_lines(node))
-    return 46 + LINE * (len(node.sources) + len(node.deliveries)) + fragments + PAD
+def port_offset(line: int) -> float:
+    """How far the middle of a line lies below the upper edge of its card."""
+    return (HEAD + line) * LINE
 
 
-def lay_out(content: Content, width: float = 0.0) -> Scene:
-    """Cards in columns, arrows between them, labels where they cover nothing.
+def card_height(lines: Sequence[Line]) -> int:
+    """In lines of text."""
+    return HEAD + len(lines)
 
-    Idle nodes take one line of their zone. O(cards + flows^2 + flows x cards).
+
+def lay_out(content: Content) -> Scene:
+    """Cards in as many columns as have room, and the arrows between them.
+
+    O(flows^2 x rows + nodes log nodes).
     """
     depth = _depths(content)
-    zones: dict[str, list[NodeContent]] = {}
-    for node in content.nodes:
-        zones.setdefault(node.zone, []).append(node)
-    order = sorted(zones, key=lambda zone: (_mean([depth[n.name] for n in zones[zone] if not n.idle]), zone))
-    cards: list[Card] = []
-    frames: list[Zone] = []
-    x = ZONE_GAP / 2
-    for zone in order:
-        busy = sorted((n for n in zones[zone] if not n.idle), key=lambda n: (depth[n.name], n.name))
-        idle = tuple(sorted(n.name for n in zones[zone] if n.idle))
-        y = TOP + ZONE_PAD + LINE
-        for node in busy:
-            height = card_height(node)
-            cards.append(Card(node, Box(x, y, CARD_WIDTH, height)))
-            y += height + CARD_GAP
-        y -= CARD_GAP if busy else 0.0
-        bottom = y + (LINE * (1 + -(-len(idle) // 2)) if idle else 0.0) + ZONE_PAD
-        frames.append(Zone(zone, Box(x - ZONE_PAD, TOP, CARD_WIDTH + 2 * ZONE_PAD, bottom - TOP), idle))
-        x += CARD_WIDTH + ZONE_GAP
-    floor = max((z.box.y + z.box.height for z in frames), default=TOP)
-    frames = [Zone(z.name, Box(z.box.x, z.box.y, z.box.width, floor - TOP), z.idle) for z in frames]
-    full = max(x - ZONE_GAP / 2, width, 620.0)
-    return Scene(full, floor + 24.0, tuple(frames), tuple(cards), _arrows(content, cards))
+    passed = {name for flow in content.flows for name in (flow.source, flow.target)}
+    busy: dict[str, list[NodeContent]] = {}
+    idle: dict[str, tuple[str, ...]] = {}
+    for node in sorted(content.nodes, key=lambda node: (depth[node.name], node.name)):
+        if not node.idle or node.name in passed:
+            busy.setdefault(node.zone, []).append(node)
+        else:
+            idle[node.zone] = (*idle.get(node.zone, ()), node.name)
+    order = sorted(busy, key=lambda zone: (sum(depth[n.name] for n in busy[zone]) / len(busy[zone]), zone))
+    stacks = [stack for zone in order for stack in _stacks(zone, busy[zone], content.flows)]
+    rows = max(1, ceil(len(stacks) / MAX_COLUMNS))
+    columns = max(1, ceil(len(stacks) / rows))
+    while (scene := _arranged(content.flows, stacks, idle, columns)) is None:
+        columns -= 1
+    return scene
 
 
-def _depths(content: Content) -> dict[str, float]:
+def _depths(content: Content) -> dict[str, int]:
     """How far down the data each node lies: the longest way from an entry, cycles cut."""
-    depth = {node.name: 0.0 for node in content.nodes}
+    depth = {node.name: 0 for node in content.nodes}
     for _ in range(len(depth)):
         changed = False
         for flow in content.flows:
-            below = depth.get(flow.source, 0.0) + 1
+            below = depth.get(flow.source, 0) + 1
             if depth.get(flow.target, below) < below <= len(depth):
                 depth[flow.target] = below
                 changed = True
@@ -144,107 +136,143 @@ def _depths(content: Content) -> dict[str, float]:
     return depth
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 1e9
+def _stacks(zone: str, nodes: Sequence[NodeContent], flows: Sequence[FlowContent]) -> list[Stack]:
+    """The nodes of a zone above each other, as long as there is room."""
+    stacks: list[Stack] = []
+    for node in nodes:
+        lines = card_lines(node, flows)
+        if stacks and stacks[-1].height + card_height(lines) <= STACK:
+            last = stacks.pop()
+            begin, before = last.height, last.nodes
+        else:
+            begin, before = 2, ()  # below the zone's name
+        nodes_here = (*before, (node, lines, begin))
+        stacks.append(Stack(zone, nodes_here, begin + card_height(lines) + 1))
+    return stacks
 
 
-def _arrows(content: Content, cards: list[Card]) -> tuple[Arrow, ...]:
-    place = {card.node.name: card.box for card in cards}
-    arrows: list[Arrow] = []
-    leaving: dict[str, int] = {}
-    entering: dict[str, int] = {}
-    channels: dict[tuple[float, float], int] = {}
-    for flow in sorted(content.flows, key=lambda f: (f.source, f.target)):
-        if flow.source not in place or flow.target not in place:
-            continue
-        out, into = leaving.get(flow.source, 0), entering.get(flow.target, 0)
-        leaving[flow.source], entering[flow.target] = out + 1, into + 1
-        points = _curve(place[flow.source], place[flow.target], out, into, list(place.values()), channels)
-        occupied = [card.box for card in cards] + [arrow.label for arrow in arrows]
-        arrows.append(Arrow(flow, points, _label(flow, points, occupied)))
-    return tuple(arrows)
-
-
-def _curve(
-    a: Box, b: Box, out: int, into: int, boxes: list[Box], channels: dict[tuple[float, float], int]
-) -> tuple[Point, ...]:
-    """From the side of `a` that faces `b` to the side of `b` that faces `a`, between the cards of the
-    columns on the way; a bow beside one column."""
-    ya = a.y + min(24.0 + 16.0 * out, a.height - 8)
-    yb = b.y + min(32.0 + 16.0 * into, b.height - 8)
-    if abs(a.x - b.x) < 1:
-        side = a.x + a.width
-        bow = min(46.0 + 10.0 * (out + into), ZONE_GAP)  # a curve reaches 3/4 of its bow: not the next column
-        return ((side, ya), (side + bow, ya), (side + bow, yb), (side, yb))
-    forward = a.x < b.x
-    stops: list[Point] = [(a.x + a.width, ya) if forward else (a.x, ya)]
-    low, high = sorted((a.x, b.x))
-    for x in sorted({box.x for box in boxes if low < box.x < high}, reverse=not forward):
-        straight = ya + (yb - ya) * (x - a.x) / (b.x - a.x)
-        y = _channel([box for box in boxes if box.x == x], straight, channels)
-        edges = [(x - ZONE_PAD / 2, y), (x + CARD_WIDTH + ZONE_PAD / 2, y)]
-        stops += edges if forward else reversed(edges)
-    stops.append((b.x, yb) if forward else (b.x + b.width, yb))
-    points = [stops[0]]
-    for (xa, y0), (xb, y1) in pairwise(stops):
-        pull = (xb - xa) * 0.45
-        points += [(xa + pull, y0), (xb - pull, y1), (xb, y1)]
-    return tuple(points)
-
-
-def _channel(column: list[Box], straight: float, channels: dict[tuple[float, float], int]) -> float:
-    """The height nearest to `straight` at which a line passes a column; lines in one gap lie apart."""
-    column = sorted(column, key=lambda box: box.y)
-    above = column[0].y - 6.0
-    y = min([above] + [box.y + box.height + 9.0 for box in column], key=lambda gap: abs(gap - straight))
-    key = (column[0].x, y)
-    channels[key] = channels.get(key, -1) + 1
-    step = -4.0 if y == above else 7.0  # away from the first card, not into it
-    return y + step * (channels[key] % 4)
-
-
-def bezier(points: tuple[Point, ...], t: float) -> Point:
-    """The point at `t` (0 to 1) of a chain of cubic Bezier curves."""
-    pieces = (len(points) - 1) // 3
-    piece = min(int(t * pieces), pieces - 1)
-    t = t * pieces - piece
-    weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-    four = points[3 * piece : 3 * piece + 4]
-    return (
-        sum(w * p[0] for w, p in zip(weights, four, strict=True)),
-        sum(w * p[1] for w, p in zip(weights, four, strict=True)),
+def _arranged(
+    flows: Sequence[FlowContent],
+    stacks: Sequence[Stack],
+    idle: Mapping[str, tuple[str, ...]],
+    columns: int,
+) -> Scene | None:
+    """The scene with so many columns; None if its cards would be too narrow, unless there is one column."""
+    rows = [stacks[i : i + columns] for i in range(0, len(stacks), columns)]
+    last = {stack.zone: r for r, row in enumerate(rows) for stack in row}  # row of each zone's last frame
+    heights = [
+        max(stack.height + (stack.zone in idle and last[stack.zone] == r) for stack in row)
+        for r, row in enumerate(rows)
+    ]
+    drawn, ends = _ends(flows, rows)
+    routes = choose(ends, SHEET / columns, _levels(heights, [1] * (len(rows) + 1))[0])
+    in_aisle = [aisle_tracks(routes, aisle) for aisle in range(len(rows) + 1)]
+    levels, bottom = _levels(heights, [_count(taken) for taken in in_aisle])
+    aisle_of = [
+        0.0 if route.aisle is None else levels.aisles[route.aisle] + PITCH * in_aisle[route.aisle][i]
+        for i, route in enumerate(routes)
+    ]
+    in_gutter = [gutter_tracks(routes, gutter, levels, aisle_of) for gutter in range(columns + 1)]
+    gutters = [2 * FRAME + PAD + (PAD + PITCH * (_count(taken) - 1)) * bool(taken) for taken in in_gutter]
+    room = (SHEET - 2 * MARGIN + 2 * FRAME - sum(gutters)) / columns
+    if room < NARROWEST and columns > 1:
+        return None
+    width = max(NARROWEST, min(room, WIDEST))
+    begins = [MARGIN - FRAME + sum(gutters[:g]) + g * width for g in range(columns + 1)]  # of gutters
+    left = [begin + gutter for begin, gutter in zip(begins, gutters, strict=True)][:columns]  # of columns
+    arrows = []
+    for i, (flow, route) in enumerate(zip(drawn, routes, strict=True)):
+        xs = [
+            begins[gutter] + FRAME + PAD + PITCH * in_gutter[gutter][i, is_last]
+            for gutter, is_last in zip(route.gutters, (route.aisle is None, True), strict=True)
+        ]
+        points = _points(route, levels, left, width, xs, aisle_of[i])
+        arrows.append(Arrow(flow, points, route.leaves, route.arrives))
+    cards = _cards(rows, levels, left, width)
+    zones = _zones(
+        rows, {zone: (last[zone], names) for zone, names in idle.items() if zone in last}, levels, left, width
     )
+    alone = {zone: names for zone, names in idle.items() if zone not in last}
+    right = begins[-1] + gutters[-1] + MARGIN - FRAME
+    return Scene(max(right, LEAST), bottom, tuple(zones), tuple(cards), tuple(arrows), alone)
 
 
-def label_lines(flow: FlowContent) -> list[str]:
-    """The rate, then up to two streams' names."""
-    names = list(flow.streams[:2]) + ([f"+ {len(flow.streams) - 2} more"] if len(flow.streams) > 2 else [])
-    return [f"{quantity(flow.bytes_per_second)}B/s", *map(_short, names)]
+def _count(taken: Mapping[Any, int]) -> int:
+    """How many tracks there are."""
+    return max(taken.values(), default=-1) + 1
 
 
-def _short(name: str) -> str:
-    """At most 18 letters, of `query/operator` rather the operator's."""
-    if len(name) <= 18:
-        return name
-    query, _, operator = name.rpartition("/")
-    operator = operator if len(operator) <= 13 else operator[:12] + "…"
-    return f"{query[: 16 - len(operator)]}…/{operator}" if query else f"{name[:17]}…"
+def _levels(heights: Sequence[int], aisles: Sequence[int]) -> tuple[Levels, float]:
+    """The levels of rows of so many lines of text, with so many tracks in the aisles; and where they end."""
+    y, row_at, aisle_at = 0.0, [], []
+    for r, count in enumerate(aisles):
+        aisle_at.append(y + PAD)
+        least = LINE if 0 < r < len(heights) else 0.0
+        y += max(least, 2 * PAD + PITCH * (count - 1) if count else 0.0)
+        if r < len(heights):
+            y = ceil(y / LINE) * LINE
+            row_at.append(y)
+            y += heights[r] * LINE
+    return Levels(tuple(row_at), tuple(aisle_at)), y
 
 
-def _label(flow: FlowContent, points: tuple[Point, ...], occupied: list[Box]) -> Box:
-    """The first place on the curve where the label covers nothing; else the one that covers least."""
-    lines = label_lines(flow)
-    width = max(len(line) for line in lines) * CHARACTER + 8
-    height = len(lines) * (LINE - 3) + 4
-    best, fewest = Box(0, 0, width, height), len(occupied) + 1
-    pieces = (len(points) - 1) // 3
-    for t in (k / pieces for k in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)):  # on the first piece
-        x, y = bezier(points, t)
-        for shift in SHIFTS:
-            box = Box(x - width / 2, y - height / 2 + shift, width, height)
-            covered = sum(box.overlaps(other, 3.0) for other in occupied)
-            if covered < fewest:
-                best, fewest = box, covered
-            if not covered:
-                return best
-    return best
+def _ends(
+    flows: Sequence[FlowContent], rows: Sequence[Sequence[Stack]]
+) -> tuple[list[FlowContent], list[tuple[Port, Port]]]:
+    """The flows between nodes that have cards, and the ports where each leaves and arrives."""
+    ports: dict[tuple[Role, str, str], Port] = {}
+    for r, row in enumerate(rows):
+        for column, stack in enumerate(row):
+            for _, lines, begin in stack.nodes:
+                for i, line in enumerate(lines):
+                    if line.flow and line.role in ("arrives", "leaves"):
+                        key = (line.role, line.flow.source, line.flow.target)
+                        ports[key] = Port(column, r, begin * LINE + port_offset(i))
+    drawn, ends = [], []
+    for flow in sorted(flows, key=lambda flow: (flow.source, flow.target)):
+        start = ports.get(("leaves", flow.source, flow.target))
+        end = ports.get(("arrives", flow.source, flow.target))
+        if start and end:
+            drawn.append(flow)
+            ends.append((start, end))
+    return drawn, ends
+
+
+def _points(
+    route: Route, levels: Levels, left: Sequence[float], width: float, xs: Sequence[float], aisle: float
+) -> tuple[Point, ...]:
+    """The corners of a way: out of a card, down or up, along the aisle if there is one, into a card."""
+    begin = (
+        left[route.start.column] + width * (route.leaves == "right"),
+        route.start.y(route.leaves, levels),
+    )
+    end = (left[route.end.column] + width * (route.arrives == "right"), route.end.y(route.arrives, levels))
+    between = [] if route.aisle is None else [(xs[0], aisle), (xs[1], aisle)]
+    return (begin, (xs[0], begin[1]), *between, (xs[1], end[1]), end)
+
+
+def _cards(
+    rows: Sequence[Sequence[Stack]], levels: Levels, left: Sequence[float], width: float
+) -> Iterator[Card]:
+    for y, row in zip(levels.rows, rows, strict=True):
+        for x, stack in zip(left, row, strict=False):
+            for node, lines, begin in stack.nodes:
+                yield Card(node, lines, Box(x, y + begin * LINE, width, card_height(lines) * LINE))
+
+
+def _zones(
+    rows: Sequence[Sequence[Stack]],
+    idle: Mapping[str, tuple[int, tuple[str, ...]]],
+    levels: Levels,
+    left: Sequence[float],
+    width: float,
+) -> Iterator[Zone]:
+    """A frame around the stacks of a zone in a row; `idle`: zone -> the row of its idle nodes, and these."""
+    for r, row in enumerate(rows):
+        for zone, group in groupby(enumerate(row), key=lambda item: item[1].zone):
+            members = list(group)
+            x, right = left[members[0][0]] - FRAME, left[members[-1][0]] + width + FRAME
+            at, names = idle.get(zone, (-1, ()))
+            names = names if at == r else ()
+            height = max(stack.height for _, stack in members) + bool(names)
+            yield Zone(zone, Box(x, levels.rows[r], right - x, height * LINE), names)
