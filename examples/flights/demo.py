@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -29,8 +30,10 @@ from weir_operator.local.machine import Machine, Options
 from weir_operator.local.pauses import Pauses
 from weir_operator.local.progress import progress
 from weir_operator.pictures.draw import picture
+from weir_placement.cost.evaluation import evaluate
 from weir_placement.fragments import Knobs
 from weir_placement.model.plan import Plan, Result
+from weir_placement.objectives import OBJECTIVES
 from weir_placement.report import report
 from weir_runtime.audit import Verdict
 
@@ -54,6 +57,7 @@ class Demo:
     begin: float = field(default_factory=time.monotonic)
     cold: str = ""  # the query whose fragment is moved back cold, for comparison
     dropped: float = 0.0
+    loaded: dict[str, Any] = field(default_factory=dict)  # the plan under load, before that goes back
     replayer: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -70,12 +74,12 @@ class Demo:
         try:
             with Live(console=self.console, refresh_per_second=2, transient=True) as live:
                 self._until(live, self._all_run, "starting")
-                self._picture("before")
+                before = self._draw("before")
                 command = [sys.executable, "-m", "examples.flights.replay", str(OUT / "in")]
                 self.replayer = subprocess.Popen([*command, "--seconds", str(self.seconds)])
                 self.console.print(f"[{self._clock()}] the flights begin: an hour of 2013 is a second")
                 self._until(live, self._all_finished, "running")
-            self._picture("after")
+            self._draw("moves", before, self.loaded or self._plan())
             return self._report()
         finally:
             if self.replayer is not None:
@@ -136,6 +140,7 @@ class Demo:
         if record is None:
             return
         self.cold = record.query
+        self.loaded = self._draw("after")
         loop = self.machine.loop
         loop.settings = dataclasses.replace(loop.settings, standby=False)
         self.machine.cluster.store.set_revision(record.query, pinned=record.revision - 1)
@@ -161,18 +166,25 @@ class Demo:
         assert loop.snapshot is not None
         return loop.desired_state(loop.snapshot, loop.settings)
 
-    def _picture(self, name: str) -> None:
-        """The plans in force, drawn."""
+    def _plan(self) -> dict[str, Any]:
+        """The report of the plans in force, at the rates that the loop has measured."""
         group = self._desired_state().groups[0]
         records = {r.query: r for r in self._records()}
         plans = tuple(records[n].plan for n in group.queries if n in records)
         plan = Plan(tuple(p for p in plans if p is not None))
-        policy = group.policy
-        result = Result(plan, policy.strategy.name, policy.objective, None, None, False, 0, 0.0)
-        zones = {node.name: node.zone for node in group.problem.cluster.nodes}
-        plan_report = report(group.problem, result)
-        for kind in ("svg", "png"):
-            (OUT / f"plan-{name}.{kind}").write_bytes(picture(plan_report, kind, zones))  # type: ignore[arg-type]
+        name = group.policy.strategy.name
+        value = OBJECTIVES[group.policy.objective].value(evaluate(group.problem, plan))
+        return report(group.problem, Result(plan, name, group.policy.objective, value, None, False, 0, 0.0))
+
+    def _draw(
+        self, name: str, before: dict[str, Any] | None = None, plan: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Draws a plan, by default that in force, and what has changed since `before`; returns the plan."""
+        plan = plan or self._plan()
+        zones = {node.name: node.zone for node in self._desired_state().groups[0].problem.cluster.nodes}
+        (OUT / f"plan-{name}.svg").write_bytes(picture(plan, "svg", zones, before))
+        (OUT / f"plan-{name}.png").write_bytes(picture(plan, "png", zones, before))
+        return plan
 
     def _report(self) -> int:
         """Moves, audit, pictures."""
@@ -200,7 +212,10 @@ class Demo:
         for fault in faults:
             self.console.print(fault, style="red", markup=False)
         self.console.print(f"missing {total[0]}, doubled {total[1]}, wrong {total[2]}")
-        self.console.print(f"pictures: {OUT}/plan-before.svg, {OUT}/plan-after.svg ({self._clock()} in all)")
+        pictures = f"{OUT}/plan-moves.svg (what moved), {OUT}/plan-before.svg"
+        if self.loaded:
+            pictures += f", {OUT}/plan-after.svg"
+        self.console.print(f"pictures: {pictures} ({self._clock()} in all)")
         return 1 if faults else 0
 
 

@@ -138,11 +138,7 @@ def _card(
 
 
 def _bold(line: Line) -> bool:
-    return (
-        line.role == "query"
-        or line.emphasis
-        or bool(line.flow and line.flow.binds and line.role == "arrives")
-    )
+    return line.role == "query" or line.emphasis
 
 
 def _ink(line: Line) -> str:
