@@ -27,7 +27,7 @@ LARGE = (
 # Every arrow leaves one node or ends at one, so that many of them share a gutter.
 STAR = (report([[0, i % 26, 0] for i in range(1, 14)], 26), {f"n{i}": f"zone-{i % 13}" for i in range(26)})
 WIDE = (report([[0, 1, 2, 1]], 3, ["W" * 60, "漢" * 60, "m-" * 30], ["🚀" * 30]), {"W" * 60: "W" * 60})
-MANY = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_clear(content: Content) -> Pen:

@@ -1,12 +1,18 @@
 """A picture of a plan shows everything that is in the report."""
 
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
+import pytest
+from weir_operator.cli import main
 from weir_operator.pictures.content import read
 from weir_operator.pictures.draw import picture
 from weir_operator.pictures.layout import lay_out
+from weir_operator.pictures.pen import SVG
 
 from tests.pictures.reports import report
+
+ROOT = Path(__file__).parents[2]
 
 
 def renamed(value: object, names: dict[str, str]) -> object:
@@ -104,3 +110,16 @@ def test_the_title_names_the_plans_that_the_proof_is_over() -> None:
     assert read(plan).title.endswith("proved optimal")
     within = plan | {"proven": False, "provenWithin": "swaps of selections"}
     assert read(within).title.endswith("proved optimal over swaps of selections")
+
+
+def test_the_readmes_picture_is_what_weir_draws(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """`weir plan -f examples/flights -o svg > docs/images/flights-plan.svg` after a change."""
+    assert main(["plan", "-f", str(ROOT / "examples/flights"), "-o", "svg"]) == 0
+    drawn, kept = (
+        [(text.text, text.get("x"), text.get("y")) for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+        for svg in (
+            capsysbinary.readouterr().out,
+            (ROOT / "docs/images/flights-plan.svg").read_bytes(),
+        )
+    )
+    assert drawn == kept

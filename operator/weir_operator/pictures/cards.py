@@ -32,10 +32,9 @@ def card_lines(node: NodeContent, flows: Sequence[FlowContent]) -> tuple[Line, .
     """What arrives, enters, runs, is delivered and leaves, in this order."""
     lines: list[Line] = []
     for flow in sorted((f for f in flows if f.target == node.name), key=lambda f: f.source):
-        lines.append(
-            Line("arrives", f"{rate(flow)} from {flow.source}", flow, emphasis=flow.change != "same")
-        )
-        lines.append(Line("streams", _streams(flow), flow))
+        origin, long = f"from {flow.source}", flow.binds or flow.change != "same"
+        lines.append(Line("arrives", rate(flow) if long else f"{rate(flow)} {origin}", flow, emphasis=long))
+        lines.append(Line("streams", f"{origin}: {_streams(flow)}" if long else _streams(flow), flow))
     lines += [Line("enters", f"enters: {name}") for name in node.sources]
     for fragment in node.fragments:
         lines += _fragment(fragment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from matplotlib.patches import Rectangle
 
@@ -34,7 +35,10 @@ from weir_operator.pictures.shapes import LINE, MARGIN, SMALL, TEXT, Box
 from weir_operator.pictures.text import width, wrap
 
 PAD = 8.0  # between a card's edge and its words
+TROUGH = "#dfe5ec"  # behind a bar
 NAMES = 4  # idle nodes of a zone that are named, at most
+
+Mark: TypeAlias = Literal["fragment", "flow", "share", "binds", "arrived", "left", "flowed"]
 
 
 def picture(
@@ -59,7 +63,8 @@ def drawn(content: Content) -> Pen:
     """The content, drawn. O(nodes + flows^2)."""
     scene = lay_out(content)
     idle = wrap(_idle(scene.idle), scene.width - 2 * MARGIN, SMALL)
-    items = _legend_items(content)
+    legend = _legend(content)
+    items = [words for _, words in legend]
     below = 8 + LINE * len(idle)
     height = scene.height + below + legend_height(items, scene.width) + MARGIN / 2
     pen = Pen(scene.width, height, content.title, content.subtitles)
@@ -76,7 +81,9 @@ def drawn(content: Content) -> Pen:
         _arrow(pen, arrow, colours)
     for i, line in enumerate(idle):
         pen.text(MARGIN, scene.height + 8 + LINE * (i + 0.75), line, SMALL, color=FAINT)
-    _legend(pen, items, scene.height + below, scene.width)
+    for (mark, words), (x, y) in zip(legend, legend_places(items, scene.width), strict=True):
+        _mark(pen, mark, x - 20, scene.height + below + y)
+        pen.text(x, scene.height + below + y + 3, words, SMALL, color=FAINT)
     return pen
 
 
@@ -176,7 +183,7 @@ def _bar(pen: Pen, box: Box, name: str, share: float, was: float | None) -> None
     pen.line(box, box.y, words, size=SMALL, color=FAINT)
     left, length = box.x + taken, box.width - taken
     if length > 8:
-        pen.add(Rectangle((left, box.y - 2.5), length, 5, facecolor="#dfe5ec", edgecolor="none"))
+        pen.add(Rectangle((left, box.y - 2.5), length, 5, facecolor=TROUGH, edgecolor="none"))
         colour = BINDS if share > 0.995 else BAR
         pen.add(
             Rectangle((left, box.y - 2.5), length * min(share, 1.0), 5, facecolor=colour, edgecolor="none")
@@ -205,35 +212,41 @@ def _describe(node: NodeContent) -> str:
     return "\n".join(lines + (["this is what binds"] if node.binds else []))
 
 
-def _legend_items(content: Content) -> list[str]:
-    items = [
-        "operators of one query that run together",
-        "rows between nodes, in their query's colour; rate (bytes a second) and streams: where they arrive",
-        "share of the node's cpu or memory",
-        "what binds",
+def _legend(content: Content) -> list[tuple[Mark, str]]:
+    """The marks of the content and what they stand for."""
+    items: list[tuple[Mark, str]] = [
+        ("fragment", "operators of one query that run together"),
+        (
+            "flow",
+            "rows between nodes, in their query's colour; where they arrive: bytes a second, and streams",
+        ),
+        ("share", "share of the node's cpu or memory"),
     ]
-    fragments = [f.change for node in content.nodes for f in node.fragments]
-    if any(node.was_cpu is not None for node in content.nodes):
-        items += ["has come (+)", "was here before (−)", "flowed before"] if set(fragments) - {"same"} else []
+    if any(node.binds for node in content.nodes) or any(flow.binds for flow in content.flows):
+        items.append(("binds", "binds: what is used up first as the load grows"))
+    changes = {fragment.change for node in content.nodes for fragment in node.fragments}
+    if "new" in changes:
+        items.append(("arrived", "has come (+)"))
+    if "gone" in changes:
+        items.append(("left", "was here before (−)"))
+    if any(flow.change == "gone" for flow in content.flows):
+        items.append(("flowed", "flowed before"))
     return items
 
 
-def _legend(pen: Pen, items: Sequence[str], top: float, across: float) -> None:
-    """The marks before the words of `_legend_items`."""
-    for i, (words, (x, y)) in enumerate(zip(items, legend_places(items, across), strict=True)):
-        y += top
-        pen.text(x, y + 3, words, SMALL, color=FAINT)
-        box = Box(x - 20, y - 4, 15, 8)
-        if i == 0 or i == 4:
-            edge = INK if i == 4 else "none"
-            pen.box(box, 2, facecolor=tint(QUERIES[0]), edgecolor=edge, linewidth=1.0)
-            pen.add(Rectangle((box.x, box.y), 3, box.height, facecolor=QUERIES[0], edgecolor="none"))
-        elif i == 1 or i == 6:
-            pen.arrow([(x - 20, y), (x - 5, y)], FLOW, 1.1, dashed=i == 6)
-        elif i == 2:
-            pen.add(Rectangle((x - 20, y - 2.5), 15, 5, facecolor="#dfe5ec", edgecolor="none"))
-            pen.add(Rectangle((x - 20, y - 2.5), 6, 5, facecolor=BAR, edgecolor="none"))
-        elif i == 3:
-            pen.box(box, 2, facecolor=CARD, edgecolor=BINDS, linewidth=1.8)
-        else:
-            pen.box(box, 2, facecolor=PAPER, edgecolor=QUERIES[0], linewidth=1.0, linestyle="--")
+def _mark(pen: Pen, mark: Mark, x: float, y: float) -> None:
+    """A mark of the legend, 15 points wide."""
+    box, colour = Box(x, y - 4, 15, 8), QUERIES[0]
+    if mark in ("fragment", "arrived"):
+        edge = INK if mark == "arrived" else "none"
+        pen.box(box, 2, facecolor=tint(colour), edgecolor=edge, linewidth=1.0)
+        pen.add(Rectangle((x, box.y), 3, box.height, facecolor=colour, edgecolor="none"))
+    elif mark in ("flow", "flowed"):
+        pen.arrow([(x, y), (x + 15, y)], FLOW, 1.1, dashed=mark == "flowed")
+    elif mark == "share":
+        pen.add(Rectangle((x, y - 2.5), 15, 5, facecolor=TROUGH, edgecolor="none"))
+        pen.add(Rectangle((x, y - 2.5), 6, 5, facecolor=BAR, edgecolor="none"))
+    elif mark == "binds":
+        pen.box(box, 2, facecolor=CARD, edgecolor=BINDS, linewidth=1.8)
+    else:
+        pen.box(box, 2, facecolor=PAPER, edgecolor=colour, linewidth=1.0, linestyle="--")

@@ -7,18 +7,17 @@ enter a gutter from both sides never lie on each other (`routes.ASIDE`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 from typing import Any
 
-from weir_operator.pictures.cards import Line, Role, card_lines
+from weir_operator.pictures.cards import Line
 from weir_operator.pictures.content import Content, FlowContent, NodeContent
 from weir_operator.pictures.routes import (
     PAD,
     PITCH,
     Levels,
-    Port,
     Route,
     Side,
     aisle_tracks,
@@ -26,11 +25,10 @@ from weir_operator.pictures.routes import (
     gutter_tracks,
 )
 from weir_operator.pictures.shapes import LINE, MARGIN, SHEET, Box, Point
+from weir_operator.pictures.stacks import Stack, card_height, ends, port_offset, stacks_of, uncrossed
 
 MAX_COLUMNS, NARROWEST, WIDEST = 4, 140.0, 215.0  # columns of cards, and how wide these are
 LEAST = 480.0  # width of a scene with few columns
-STACK = 42  # lines of text of the cards above each other, more than one aside
-HEAD = 3  # lines above the first that has a port: the name, the bars, the rims
 FRAME = 9.0  # between a card and the frame of its zone
 
 
@@ -79,25 +77,6 @@ class Scene:
     idle: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Nodes of one zone above each other, with the line, from the top of their row, at which each begins."""
-
-    zone: str
-    nodes: tuple[tuple[NodeContent, tuple[Line, ...], int], ...]
-    height: int  # lines of text
-
-
-def port_offset(line: int) -> float:
-    """How far the middle of a line lies below the upper edge of its card."""
-    return (HEAD + line) * LINE
-
-
-def card_height(lines: Sequence[Line]) -> int:
-    """In lines of text."""
-    return HEAD + len(lines)
-
-
 def lay_out(content: Content) -> Scene:
     """Cards in as many columns as have room, and the arrows between them.
 
@@ -113,7 +92,7 @@ def lay_out(content: Content) -> Scene:
         else:
             idle[node.zone] = (*idle.get(node.zone, ()), node.name)
     order = sorted(busy, key=lambda zone: (sum(depth[n.name] for n in busy[zone]) / len(busy[zone]), zone))
-    stacks = [stack for zone in order for stack in _stacks(zone, busy[zone], content.flows)]
+    stacks = [stack for zone in order for stack in stacks_of(zone, busy[zone], content.flows)]
     rows = max(1, ceil(len(stacks) / MAX_COLUMNS))
     columns = max(1, ceil(len(stacks) / rows))
     while (scene := _arranged(content.flows, stacks, idle, columns)) is None:
@@ -136,21 +115,6 @@ def _depths(content: Content) -> dict[str, int]:
     return depth
 
 
-def _stacks(zone: str, nodes: Sequence[NodeContent], flows: Sequence[FlowContent]) -> list[Stack]:
-    """The nodes of a zone above each other, as long as there is room."""
-    stacks: list[Stack] = []
-    for node in nodes:
-        lines = card_lines(node, flows)
-        if stacks and stacks[-1].height + card_height(lines) <= STACK:
-            last = stacks.pop()
-            begin, before = last.height, last.nodes
-        else:
-            begin, before = 2, ()  # below the zone's name
-        nodes_here = (*before, (node, lines, begin))
-        stacks.append(Stack(zone, nodes_here, begin + card_height(lines) + 1))
-    return stacks
-
-
 def _arranged(
     flows: Sequence[FlowContent],
     stacks: Sequence[Stack],
@@ -158,14 +122,18 @@ def _arranged(
     columns: int,
 ) -> Scene | None:
     """The scene with so many columns; None if its cards would be too narrow, unless there is one column."""
-    rows = [stacks[i : i + columns] for i in range(0, len(stacks), columns)]
+    rows = [list(stacks[i : i + columns]) for i in range(0, len(stacks), columns)]
     last = {stack.zone: r for r, row in enumerate(rows) for stack in row}  # row of each zone's last frame
     heights = [
         max(stack.height + (stack.zone in idle and last[stack.zone] == r) for stack in row)
         for r, row in enumerate(rows)
     ]
-    drawn, ends = _ends(flows, rows)
-    routes = choose(ends, SHEET / columns, _levels(heights, [1] * (len(rows) + 1))[0])
+    drawn, ports = ends(flows, rows)
+    about = _levels(heights, [1] * (len(rows) + 1))[0]
+    routes = choose(ports, SHEET / columns, about)
+    rows = uncrossed(rows, drawn, routes, about)
+    _, ports = ends(flows, rows)
+    routes = [replace(route, start=start, end=end) for route, (start, end) in zip(routes, ports, strict=True)]
     in_aisle = [aisle_tracks(routes, aisle) for aisle in range(len(rows) + 1)]
     levels, bottom = _levels(heights, [_count(taken) for taken in in_aisle])
     aisle_of = [
@@ -214,28 +182,6 @@ def _levels(heights: Sequence[int], aisles: Sequence[int]) -> tuple[Levels, floa
             row_at.append(y)
             y += heights[r] * LINE
     return Levels(tuple(row_at), tuple(aisle_at)), y
-
-
-def _ends(
-    flows: Sequence[FlowContent], rows: Sequence[Sequence[Stack]]
-) -> tuple[list[FlowContent], list[tuple[Port, Port]]]:
-    """The flows between nodes that have cards, and the ports where each leaves and arrives."""
-    ports: dict[tuple[Role, str, str], Port] = {}
-    for r, row in enumerate(rows):
-        for column, stack in enumerate(row):
-            for _, lines, begin in stack.nodes:
-                for i, line in enumerate(lines):
-                    if line.flow and line.role in ("arrives", "leaves"):
-                        key = (line.role, line.flow.source, line.flow.target)
-                        ports[key] = Port(column, r, begin * LINE + port_offset(i))
-    drawn, ends = [], []
-    for flow in sorted(flows, key=lambda flow: (flow.source, flow.target)):
-        start = ports.get(("leaves", flow.source, flow.target))
-        end = ports.get(("arrives", flow.source, flow.target))
-        if start and end:
-            drawn.append(flow)
-            ends.append((start, end))
-    return drawn, ends
 
 
 def _points(

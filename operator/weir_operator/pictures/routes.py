@@ -100,11 +100,11 @@ class Crowd:
         return count
 
 
-def choose(ends: Sequence[tuple[Port, Port]], column_width: float, levels: Levels) -> tuple[Route, ...]:
+def choose(ends: Sequence[tuple[Port, Port]], column_width: float, levels: Levels) -> list[Route]:
     """A short route of few bends beside few others for each pair of ports; `levels` may be estimates, and
     `column_width` is that of a card with a gutter. O(lines^2 x aisles)."""
     crowd = Crowd()
-    routes = []
+    routes: list[Route] = []
     for start, end in ends:
 
         def cost(route: Route) -> float:
@@ -117,7 +117,7 @@ def choose(ends: Sequence[tuple[Port, Port]], column_width: float, levels: Level
         best = min(_candidates(start, end, len(levels.aisles)), key=cost)
         crowd.add(best, levels)
         routes.append(best)
-    return tuple(routes)
+    return routes
 
 
 def _candidates(start: Port, end: Port, aisles: int) -> Iterator[Route]:
