@@ -19,7 +19,7 @@ REFUSED = [
     ("SELECT price FROM bids CLUSTER BY price", (1, 24), "CLUSTER BY"),
     ("SELECT price FROM bids QUALIFY price > 1", None, "QUALIFY"),
     ("SELECT price FROM bids WINDOW w AS (ORDER BY price)", (1, 24), "WINDOW"),
-    ("SELECT /*+ BROADCAST(a) */ price FROM bids", (1, 8), "hint"),
+    ("SELECT /*+ BROADCAST(a) */ price FROM bids", (1, 12), "hint"),
     ("WITH t AS (SELECT 1) SELECT price FROM bids", (1, 1), "WITH"),
     ("SELECT price FROM bids TABLESAMPLE (10 PERCENT)", (1, 24), "TABLESAMPLE"),
     ("SELECT price FROM bids VERSION AS OF 3", None, "VERSION"),

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weir_placement.model.expression_parser import place_of
+from weir_placement.model.expression_parser import ExpressionError, place_of
 from weir_placement.model.expressions import Expression, item_type
 from weir_placement.model.operators import Filter, Item, Operator, Project
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity
 from weir_placement.rewrite.grouping import Grouping, group
+from weir_placement.rewrite.hints import spread
 from weir_placement.rewrite.joining import Conjunct, join
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import SelectItem
@@ -55,8 +56,8 @@ class BranchBuilder:
         conditions = [self._condition(node) for node in self.select.conditions]
         operators, filters = join(self.scope, conditions)
         top = operators[-1].id if operators else self.scope.order[0]
-        for condition in filters:
-            operators.append(self._filter(condition.written, top, self.scope.distinct))
+        for condition, selectivity in zip(filters, self._selectivities(filters), strict=True):
+            operators.append(self._filter(condition.written, top, selectivity))
             top = operators[-1].id
         types: Mapping[str, str] = self.scope.types
         items = self._expand_stars()
@@ -68,7 +69,7 @@ class BranchBuilder:
             operators.append(grouping.aggregate)
             top, types = grouping.aggregate.id, grouping.types
             for having in grouping.having:
-                operators.append(self._filter(having, top, {}))
+                operators.append(self._filter(having, top, filter_selectivity(having.text, {})))
                 top = operators[-1].id
             selected = self._grouped_items(grouping)
         else:
@@ -84,13 +85,25 @@ class BranchBuilder:
             self.scope.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
         return Conjunct(written, frozenset(c.partition(".")[0] for c in written.columns), node)
 
-    def _filter(self, written: Expression, top: str, distinct: Mapping[str, float]) -> Operator:
+    def _selectivities(self, filters: list[Conjunct]) -> list[float]:
+        """Of each filter: as estimated, or as a hint says it of all that look at one stream alone."""
+        result = [filter_selectivity(condition.written.text, self.scope.distinct) for condition in filters]
+        for alias, share in self.scope.shares.items():
+            own = [i for i, condition in enumerate(filters) if condition.aliases == {alias}]
+            if not own:
+                wrong = f"{alias} has no condition of its own in WHERE or ON, so that nothing is selected"
+                raise ExpressionError(wrong, self.scope.statement.text, share.offset)
+            for i, selectivity in zip(own, spread(share.value, [result[i] for i in own]), strict=True):
+                result[i] = selectivity
+        return result
+
+    def _filter(self, written: Expression, top: str, selectivity: float) -> Operator:
         return Filter(
             self.ids.new("f"),
             (top,),
             columns=written.columns,
             predicate=written.text,
-            selectivity=filter_selectivity(written.text, distinct),
+            selectivity=selectivity,
             cost=self.costs.filter,
         )
 

@@ -42,6 +42,7 @@ class Scope:
         self.statement, self.select, self.ids, self.costs = statement, select, ids, costs
         self.streams = {aliases[alias]: stream for alias, stream in streams.items()}
         self.written_alias = {aliases[t.alias]: t for t in select.tables}
+        self.shares = {aliases[alias]: share for alias, share in select.shares.items()}
         self.order = [aliases[t.alias] for t in select.tables]
         self._rename = {t.alias.lower(): aliases[t.alias] for t in select.tables}
         self.types = source_types(self.streams)

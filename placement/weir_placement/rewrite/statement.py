@@ -16,6 +16,8 @@ from weir_placement.model.expression_parser import (
 from weir_placement.model.expressions import split_and
 from weir_placement.model.syntax_errors import first_word
 from weir_placement.model.types import NAME
+from weir_placement.rewrite import hints
+from weir_placement.rewrite.hints import HintedShare
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -31,7 +33,6 @@ _CLAUSES = {
     "limit": ("LIMIT", f"a stream never ends; filter in WHERE instead{_TOP}"),
     "offset": ("OFFSET", "a stream never ends; filter in WHERE instead"),
     "with_": ("WITH", "write the query in one SELECT"),
-    "hint": ("/*+ hint */", "the planner decides; set strategy and policy instead"),
     "qualify": ("QUALIFY", "window functions are not supported"),
     "windows": ("WINDOW", "window functions are not supported"),
     "laterals": ("LATERAL", "columns are plain values"),
@@ -41,7 +42,7 @@ _CLAUSES = {
     "locks": ("FOR", "there are no locks on streams"),
     "kind": ("SELECT AS", "list the columns"),
 }
-_SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having"}
+_SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "hint"}
 _TABLE_CLAUSES = {
     "sample": ("TABLESAMPLE", "filter in WHERE instead"),
     "pivots": ("PIVOT", "list the columns"),
@@ -79,6 +80,7 @@ class Select:
     items: list[SelectItem]
     keys: list[Node] = field(default_factory=list)
     having: list[Node] = field(default_factory=list)
+    shares: dict[str, HintedShare] = field(default_factory=dict)
 
 
 class Statement:
@@ -92,6 +94,8 @@ class Statement:
         self.text = sql
         self.selects: list[Select] = []
         self._refused: list[ExpressionError] = []
+        check_text(sql)
+        self._hints = iter(hints.places(sql))
         tree = _parse(sql)
         try:
             for node in self._branches(tree):
@@ -150,6 +154,8 @@ class Statement:
 
     def _select(self, node: Node) -> Select:
         self._only(node, _SELECT_PARTS, _CLAUSES)
+        hint = node.args.get("hint")
+        node.set("hint", None)  # its places are not those of the text
         source = node.args.get("from_")
         if source is None:
             self.refuse(node, "FROM is missing; name the stream", "SELECT")
@@ -176,6 +182,9 @@ class Statement:
                     f"two streams are called {table.alias}; give each its own alias", self.text, table.offset
                 )
             aliases.add(table.alias.lower())
+        if hint is not None:
+            names = [table.alias for table in select.tables]
+            select.shares = hints.shares(self.text, hint, next(self._hints), names)
         return select
 
     def _check_join(self, join: Node) -> None:
@@ -229,7 +238,6 @@ def _parse(sql: str) -> Node:
     from sqlglot import Dialect, TokenType
     from sqlglot.errors import SqlglotError
 
-    check_text(sql)
     dialect = Dialect.get_or_raise("spark")
     tokens = dialect.tokenize(sql)
     if wrong := first_word(tokens):
@@ -253,8 +261,6 @@ def _is_true(node: Node) -> bool:
 
 def _find_word(sql: str, word: str) -> int | None:
     """Where a keyword first stands in the text outside of strings and names."""
-    if word == "/*+":
-        return sql.find("/*+")
     from sqlglot import Dialect, TokenType
 
     for token in Dialect.get_or_raise("spark").tokenize(sql):
