@@ -84,6 +84,44 @@ def test_a_toleration_opens_a_node_for_its_query_alone():
     assert nodes == {"default/q": ("n1",), "default/t": ()}
 
 
+def sized(name, memory):
+    """A node that declares so much memory; None: none."""
+    status = {"allocatable": {"cpu": 4} | ({"memory": memory} if memory else {})}
+    return node(name) | {"status": status}
+
+
+@pytest.mark.parametrize(
+    ("resources", "nodes"),
+    [
+        ({}, ()),
+        ({"memory": "6Gi"}, ()),
+        ({"memory": "7Gi"}, ("large", "unknown")),
+        ({"executors": 6}, ("large", "unknown")),
+        ({"memory": "900Gi"}, ("unknown",)),
+    ],
+    ids=str,
+)
+def test_a_fragment_is_planned_only_where_its_memory_fits(resources, nodes):
+    """The policy's reserve is not theirs to use; executors run on their driver's node."""
+    policy = obj("PlacementPolicy", "default", {"reserve": {"memory": "1Gi"}})
+    query = graph("q", FILTER, resources=resources)
+    machines = [sized("small", "7Gi"), sized("large", "16Gi"), sized("unknown", None)]
+    problem = only(*machines, *STREAMS, policy, query)
+    assert problem.queries[0].operators[0].nodes == nodes
+
+
+@pytest.mark.parametrize("listed", [["small"], []], ids=["its own list", "every node"])
+def test_a_request_of_more_memory_than_any_node_has_is_refused_in_words(listed):
+    query = graph("q", {**FILTER, "nodes": listed}, resources={"memory": "900Gi"})
+    problem = only(sized("small", "7Gi"), sized("large", "16Gi"), *STREAMS, query)
+    (query,) = problem.queries
+    assert allowed_nodes(problem, query, query.operators[0]) == ()
+    why = impossible(problem, query)
+    assert "spec.resources.memory" in why
+    assert "900Gi" in why
+    assert f"at most {'7Gi' if listed else '16Gi'}" in why
+
+
 def test_the_policy_selects_nodes():
     labelled = node("n1")
     labelled["metadata"]["labels"]["tier"] = "stream"

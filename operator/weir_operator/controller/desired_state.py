@@ -69,7 +69,7 @@ class Group:
 @dataclass(frozen=True)
 class DesiredState:
     """Groups by falling priority; `faults` by query; `lost` nodes do not answer, `cordoned` ones take no new
-    work, `closed` ones have a taint that a query does not tolerate. `policies` (by query) and `suspended` are
+    work, `closed` ones admit no pod of a query (taints, memory). `policies` (by query) and `suspended` are
     what queries say, also those that have errors."""
 
     groups: tuple[Group, ...]

@@ -23,11 +23,12 @@ from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.source_hash import source_hash, source_parts
 from weir_operator.controller.times import seconds
-from weir_operator.manifests.cluster import NodeUsage, shut_out
+from weir_operator.manifests.cluster import NodeUsage, declared_memory, shut_out
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, Reader
 from weir_operator.manifests.problem import PolicyProblem, build
+from weir_operator.manifests.requests import fragment_memory
 from weir_operator.manifests.site import ANYWHERE, Site
 
 log = logging.getLogger("weir.objects")
@@ -296,13 +297,20 @@ def _node_names(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _closed(objects: Objects) -> dict[str, frozenset[str]]:
-    """Query -> nodes with a taint that it does not tolerate: an autoscaler's, somebody else's pool."""
-    tainted = {name: node for name, node in objects.nodes.items() if node.spec.taints}
-    closed_to: dict[tuple[Toleration, ...], frozenset[str]] = {}
+    """Query -> nodes that admit no pod of it: with a taint that it does not tolerate (an autoscaler's,
+    somebody else's pool), or with less memory than a fragment requests."""
+    nodes, memory = objects.nodes, {name: declared_memory(node) for name, node in objects.nodes.items()}
+    tainted = {name: node for name, node in nodes.items() if node.spec.taints}
+    closed_to: dict[tuple[tuple[Toleration, ...], int], frozenset[str]] = {}
     result = {}
-    for query, item in objects.queries.items() if tainted else ():
-        own = tuple(item.spec.tolerations)
+    for query, item in objects.queries.items():
+        tolerated, resources = tuple(item.spec.tolerations), item.spec.resources
+        own = tolerated, fragment_memory(resources.memory, resources.executors)
         if own not in closed_to:
-            closed_to[own] = frozenset(name for name, node in tainted.items() if shut_out(node, own))
-        result[query] = closed_to[own]
+            closed_to[own] = frozenset(
+                [name for name, node in tainted.items() if shut_out(node, tolerated)]
+                + [name for name, present in memory.items() if present < own[1]]
+            )
+        if closed_to[own]:
+            result[query] = closed_to[own]
     return result

@@ -75,19 +75,24 @@ def keeps_away(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return counts and not tolerates(tolerations, taint)
 
 
+def declared_memory(node: Node) -> float:
+    """[bytes] That a node has for pods; infinite where it declares none."""
+    resources = node.status.allocatable or node.status.capacity
+    return resources.memory if resources and resources.memory is not None else inf
+
+
 def model_node(
     node: Node, policy: PlacementPolicySpec, usage: NodeUsage, zone_label: str, schedulable: bool
 ) -> ModelNode:
     """The node of the model; `node_findings` reports what cannot be read."""
     resources = node.status.allocatable or node.status.capacity
     cpu = resources.cpu if resources and resources.cpu is not None else 0.0
-    memory = resources.memory if resources and resources.memory is not None else inf
     selected = all(node.metadata.labels.get(k) == v for k, v in policy.node_selector.items())
     annotations = node.metadata.annotations
     return ModelNode(
         name=node.metadata.name,
         cpu=max(0.0, cpu - policy.reserve.cpu - usage.cpu),
-        memory=max(0.0, memory - policy.reserve.memory - usage.memory),
+        memory=max(0.0, declared_memory(node) - policy.reserve.memory - usage.memory),
         egress=max(0.0, _annotated(annotations, EGRESS, parse_bits, inf) - usage.egress),
         ingress=max(0.0, _annotated(annotations, INGRESS, parse_bits, inf) - usage.ingress),
         speed=_annotated(annotations, SPEED, parse_quantity, 1.0),

@@ -17,7 +17,7 @@ from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
-from weir_operator.manifests.cluster import NodeUsage, model_node, node_findings
+from weir_operator.manifests.cluster import NodeUsage, declared_memory, model_node, node_findings
 from weir_operator.manifests.consequences import NO_NODE
 from weir_operator.manifests.finding import Finding, Key, isolated
 from weir_operator.manifests.network import Read, network
@@ -191,7 +191,8 @@ def _policy_problem(
         findings += errors
         if stream is not None and not errors:
             streams[full_name] = stream
-    scope, queries = QueryScope(objects, streams, nodes, site), []
+    memory = {key: declared_memory(node) - policy.spec.reserve.memory for key, node in objects.nodes.items()}
+    scope, queries = QueryScope(objects, streams, nodes, site, memory), []
     sound = Key("PlacementPolicy", "", name) not in faulty  # its topology may be applied later
     for item in items:
         query, errors = isolated(key_of(item), partial(model_query, item, scope), None)

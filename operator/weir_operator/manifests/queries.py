@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import inf
 
 from weir_placement.model.cluster import Node
 from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.location import STORE
+from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.model.suggestion import suggestion
@@ -22,7 +23,9 @@ from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
 from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.graph import GraphBuilder
+from weir_operator.manifests.limits import shown
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.requests import fragment_memory
 from weir_operator.manifests.site import Site
 from weir_operator.manifests.streams import readable_by
 
@@ -31,12 +34,14 @@ EXECUTOR_VOLUMES = ("emptyDir", "persistentVolumeClaim", "secret")
 
 @dataclass(frozen=True)
 class QueryScope:
-    """What the queries of a policy refer to: streams, nodes, other objects."""
+    """What the queries of a policy refer to: streams, nodes, other objects. `memory` [bytes] is what each
+    node has for fragments."""
 
     objects: Objects
     streams: Mapping[str, Stream]  # by full name; those with a broken schema are missing
     nodes: Sequence[Node]
     site: Site
+    memory: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def tainted(self) -> tuple[str, ...]:
@@ -129,7 +134,7 @@ def model_query(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
         fixed_order=spec.order == "fixed",
         processes=1 + spec.resources.executors,
     )
-    return _only_open_nodes(query, item, scope), []
+    return _only_large_nodes(_only_open_nodes(query, item, scope), item, scope), []
 
 
 def _readable(
@@ -254,6 +259,35 @@ def _open_of(listed: tuple[str, ...], open_nodes: tuple[str, ...], closed: set[s
         return open_nodes or ("whose taints the query tolerates",)
     remaining = tuple(name for name in listed if name not in closed)
     return remaining or (f"{', '.join(listed)} whose taints the query tolerates",)
+
+
+def _only_large_nodes(query: Query, item: StreamQuery, scope: QueryScope) -> Query:
+    """The query kept off the nodes whose memory is less than one of its fragments requests. What others
+    request there now does not count: it comes and goes, and what runs has its room."""
+    resources = item.spec.resources
+    requested = fragment_memory(resources.memory, resources.executors)
+    small = {name for name, memory in scope.memory.items() if memory < requested}
+    if not small:
+        return query
+
+    def large(op: Operator) -> tuple[str, ...]:
+        candidates = op.nodes or tuple(node.name for node in scope.nodes)
+        remaining = tuple(name for name in candidates if name not in small)
+        return remaining or (f"{', '.join(op.nodes)} {_missing_memory(item, scope, candidates)}".strip(),)
+
+    return replace(query, operators=tuple(replace(op, nodes=large(op)) for op in query.operators))
+
+
+def _missing_memory(item: StreamQuery, scope: QueryScope, nodes: Iterable[str]) -> str:
+    """What none of the nodes has, in place of a node's name."""
+    resources, most = item.spec.resources, max(scope.memory[name] for name in nodes)
+    if fragment_memory(None, resources.executors) <= most:
+        right = f"write at most {shown(most)} into spec.resources.memory, or add a larger node"
+    else:
+        fewer = ", or write fewer spec.resources.executors" if resources.executors else ""
+        right = f"each of its pods needs {shown(fragment_memory(None, 0))}: add a larger node{fewer}"
+    requested = fragment_memory(resources.memory, resources.executors)
+    return f"with the {shown(requested)} of memory that each fragment requests: {right}"
 
 
 def any_open(node: NodeObject, items: Sequence[StreamQuery]) -> bool:

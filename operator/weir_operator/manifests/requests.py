@@ -24,6 +24,12 @@ def share(cpu: float | None, memory: float | None, executors: int, heap_mb: int)
     return max(1, round(cores * 1000)) / 1000, int(max(least, (memory or 0.0) / pods))
 
 
+def fragment_memory(memory: float | None, executors: int) -> int:
+    """[bytes] That the pods of a fragment request together, and that its node must have: at least, for state
+    adds to it."""
+    return (1 + executors) * share(None, memory, executors, Knobs().heap_mb)[1]
+
+
 def cores_of(cpu: float, least: int) -> int:
     """The number of tasks that a pod works on at the same time: one for each whole core."""
     return max(least, int(cpu))
