@@ -28,7 +28,6 @@ from weir_operator.controller.snapshot import Process
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.budget import build_disruption_budget_spec
-from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.fragment import start_fragment, stop_fragment
 from weir_operator.kube.lease import (
     SilentHolders,
@@ -41,7 +40,7 @@ from weir_operator.kube.lease import (
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import drained_pods, lost_node_of, lost_since, without_images
 from weir_operator.kube.operator_class import Served
-from weir_operator.kube.owner_references import OwnerReference, class_label
+from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.ownership import (
     delete_own,
     epoch_of,
@@ -54,6 +53,7 @@ from weir_operator.kube.process import executors_by_driver, read_process
 from weir_operator.kube.quantities import PodRequests, requests_on_node, sum_by_node
 from weir_operator.kube.quota import usage_by_query
 from weir_operator.kube.refusals import refusals
+from weir_operator.kube.report_writer import ReportWriter
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.shapes import check_fragment
 from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
@@ -64,9 +64,7 @@ KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTop
 TENANCY = ("ResourceQuota", "LimitRange")
 CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
 FOREIGN_SECONDS = 30.0
-SHARED = ("Stream", "InputProfile", "NetworkTopology")
 DEFAULT_POLICY = "default"  # built in
-API_VERSION = "weir.dev/v1alpha1"
 Address = tuple[str, int]  # fragment, epoch
 
 
@@ -88,9 +86,9 @@ class KubernetesCluster:
         self._own_pods: frozenset[str] = frozenset()  # uids of drivers and executors
         self._foreign_at = float("-inf")
         self._drained_since: dict[str, float] = {}  # by uid of a driver's pod
-        self._objects: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+        self._reports = ReportWriter(api, settings, clock)
+        self._objects = self._reports.objects
         self._namespaces: dict[str, str] = {}  # of each fragment
-        self._describes = True
         self.addresses: dict[Address, str] = {}  # host:port of each driver's metrics
         self.processes: tuple[Process, ...] = ()  # as last observed
 
@@ -118,7 +116,7 @@ class KubernetesCluster:
         placements = self._readable(objects, "Placement")
         home, everything = namespaces_of_fragments(placements), objects
         served = Served(self._settings.operator_class, objects, placements)
-        self._describes, objects = served.describes(), served.objects(objects)
+        self._reports.describes, objects = served.describes(), served.objects(objects)
         all_pods = in_own_namespace(self._of_fragments("Pod", names.WORKERS), home)
         pods = served.of_fragments(all_pods)
         objects += [
@@ -192,7 +190,7 @@ class KubernetesCluster:
         leases: list[dict[str, Any]],
         budgets: list[dict[str, Any]],
     ) -> None:
-        self._objects = {
+        self._objects = self._reports.objects = {
             (o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in objects
         }
         self._namespaces = {
@@ -317,79 +315,13 @@ class KubernetesCluster:
     # report
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
-        """Record an intent: the Placement's spec, then its status; each only over what was read, so that a
-        replica that led before, or a decision made before a person's, overwrites nothing (ApiError 409)."""
-        with refusals(placement if isinstance(placement, WritePlacement) else None):
-            self._write_placement(placement)
-
-    def _write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
-        namespace, name = placement.query.split("/", 1)
-        if isinstance(placement, DeletePlacement):
-            present = self._objects.get(("Placement", namespace, name))
-            self._api.delete("Placement", namespace, name, present["metadata"]["uid"] if present else "")
-            return
-        meta = {
-            "name": name,
-            "namespace": namespace,
-            "labels": {
-                names.MANAGED_BY: names.FIELD_MANAGER,
-                names.QUERY: names.object_name(name),
-                **class_label(self._settings.operator_class),
-            },
-            **self._references_to_query(placement),
-        }
-        present = self._objects.get(("Placement", namespace, name))
-        if present is not None:  # the uid too: where there is no object any more, no version is compared
-            meta |= {key: present["metadata"][key] for key in ("resourceVersion", "uid")}
-        elif self._api.get("Placement", namespace, name) is not None:
-            raise ApiError(409, f"Placement {placement.query} is there already, and was not observed")
-        manifest = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
-        stored = self._api.apply({**manifest, "spec": dict(placement.spec)})
-        if placement.status:
-            version = stored["metadata"]["resourceVersion"]
-            stored = self._apply_status("Placement", namespace, name, placement.status, version)
-        self._objects["Placement", namespace, name] = {"kind": "Placement", **stored}
-
-    def _references_to_query(self, placement: WritePlacement) -> dict[str, Any]:
-        """The Placement goes with its query, unless what it describes is to stay."""
-        namespace, name = placement.query.split("/", 1)
-        if placement.spec.get("retained"):
-            return {}
-        query = self._objects.get(("StreamQuery", namespace, name))
-        if query is None:
-            raise ObjectGone(404, f"query {placement.query} is gone")
-        if (placement.spec.get("owner") or {}).get("retain"):
-            return {}
-        return {
-            "ownerReferences": [
-                OwnerReference(name, query["metadata"]["uid"], kind="StreamQuery").reference()
-            ]
-        }
+        """Record an intent. ApiError 409: it has changed since it was observed."""
+        self._reports.write_placement(placement)
 
     def write_status(self, status: WriteStatus) -> None:
-        """Write the `/status` subresource of a user's object, and nothing else in it; of what other releases
-        use too, only one of them does."""
-        if status.kind in SHARED and not self._describes:
-            return
-        try:
-            with refusals():
-                self._apply_status(status.kind, status.namespace, status.name, status.status)
-        except ApiError as error:
-            if error.status == 404:
-                raise ObjectGone(404, f"{status.kind} {status.name} is gone") from None
-            raise
-
-    def _apply_status(
-        self, kind: str, namespace: str, name: str, status: Mapping[str, Any], version: str = ""
-    ) -> dict[str, Any]:
-        meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-        meta |= {"resourceVersion": version} if version else {}
-        manifest = {"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "status": dict(status)}
-        stored: dict[str, Any] = self._api.apply(manifest, subresource="status")
-        return stored
+        """Write the `/status` subresource of a user's object, and nothing else in it."""
+        self._reports.write_status(status)
 
     def emit(self, event: Event) -> None:
         """Publish an event about the query."""
-        namespace, name = event.query.split("/", 1)
-        about = self._objects.get(("StreamQuery", namespace, name))
-        self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))
+        self._reports.emit(event)
