@@ -12,7 +12,8 @@ from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.query import OperatorSpec
 from weir_operator.manifests.finding import Finding, Key
-from weir_operator.manifests.graph_operators import BUILD, OperatorContext, OperatorOutput, of_stream
+from weir_operator.manifests.graph_context import OperatorContext, OperatorOutput, of_stream
+from weir_operator.manifests.graph_operators import BUILD
 
 
 @dataclass
