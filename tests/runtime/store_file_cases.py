@@ -17,7 +17,7 @@ from weir_runtime.audit import sink_files
 from weir_runtime.publish import Fenced, OtherNumbering
 from weir_runtime.sources import source_log
 from weir_runtime.sources.files import FileLog
-from weir_runtime.store import ObjectStore
+from weir_runtime.store import ObjectStore, StoreError
 from weir_runtime.store_sink import StoreSink
 
 from tests.runtime.flows import batch, fenced, free
@@ -64,6 +64,30 @@ class FileCases:
             (1, b'{"v": 2}'),
         ]
         assert {letter["source"] for letter in letters} == {str(tmp_path / "0000000000.json")}
+
+    def test_a_store_that_answers_now_and_then_ends_no_source(
+        self, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It said that there is an END, and nothing of the files before it: they were taken for absent."""
+        write(tmp_path / "0000000000.json", pa.table({"v": [1], "ts": ["2026-01-01T00:00:00Z"]}), "json")
+        store.create("0000000000.json", (tmp_path / "0000000000.json").read_bytes())
+        store.create("END", b"")
+        about, down = ObjectStore.about, ["0000000000.json"]
+
+        def now_and_then(self: ObjectStore, name: str) -> dict[str, str] | None:
+            if name in down:
+                raise StoreError("no answer")
+            return about(self, name)
+
+        monkeypatch.setattr(ObjectStore, "about", now_and_then)
+        log = FileLog(Location("store", store.uri, store.options), "json", ROWS, "ts", 0, "")
+        start = {"next": 0, "max": None}
+        advance = log.advance(start, 7, 64)
+        assert (advance.place, advance.clock, advance.ended) == (start, 7, False)
+        down.clear()
+        assert log.start() == start
+        advance = log.advance(start, 7, 64)
+        assert (advance.place["next"], advance.ended) == (1, True)
 
     @pytest.mark.parametrize("form", ["parquet", "arrow", "json", "csv"])
     def test_a_source_is_read_as_from_a_folder(self, store: ObjectStore, form: str, tmp_path: Path) -> None:

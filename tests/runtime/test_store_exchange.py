@@ -141,7 +141,8 @@ def test_a_store_that_is_away_is_nothing_new_for_a_while(
     for _ in range(2):
         advance = reader.advance({"next": 3}, 7, 64)
         assert (advance.place, advance.clock, advance.ended) == ({"next": 3}, 7, False)
-        assert not files.has("END")
+        with files.waiting():
+            assert files.has("END"), "no answer is none"
     assert log(store).backlog(START) == 0
     log(store).committed(START)
     with pytest.raises(StoreError):
@@ -152,7 +153,7 @@ def test_a_store_that_is_away_is_nothing_new_for_a_while(
     monkeypatch.setattr(under_test, "SILENT", -1.0)
     with pytest.raises(StoreError, match="s3://bucket/flows/default/f: "):
         reader.advance({"next": 3}, 7, 64)
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError), files.waiting():
         files.has("END")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,13 +19,20 @@ BATCH = re.compile(r"[0-9]{10}\.[a-z]+")
 
 
 class Folder(Protocol):
-    """Files by their names: never a listing. Can be sent to other processes."""
+    """Files by their names: never a listing. Can be sent to other processes.
+
+    What is not known is never taken for absent: a question without an answer is an error, which `waiting`
+    passes over.
+    """
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Ends what stands in it when there is no answer, without an error for a while."""
 
     def has(self, name: str) -> bool:
-        """Whether a file is known to be there."""
+        """Whether a file is there."""
 
     def size(self, name: str) -> int | None:
-        """[bytes] of a file; None when it is not known to be there."""
+        """[bytes] of a file; None when it is not there."""
 
     def first(self, form: str) -> int | None:
         """The lowest number of a file of this form: by a listing, where the first one is missing."""
@@ -41,6 +49,10 @@ class LocalFolder:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A file system answers."""
+        return nullcontext()
 
     def has(self, name: str) -> bool:
         """Asks the file system."""
@@ -72,22 +84,22 @@ class StoreFolder:
         self._store = ObjectStore(uri, options)
         self._patience = Patience()
 
+    def waiting(self) -> AbstractContextManager[None]:
+        """A store that does not answer has nothing new, until it has been silent for too long."""
+        return self._patience.waiting()
+
     def has(self, name: str) -> bool:
         """As `size` says."""
         return self.size(name) is not None
 
     def size(self, name: str) -> int | None:
-        """A store that does not answer has nothing new, for a while."""
-        with self._patience.waiting():
-            about = self._store.quick().about(name)
-            return None if about is None else int(about[SIZE])
-        return None
+        """Asks the store. Raises StoreError."""
+        about = self._store.quick().about(name)
+        return None if about is None else int(about[SIZE])
 
     def first(self, form: str) -> int | None:
-        """Of the store's listing, which is in order."""
-        with self._patience.waiting():
-            return next(numbers_of(name for name in self._store.names() if name.endswith(f".{form}")), None)
-        return None
+        """Of the store's listing, which is in order. Raises StoreError."""
+        return next(numbers_of(name for name in self._store.names() if name.endswith(f".{form}")), None)
 
     def open(self, name: str) -> pa.NativeFile:
         """The whole object."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,9 @@ ROW_BITS = 24
 SPARE_BITS = 6
 """Of a file's number that stand for positions of more bits: 1,073,741,824 rows a file."""
 
+
+LOOK = 0.5
+"""[s] between two looks for where a log begins, while its store does not answer."""
 
 FORMATS = ("parquet", "arrow", "json", "csv")
 
@@ -117,6 +121,12 @@ class FileLog(Log):
         Files that were deleted are skipped, with a message. Raises ValueError when among them may be some
         that `after` needs.
         """
+        while True:
+            with self._folder.waiting():
+                return self._start_now()
+            time.sleep(LOOK)
+
+    def _start_now(self) -> Place:
         number, maximum = self._index.before(self._after) or (self._start, None)
         expected, number = number, self._first_from(number)
         first = number
@@ -137,7 +147,13 @@ class FileLog(Log):
 
     def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
         """Reads the event times of new files, to know the running maximum behind them. All rows of a batch
-        are in state before any of them may go, and files are small beside it: so they are counted too."""
+        are in state before any of them may go, and files are small beside it: so they are counted too.
+        A store that does not answer has nothing new."""
+        with self._folder.waiting():
+            return self._advance_now(place, clock, most, room)
+        return Advance(place, clock, False)
+
+    def _advance_now(self, place: Place, clock: int, most: int, room: int) -> Advance:
         number, maximum, left = place["next"], place["max"], MOST_ROWS
         limit, bad = self._bad_rows.limit(), 0
         while number < place["next"] + most and (size := self._folder.size(self._name(number))) is not None:
@@ -160,12 +176,15 @@ class FileLog(Log):
 
     def committed(self, place: Place) -> None:
         """Leaves a note of it."""
-        if not self._start:
-            self._index.note(place)
+        with self._folder.waiting():
+            if not self._start:
+                self._index.note(place)
 
     def backlog(self, place: Place) -> int:
         """Files that wait."""
-        return self._waiting(place["next"])
+        with self._folder.waiting():
+            return self._waiting(place["next"])
+        return 0
 
     def late(self, start: Place | None, end: Place) -> int:
         """From the side log."""
