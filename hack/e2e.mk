@@ -1,5 +1,5 @@
 # The cluster under test, the images, and the tests on them.
-.PHONY: test-chart cluster cluster-down images e2e e2e-smoke e2e-smoke-kafka e2e-smoke-store scale bench-links release
+.PHONY: test-chart cluster cluster-demo cluster-down images e2e e2e-smoke e2e-smoke-kafka e2e-smoke-store scale bench-links release
 REGISTRY ?=
 TAG ?= dev
 
@@ -10,6 +10,9 @@ cluster: ## a real Kubernetes cluster on this machine (kind), with the images lo
 	@hack/cluster/up
 	@hack/images/build --load
 	@hack/tools helm
+
+cluster-demo: env cluster ## the operator and the flights on that cluster: rows arrive, and a drain moves them
+	@hack/cluster/demo
 
 cluster-down: ## deletes it, and stops the Docker engine if `make cluster` started it
 	@hack/cluster/down
