@@ -21,7 +21,7 @@ class PlanRequest:
 
 def not_found(seconds: float) -> str:
     """Why a query is refused for which the time was over."""
-    return f"no plan for it was found in {seconds:.3g} s: give more time"
+    return f"no plan for it was found in {seconds:.3g} s; raise the time limit"
 
 
 PlanFunction = Callable[[Problem, PlanRequest], Result]

@@ -80,7 +80,7 @@ def test_where_nothing_else_fits_it_stays_and_that_is_said_once() -> None:
     settle(it)
     assert set(cluster.running().values()) == {"n1"}
     (decision, *_) = cluster.placements["default/q"].status["decisions"]
-    assert "stay: no longer accepted on n1" in decision
+    assert "stay: must leave n1" in decision
 
 
 def on_another_node() -> Story:

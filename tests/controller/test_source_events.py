@@ -76,7 +76,7 @@ def test_what_a_query_waits_for_is_a_condition() -> None:
     settle(it)
     assert waiting(cluster) == ("False", "No", "")
     for change, reason, words in (
-        ({"silent": 901}, "SourceSilent", "has had no row of a for more than 15 min"),
+        ({"silent": 901}, "SourceSilent", "has had no row from a for more than 15 min"),
         ({"held_back": 1}, "HeldBack", "slowest reader of its output catches up; "),
     ):
         for name, value in change.items():

@@ -75,7 +75,7 @@ FILES = (
     ),
     Mistake(
         "a huge file",
-        ("huge.yaml: has 300 MiB; at most 256 are read; split it, or take out what is not a manifest",),
+        ("huge.yaml: has 300 MiB; at most 256 are read; split it, or remove what is not a manifest",),
         also=_huge,
     ),
     Mistake(

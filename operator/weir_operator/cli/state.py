@@ -51,9 +51,8 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
     for placement in store.placements():
         meta, current = placement["metadata"], placement["status"]
         if kept := placement["spec"].get("retained"):
-            why = (
-                f"deleted {kept['deleted']}, kept until {kept['until']}: restoreFrom.retained: {kept['uid']}"
-            )
+            why = f"deleted {kept['deleted']}, retained until {kept['until']}: "
+            why += f"restoreFrom.retained: {kept['uid']}"
             table.add_row(f"{meta['namespace']}/{kept['query']}", "Retained", "-", "-", "-", "-", why)
             continue
         query_status = store.status("StreamQuery", meta["namespace"], meta["name"])

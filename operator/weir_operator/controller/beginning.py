@@ -54,8 +54,8 @@ def beginning(snapshot: Snapshot, placements: Mapping[str, Manifest], query: Man
     if wants.snapshot:
         if wants.snapshot in snapshot.snapshots:
             return Beginning(uid, snapshot=wants.snapshot)
-        there = ", ".join(sorted(snapshot.snapshots)) or "none (on a cluster this version takes none)"
-        text = f"spec.restoreFrom.snapshot: there is no snapshot {wants.snapshot}; there are: {there}"
+        there = ", ".join(sorted(snapshot.snapshots)) or "none (this version takes none on a cluster)"
+        text = f"spec.restoreFrom.snapshot: no snapshot {wants.snapshot}; snapshots: {there}"
         return Beginning(uid, refusal=text)
     if not wants.retained:
         return Beginning(uid)
@@ -73,9 +73,15 @@ def _of_retained(placements: Mapping[str, Manifest], query: str, uid: str, retai
     if len(named) == 1:
         return Beginning(part(kept[named[0]], "owner").get("incarnation") or "", named[0])
     there = ", ".join(f"{s['retained']['uid']} (deleted {s['retained']['deleted']})" for s in kept.values())
-    what = "more than one deleted query of this name is kept" if named else "nothing is kept under it"
+    what = (
+        "more than one deleted query of this name is retained"
+        if named
+        else "no retained state has this name or uid"
+    )
     right = (
-        f"give a uid of: {there}" if kept else f"no deleted query {query} is kept; leave it out to begin anew"
+        f"give a uid of: {there}"
+        if kept
+        else f"no deleted query {query} is retained; leave the field out to begin anew"
     )
     return Beginning(uid, refusal=f"spec.restoreFrom.retained: {retained!r}: {what}; {right}")
 
@@ -87,11 +93,11 @@ def _goes_on(owner: Mapping[str, Any], short: str, uid: str, wants: StateReferen
     retained = wants.retained in ("", restored) or (restored and wants.retained == short)
     if retained and wants.snapshot in ("", snapshot):
         return Beginning(incarnation)
-    began = f"from what is kept of {restored}" if restored else "anew"
+    began = f"from the retained state of {restored}" if restored else "anew"
     began = f"from snapshot {snapshot}" if snapshot else began
     field = "snapshot" if wants.snapshot else "retained"
     return Beginning(
         incarnation,
         refusal=f"spec.restoreFrom.{field}: {wants.snapshot or wants.retained!r}: this query has begun "
-        f"{began}, and goes on; leave it out, or delete the query and apply it again",
+        f"{began}, and goes on; leave the field out, or delete the query and apply it again",
     )

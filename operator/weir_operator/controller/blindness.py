@@ -39,7 +39,7 @@ def why_nothing_moves(snapshot: Snapshot, desired: DesiredState) -> str:
     if not most_are_silent(len(silent), nodes):
         return ""
     names = ", ".join(silent[:NAMED]) + (", ..." if len(silent) > NAMED else "")
-    return f"{len(silent)} of {nodes} nodes are silent ({names}): nothing moves until they are heard of again"
+    return f"{len(silent)} of {nodes} nodes are silent ({names}): nothing moves until they answer again"
 
 
 def without_moves(

@@ -85,7 +85,7 @@ class DesiredStateBuilder:
         planned = {name for group in groups for name in group.queries}
         for name in set(raw) - planned - set(faults):
             wrong = f"not planned: PlacementPolicy {policies[name]} or a Stream that it reads has errors"
-            faults[name] = Fault(f"{wrong}; their conditions say which", True, generation(raw[name], 1))
+            faults[name] = Fault(f"{wrong}; their conditions name the fields", True, generation(raw[name], 1))
         return DesiredState(
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},

@@ -99,12 +99,10 @@ def _forced(
     if replacement is None or any(
         barred.nodes_to_leave(q) for q in replacement.plan.queries if q.query.name in leaving
     ):
-        _record_decision(
-            planning, list(leaving), f"stay: no longer accepted on {names}, but it fits on no other node"
-        )
+        _record_decision(planning, list(leaving), f"stay: must leave {names}, but no other node has room")
     if replacement is None:
         return False
-    _adopt(planning, replacement, f"no longer accepted on {names}", drift=False)
+    _adopt(planning, replacement, f"must leave {names}", drift=False)
     return True
 
 

@@ -42,7 +42,9 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
         return Health.failed("Rejected", state.refusals[name], ready=_runs_as_before(state, name))
     steps = {spec.name: state.steps[spec.name] for spec in specs_of(state, name)}
     if record.leaving and record.since is None:
-        text = f"{record.leaving[-1].name} runs until the cut, whose time it has not set yet"
+        text = (
+            f"{record.leaving[-1].name} of the previous plan runs until it has set the event time of the edit"
+        )
         return Health.in_progress("Changing", text, moving=True)
     if not steps:
         reason = "Proposed" if record.status.get("proposed") else "Planning"
@@ -53,7 +55,7 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
         text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in idle)
         return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
     if record.leaving:
-        text = f"{record.leaving[-1].name} is still publishing rows up to the cut"
+        text = f"{record.leaving[-1].name} of the previous plan still publishes rows from before the edit"
         return Health.current("Changing", text, moving=True)
     if moving:
         return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)

@@ -109,7 +109,7 @@ class Loop:
         paused = self.last.paused
         self.last = decide(self.snapshot, desired, self.settings, self.memory)
         if self.last.paused != paused:
-            log.warning("%s", self.last.paused or f"moves go on; before, {paused}")
+            log.warning("%s", self.last.paused or f"moves resume; until now, {paused}")
         laps.end("decide")
         self._apply(self.last, published)
         laps.end("apply")

@@ -56,7 +56,7 @@ def _roll_back(planning: GroupReplan, name: str) -> None:
         why = f"rollback to revision {record.pinned}"
         changed = record.adopt(plan, boundaries, source, planning.now, why).with_decision(planning.now, why)
         planning.records[name] = changed.with_status(pinnedRevision=record.pinned)
-        planning.add_event(name, "RolledBack", f"revision {record.pinned} is in force again")
+        planning.add_event(name, "RolledBack", f"revision {record.pinned} is in force")
 
 
 def _without_plan(planning: GroupReplan) -> list[str]:
@@ -88,7 +88,7 @@ def _plan_new(planning: GroupReplan, new: Sequence[str]) -> None:
     reasons = {rejection.query: rejection.reason for rejection in plan.rejected}
     for name in new:
         try:
-            _adopt_new(planning, name, planned.get(name), reasons.get(name, "no placement was found for it"))
+            _adopt_new(planning, name, planned.get(name), reasons.get(name, "no plan was found for it"))
         except Exception as error:  # whatever it is: the others come into force
             planning.errors[name] = error
 

@@ -83,7 +83,7 @@ def _set_aside(
     name, uid = record.query, record.owner.uid
     kept_as = placement_of_retained(name, uid)
     if name in desired.uids:
-        result.waiting[name] = f"the deleted query of this name ({uid}) is still being put away"
+        result.waiting[name] = f"the deleted query of this name ({uid}) is still being set aside"
     if kept_as in records:
         result.moved.add(name)
         return
@@ -91,9 +91,8 @@ def _set_aside(
     if record.plan is not None and record.owner.retain > 0:
         retained = Retained(name.split("/", 1)[1], uid, snapshot.now, snapshot.now + record.owner.retain)
         aside = _with_all_fragments(replace(_with_leases(aside, snapshot), retained=retained))
-        text = (
-            f"deleted; its state is kept until {timestamp(retained.until)}: spec.restoreFrom.retained: {uid}"
-        )
+        text = f"deleted; its state is retained until {timestamp(retained.until)}: "
+        text += f"spec.restoreFrom.retained: {uid}"
         result.events.append(Event(name, "Retained", text))
     result.records[kept_as] = aside
 
@@ -115,18 +114,18 @@ def _with_all_fragments(record: Record) -> Record:
 def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snapshot) -> None:
     kept = result.records.get(query.restore)
     if kept is None or kept.retained is None:
-        result.waiting[name] = f"reads what is kept as {query.restore}"
+        result.waiting[name] = f"spec.restoreFrom.retained: waits until {query.restore} has been read"
         return
-    about = f"spec.restoreFrom.retained: the kept state of {kept.retained.uid}"
+    about = f"spec.restoreFrom.retained: the retained state of {kept.retained.uid}"
     if kept.source != query.source:
-        result.refused[name] = f"{about} is of another query: {_differences(kept, query)}"
+        result.refused[name] = f"{about} belongs to another query: {_differences(kept, query)}"
         return
     alive = sorted({p.fragment for p in snapshot.processes} & {*kept.owned})
     if alive:
         result.waiting[name] = f"{about} is still in use: {', '.join(alive)} must end first"
         return
     owner = replace(kept.owner, uid="", restored=kept.retained.uid)
-    text = f"took up the state of the deleted query {kept.retained.uid}"
+    text = f"restored the state of the deleted query {kept.retained.uid}"
     taken = replace(kept, query=name, owner=owner, retained=None, pinned=None, approval=None)
     taken = taken.with_status(progress=None, proposed=None, drift=None).with_decision(snapshot.now, text)
     result.records[name] = taken
@@ -147,7 +146,7 @@ def _begin_from(result: Beginnings, name: str, query: DesiredQuery, snapshot: Sn
         result.refused[name] = f"{about} cannot be read: {error!r}"
         return
     if kept.plan is None or any(kept.owner.parts.get(part) != query.parts.get(part) for part in STATE_PARTS):
-        result.refused[name] = f"{about} is of another query: {_differences(kept, query, STATE_PARTS)}"
+        result.refused[name] = f"{about} belongs to another query: {_differences(kept, query, STATE_PARTS)}"
         return
     text = f"begins from snapshot {query.snapshot}"
     plan = replace(kept.plan, query=replace(kept.plan.query, name=name, sources=query.model.sources))
@@ -171,7 +170,8 @@ def _differences(kept: Record, query: DesiredQuery, names: Collection[str] = ())
     parts = sorted(names or {*kept.owner.parts, *query.parts})
     other = [part for part in parts if kept.owner.parts.get(part) != query.parts.get(part)]
     verb = "differs" if len(other) < 2 else "differ"
-    return f"{', '.join(other) or 'something'} {verb}; say what it said, or begin anew"
+    right = "write it as the earlier query had it, or leave spec.restoreFrom out to begin anew"
+    return f"{', '.join(other) or 'something'} {verb}; {right}"
 
 
 def with_owners(records: dict[str, Record], desired: DesiredState) -> None:

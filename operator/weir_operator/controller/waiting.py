@@ -24,7 +24,7 @@ def waits(reading: FragmentMetrics) -> Iterator[Wait]:
     silent = sorted(name for name, seconds in reading.silent.items() if seconds > SILENCE)
     if silent:
         text = (
-            f"{reading.fragment} has had no row of {', '.join(silent)} for more than {SILENCE / 60:.0f} min"
+            f"{reading.fragment} has had no row from {', '.join(silent)} for more than {SILENCE / 60:.0f} min"
         )
         yield Wait("SourceSilent", text, warning=True)
     if reading.idle_partitions:

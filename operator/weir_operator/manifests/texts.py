@@ -66,7 +66,7 @@ def _text_of(file: str, findings: list[Finding]) -> str | None:
         size = Path(file).stat().st_size
         if size > MOST_BYTES:
             wrong = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES // 2**20} are read"
-            findings.append(_about(file, wrong, "split it, or take out what is not a manifest"))
+            findings.append(_about(file, wrong, "split it, or remove what is not a manifest"))
             return None
         text = Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

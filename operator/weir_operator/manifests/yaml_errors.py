@@ -25,7 +25,10 @@ _RIGHT = {
     ),
     "did not find expected ',' or '}'": ("a '{' is not closed", "write '}', or a ',' before the next field"),
     "did not find expected ',' or ']'": ("a '[' is not closed", "write ']', or a ',' before the next item"),
-    "could not find expected ':'": ("a line that is no field", "write `name: value`, with a blank after ':'"),
+    "could not find expected ':'": (
+        "a line that is not a field",
+        "write `name: value`, with a space after ':'",
+    ),
     "did not find expected node content": ("a value is missing", "write it, or close the bracket"),
     "found unknown escape character": (
         "an unknown \\ in double quotes",
@@ -54,11 +57,11 @@ def syntax_finding(error: yaml.YAMLError, text: str, file: str) -> Finding:
     if isinstance(error, yaml.reader.ReaderError) and isinstance(position, int):
         line = text.count("\n", 0, position) + 1
         wrong = f"character {error.character:#04x} is not allowed"
-        return Finding(None, "", f"is not YAML: {wrong}", "take it out", file=file, line=line)
+        return Finding(None, "", f"is not YAML: {wrong}", "remove it", file=file, line=line)
     conflict = _CONFLICT.search(text)
     if conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
-        return Finding(None, "", "is not YAML: a conflict of a merge", "resolve it", file=file, line=line)
+        return Finding(None, "", "is not YAML: a merge conflict", "resolve it", file=file, line=line)
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = str(getattr(error, "problem", None) or "it cannot be parsed")
     if mark is None:
@@ -71,7 +74,7 @@ def _wording(problem: str, error: yaml.YAMLError, text: str, mark: Any) -> tuple
     line = [*text.split("\n"), ""][mark.line]
     first = line[mark.column : mark.column + 1]
     if "\t" in line[: mark.column + 1] and "\t" in line[: len(line) - len(line.lstrip())]:
-        return "a tab in the indentation", "indent with blanks"
+        return "a tab in the indentation", "indent with spaces"
     if problem == "found undefined alias":
         return _alias(text, mark)
     if first in _NOT_FIRST and problem == "found character that cannot start any token":

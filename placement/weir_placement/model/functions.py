@@ -157,7 +157,7 @@ BINARY: dict[str, tuple[str, int]] = {
 WHY_REFUSED: dict[str, str] = {
     # classes and names worth more than "not supported"
     "Window": "window functions (OVER) need all rows of a partition; group by a time window instead "
-    "(the first rows of each group, top-N, are not there yet)",
+    "(the first rows of each group, top-N, are not supported yet)",
     "Subquery": "a subquery inside an expression is not supported; join its stream instead",
     "Select": "a subquery inside an expression is not supported; join its stream instead",
     "Exists": "EXISTS is not supported; join the other stream within a time window",
@@ -191,7 +191,7 @@ WHY_REFUSED |= dict.fromkeys(
 )
 WHY_REFUSED |= dict.fromkeys(
     ["session", "session_window"],
-    "opens sessions, which are not there yet; use window(event_time, '10 minutes')",
+    "opens session windows, which are not supported yet; use window(event_time, '10 minutes')",
 )
 WHY_REFUSED |= dict.fromkeys(
     ["tumble", "hop", "cumulate", "time_bucket", "sliding"],

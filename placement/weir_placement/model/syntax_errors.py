@@ -50,7 +50,7 @@ def wording(details: Mapping[str, Any], tokens: Sequence[Any], offset: int) -> t
     if reason.startswith(_NO_TABLE):
         return f"a stream's name is expected after {before.text if before else ''}, {here}", offset
     if match := re.match(r"Found multiple '([^']*)' clauses", reason):
-        return f"{match[1]} is there twice; write it once, its conditions joined by AND", offset
+        return f"{match[1]} appears twice; write it once, its conditions joined by AND", offset
     if reason == "Expected TYPE after CAST":
         return _no_type(tokens, at, offset)
     if reason == "Expecting )":

@@ -133,7 +133,7 @@ class Fallback:
 
     def _not_found(self, short: tuple[Shortage, ...], refusal: Refusal) -> str:
         what = ", ".join(map(str, short)) or refusal.reason
-        return f"{not_found(perf_counter() - self.started)}; short was {what}"
+        return f"{not_found(perf_counter() - self.started)}; short of: {what}"
 
 
 def _size(tasks: list[Task]) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_TABLES = 20
 
-_TOP = " (the first rows of each window, top-N, are not there yet)"
+_TOP = " (the first rows of each window, top-N, are not supported yet)"
 _CLAUSES = {
     # sqlglot's argument -> (how the clause is written, what would be right)
     "distinct": ("DISTINCT", "group by a time window and the columns instead"),

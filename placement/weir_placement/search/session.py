@@ -121,7 +121,7 @@ def plan_with(
             else:
                 reasons = "; ".join(map(str, evaluate(problem, more.plan).reasons))
                 sure = more.search.proven and not more.late
-                late = "" if sure else f"{not_found(perf_counter() - started)}; the best: "
+                late = "" if sure else f"{not_found(perf_counter() - started)}; the best plan found: "
                 rejected.append(Rejection(query.name, late + reasons))
         if not accepted:
             outcome = attempt([], 0.0)
