@@ -3,7 +3,7 @@
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
 ... class Options:
-...     alpha: float = option(0.5, "share of physical moves", most=1)
+...     alpha: float = option(0.5, "share of moves that change nodes, not the logical plan", most=1)
 ...     items: int | None = option(None, "items at most", none="any", name="max-items")
 >>> read(Options, {"max-items": "7"})
 Options(alpha=0.5, items=7)

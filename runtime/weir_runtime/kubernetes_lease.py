@@ -131,11 +131,11 @@ class KubernetesLease:
         raise OSError(f"lease {self._name}: {_TRIES} writes in a row collided with another writer's")
 
     def request_cut(self, lead: float) -> None:
-        """Raises OSError when the API server does not answer, or nobody has taken it yet."""
+        """Raises OSError when the API server does not answer, or no process has acquired it yet."""
         for _ in range(_TRIES):
             manifest, record = self._get()
             if record is None:
-                raise OSError(f"lease {self._name}: nobody has taken it yet")
+                raise OSError(f"lease {self._name}: no process has acquired it yet")
             if record.change is not None or self._put(manifest, replace(record, change=Change(lead))):
                 return
         raise OSError(f"lease {self._name}: {_TRIES} writes in a row collided with another writer's")

@@ -178,7 +178,7 @@ class FileLease:
         with self._locked():
             record = self.read()
             if record is None:
-                raise OSError(f"{self._path}: nobody has taken it yet")
+                raise OSError(f"{self._path}: no process has acquired it yet")
             if record.change is None:
                 self._write(dataclasses.replace(record, change=Change(lead)))
 

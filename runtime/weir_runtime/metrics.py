@@ -53,10 +53,12 @@ class Metrics:
         )
         self.backlog = gauge("weir_backlog_batches", "Batches of an input waiting to be read", "operator")
         self.late = counter("weir_late_rows", "Rows that arrived too late at a source", "operator")
-        self.lost = counter("weir_lost_rows", "Rows that were gone before they were read", "operator")
-        self.idle = gauge("weir_idle_partitions", "Partitions that the clock does not wait for", "operator")
+        self.lost = counter("weir_lost_rows", "Rows that were deleted before they were read", "operator")
+        self.idle = gauge(
+            "weir_idle_partitions", "Idle partitions: the event-time clock does not wait for them", "operator"
+        )
         self.silent = gauge("weir_silent_seconds", "Seconds since the last row of a source", "operator")
-        self.bad = counter("weir_bad_rows", "Rows of a source that cannot be read", "operator")
+        self.bad = counter("weir_bad_rows", "Bad rows: rows of a source that cannot be read", "operator")
         self.dropped = counter("weir_dropped_rows", "Rows dropped as late by Spark: must be 0")
         self.link = gauge("weir_link_seconds", "One-way latency to the producer of an input", "operator")
         self._gauge("weir_epoch", "The process's epoch").labels(**self._labels).set(spec.epoch)

@@ -271,7 +271,9 @@ class FragmentProcess:
             if back := clock_steps.set_back():
                 self.tenure.stop()  # a batch that waits for the lease would not end
                 query.stop()
-                raise RuntimeError(f"the clock was set back by {back:.0f} s, for which Spark would wait")
+                raise RuntimeError(
+                    f"the clock was set back by {back:.0f} s, for which Spark would wait: restarting"
+                )
             if self._final_batch is not None and reports.committed() >= self._final_batch:
                 query.stop()
                 self._report(reports, exchange)

@@ -93,9 +93,9 @@ def test_a_topic_that_was_made_again_is_seen_by_its_id(topic: Topic) -> None:
     ids = [b for batch in log.read(before[-2], before[-1]) for b in batch.column("_id").to_pylist()]
     topic.make_again()
     topic.send(range(20, 26))  # more than were read: offsets alone show nothing
-    with pytest.raises(DataLoss, match="made again"):
+    with pytest.raises(DataLoss, match="recreated"):
         follow(log, before[-1], at(p0=6))
-    with pytest.raises(DataLoss, match="made again"):
+    with pytest.raises(DataLoss, match="recreated"):
         rows(log, before)
     patient = log_of(topic, onDataLoss="Continue")
     places = follow(patient, before[-1], at(p0=6))

@@ -149,7 +149,7 @@ def test_rows_of_after_it_must_not_be_in_the_sink(query: Query, tmp_path: Path) 
     for number in (9, 10, 11):
         (out / f"{NAME}-{number:010d}.parquet").touch()
     (out / "ffffffffffff-0000000099.parquet").touch()
-    with pytest.raises(SnapshotError, match=f"has 1 files of after it, {NAME}-0000000011.parquet"):
+    with pytest.raises(SnapshotError, match=f"has 1 files written after it, {NAME}-0000000011.parquet"):
         restore(snapshot, specs, "here")
     (out / f"{NAME}-0000000011.parquet").unlink()
     restore(snapshot, specs, "here")

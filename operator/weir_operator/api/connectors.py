@@ -114,8 +114,8 @@ class KafkaSource(Kafka):
     )
     on_data_loss: Literal["Fail", "Continue"] = Field(
         "Fail",
-        description="What happens when rows are gone before they were read, through retention or because the "
-        "topic was created anew: Fail stops the query and reports their number, Continue counts them and "
+        description="What happens when rows were deleted before they were read, by retention or because the "
+        "topic was recreated: Fail stops the query and reports their number, Continue counts them and "
         "goes on.",
     )
 

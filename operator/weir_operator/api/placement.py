@@ -63,7 +63,7 @@ class PlanOwner(Lenient):
         "", description="uid that fragments and checkpoints are named after: of the query that began them."
     )
     retain: float = Field(
-        0.0, description="How long its state is kept once the query is deleted [s]; 0: not at all."
+        0.0, description="How long its state is retained once the query is deleted [s]; 0: not at all."
     )
     restored: Uid = Field("", description="What restoreFrom it began with: uid of the deleted query.")
     snapshot: Annotated[str, Field(max_length=127)] = Field(
@@ -71,14 +71,14 @@ class PlanOwner(Lenient):
     )
     parts: AnyObject | None = Field(None, description="Hashes of what its state depends on, by what it is.")
     leases: AnyObject | None = Field(
-        None, description="By fragment: the lease with which it goes on where that is gone."
+        None, description="By fragment: the lease that it gets where it has none."
     )
 
 
 class RetainedQuery(Lenient):
-    """A deleted query whose state is kept."""
+    """A deleted query whose state is retained."""
 
-    format: int = Field(1, description="Version of what is kept: 1.")
+    format: int = Field(1, description="Version of this form: 1.")
     query: Annotated[str, Field(max_length=63)] = Field(description="Name of the query.")
     uid: Uid = Field(description="Its uid, which restoreFrom names.")
     deleted: Annotated[str, Field(max_length=64, pattern=TIME_PATTERN)] = Field(
@@ -118,7 +118,7 @@ class PlacementSpec(Lenient):
     plan: AnyObject | None = Field(None, description="Everything the controller needs to apply the plan.")
     owner: PlanOwner | None = Field(None, description="The query that the plan is of.")
     retained: RetainedQuery | None = Field(
-        None, description="The query is deleted, and this is what is kept of it."
+        None, description="The query is deleted, and its state is retained."
     )
 
 

@@ -90,11 +90,14 @@ class Drift(Model):
 class MoveBudget(Model):
     """How many fragments may move."""
 
-    moves: Annotated[int, Field(ge=0, le=10000)] = Field(20, description="Most moves within a period.")
+    moves: Annotated[int, Field(ge=0, le=10000)] = Field(
+        20, description="Maximum number of moves within a period."
+    )
     period: Duration = Field(3600.0, description="Length of the period.")
     concurrent: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
-        description="Most fragments of a namespace that move at a time, but for nodes to leave.",
+        description="Maximum number of fragments of a namespace that move at a time, except off nodes that "
+        "must be left.",
     )
     deadline: Duration = Field(
         300.0, description="Longest time of a move: then it is taken back, or goes to another node."
@@ -105,7 +108,7 @@ class HierarchySpec(Model):
     """Hierarchical planning."""
 
     max_cluster_size: Annotated[int, Field(ge=2, le=10000)] = Field(
-        16, description="Most members of a partition."
+        16, description="Maximum number of nodes in a partition."
     )
     tier_label: LabelKey | None = Field(
         None, description="Node label that names the tier; by default partitions follow latency."
@@ -154,7 +157,7 @@ class FilesExchange(Model):
     uri: Text | None = Field(
         None,
         description="s3://BUCKET/PREFIX: flows are objects below PREFIX/NAMESPACE, which no other cluster "
-        "may use, on a store that honours conditional writes. A new place changes running queries as an edit "
+        "may use, on a store that honours conditional writes. Another uri changes running queries as an edit "
         "of their operators does.",
     )
     s3: S3 | None = Field(None, description="How to reach the object store; by default AWS.")
@@ -194,12 +197,12 @@ class Exchange(Model):
 
 
 class Retention(Model):
-    """What stays of queries that are deleted."""
+    """What is retained of queries that are deleted."""
 
     deleted_queries: Duration = Field(
         86_400.0,
-        description="How long checkpoints and flows of a deleted query are kept; 0s: not at all, also where "
-        "the query says Retain.",
+        description="How long checkpoints and flows of a deleted query are retained; 0s: not at all, also "
+        "where the query says Retain.",
     )
 
 
@@ -225,9 +228,11 @@ class NamespaceLimit(Model):
     """What the queries of one namespace may use together."""
 
     namespace: Name = Field(description="The namespace.")
-    queries: Annotated[int, Field(ge=0, le=100000)] | None = Field(None, description="Most queries.")
-    cpu: Quantity | None = Field(None, description="Most cores.")
-    memory: Quantity | None = Field(None, description="Most bytes.")
+    queries: Annotated[int, Field(ge=0, le=100000)] | None = Field(
+        None, description="Maximum number of queries."
+    )
+    cpu: Quantity | None = Field(None, description="Maximum number of cores.")
+    memory: Quantity | None = Field(None, description="Maximum number of bytes.")
 
 
 class PlacementPolicySpec(Model):
@@ -254,7 +259,7 @@ class PlacementPolicySpec(Model):
     )
     exchange: Exchange = Field(default_factory=Exchange, description="How fragments are connected.")
     retention: Retention = Field(
-        default_factory=Retention, description="What stays of queries that are deleted."
+        default_factory=Retention, description="What is retained of queries that are deleted."
     )
     on_cordon: Literal["Move", "Stay"] = Field(
         "Move",

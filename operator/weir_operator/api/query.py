@@ -210,25 +210,23 @@ def _no_secret_of_executors(raw: Mapping[str, Any]) -> bool:
 class SnapshotName(Model):
     """A snapshot of `weir snapshot`."""
 
-    name: Name = Field(description="Its name.")
-    namespace: Name | None = Field(
-        None, description="Namespace of the query that it is of; by default this one."
-    )
+    name: Name = Field(description="Name of the snapshot.")
+    namespace: Name | None = Field(None, description="Namespace of its query; by default this one.")
 
 
 class RestoreFrom(Model):
-    """Kept state with which a new query begins."""
+    """The state with which a new query begins."""
 
     rules = (exactly_one("retained", "snapshot"),)
     retained: Name | None = Field(
         None,
-        description="What is kept of the deleted query of this name: its uid, or, where one alone is kept, "
-        "its name. The new query must say the same: SQL or operators, streams, sink.",
+        description="The retained state of a deleted query of this name: its uid or, where only one is "
+        "retained, its name. The new query must have the same: SQL or operators, streams, sink.",
     )
     snapshot: SnapshotName | None = Field(
         None,
         description="A snapshot, of `weir run` alone in this version. The new query must have the same SQL "
-        "or operators and sources, and a sink without rows of after the snapshot; names are its own.",
+        "or operators and sources, and a sink without rows from after the snapshot; names are its own.",
     )
 
 
@@ -276,9 +274,7 @@ class StreamQuerySpec(Model):
         description="When the query is deleted: Delete removes checkpoints and flows at once; Retain, the "
         "default, keeps them for retention.deletedQueries of its policy, for restoreFrom.",
     )
-    restore_from: RestoreFrom | None = Field(
-        None, description="The state to begin with; by default a query begins anew."
-    )
+    restore_from: RestoreFrom | None = Field(None, description="The state to begin with; by default none.")
     resources: Resources = Field(default_factory=Resources, description="Requests of each fragment.")
     labels: Labels = Field(default_factory=dict, description="Labels of the query's pods.")
     tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(
@@ -296,7 +292,10 @@ class StreamQuerySpec(Model):
 class StreamQueryStatus(ObjectStatus):
     """How the query is doing."""
 
-    headroom: float | None = Field(None, description="How many times its load profile the plan can carry.")
+    headroom: float | None = Field(
+        None,
+        description="Headroom: the factor by which all expected rates could grow until something is full.",
+    )
     latency_seconds: float | None = Field(None, description="Latency of the slowest path to the sink [s].")
     fragments: int | None = Field(None, description="Fragments of the plan in force.")
     ready_fragments: int | None = Field(None, description="Fragments that run on their planned nodes.")
@@ -308,7 +307,7 @@ class StreamQueryStatus(ObjectStatus):
     )
     revision: int | None = Field(None, description="Revision of the plan in force.")
     binding: Annotated[str, Field(max_length=1024)] | None = Field(
-        None, description="What limits the headroom."
+        None, description="What binds: the constraint that limits the headroom."
     )
 
 

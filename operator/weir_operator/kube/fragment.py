@@ -120,7 +120,9 @@ def start_fragment(
 def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
     meta = pod["metadata"]
     if not made_for(pod, action.spec.name):
-        raise Refused(f"pod {meta['name']} is there already and was not made by Weir: delete or rename it")
+        raise Refused(
+            f"pod {meta['name']} already exists and was not created by Weir; delete it, or rename the query"
+        )
     if "deletionTimestamp" in meta:
         raise ApiError(409, f"pod {meta['name']} is still terminating")
     other_build = (meta.get("annotations") or {}).get(names.BUILD) != action.build

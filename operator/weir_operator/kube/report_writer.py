@@ -60,7 +60,7 @@ class ReportWriter:
         if present is not None:  # the uid too: where there is no object any more, no version is compared
             meta |= {key: present["metadata"][key] for key in ("resourceVersion", "uid")}
         elif self._api.get("Placement", namespace, name) is not None:
-            raise ApiError(409, f"Placement {placement.query} is there already, and was not observed")
+            raise ApiError(409, f"Placement {placement.query} already exists, but was not observed")
         manifest = {"apiVersion": API_VERSION, "kind": "Placement", "metadata": meta}
         stored = self._api.apply({**manifest, "spec": dict(placement.spec)})
         if placement.status:

@@ -75,7 +75,7 @@ class Runner:
         try:
             self._leader.resign()
         except OSError as error:
-            log.warning("cannot release the lead, which will expire by itself: %s", error)
+            log.warning("cannot release the leader lease, which expires by itself: %s", error)
 
     def _campaign(self) -> None:
         led = False
@@ -94,7 +94,7 @@ class Runner:
         try:
             leads = self._leader.campaign()
         except Exception:
-            log.exception("cannot campaign for the lead; trying again")
+            log.exception("cannot acquire or renew the leader lease; trying again")
             leads = self._leader.leads()
         if leads != led:
             log.info("this replica %s", "leads" if leads else "no longer leads")

@@ -69,7 +69,7 @@ class ClusterCollector(Collector):
     def _counters(self) -> Iterator[Metric]:
         moves = sum(self._loop.moves.totals().values())
         yield CounterMetricFamily(
-            "weir_operator_moves", "Hand-overs of fragments to another process.", float(moves)
+            "weir_operator_moves", "Moves of fragments: hand-overs to another process.", float(moves)
         )
         replans = CounterMetricFamily(
             "weir_operator_replans", "Plans of a query that came into force.", labels=["namespace", "query"]
@@ -94,7 +94,7 @@ class ClusterCollector(Collector):
         )
         headroom = GaugeMetricFamily(
             "weir_query_headroom",
-            "How many times its load profile the plan can carry.",
+            "Headroom: the factor by which all expected rates could grow until something is full.",
             labels=["namespace", "query"],
         )
         for query in self._cluster.queries():

@@ -34,7 +34,7 @@ class HierarchyOptions(ReuseOptions):
     """Of each hierarchical strategy."""
 
     max_cluster_size: int | None = option(
-        None, "nodes in a cluster at most", name="maxClusterSize", none="policy", least=2
+        None, "maximum number of nodes of a cluster", name="maxClusterSize", none="policy", least=2
     )
 
 

@@ -23,8 +23,8 @@ class AnnealingOptions(WalkOptions):
     """The paper's parameters (section 6); the temperatures, which it does not give, are ours."""
 
     temperatures: int = option(4, "temperatures, from hot to cold", least=1)
-    iterations: int = option(400, "moves tried", unit="a temperature")
-    alpha: float = option(0.5, "share of physical moves", most=1.0)
+    iterations: int = option(400, "moves tried", unit="per temperature")
+    alpha: float = option(0.5, "share of moves that change nodes, not the logical plan", most=1.0)
     hot: float = option(0.3, "first temperature", unit="relative change of headroom", least=1e-12)
     cold: float = option(0.01, "last temperature", unit="relative change of headroom", least=1e-12)
 

@@ -44,11 +44,15 @@ class AutoOptions(FormOptions, CloneOptions):
     """The last two restarts go on only while more than `NEAR` is missing. The proof is tried up to so many
     `items`: with more there are too many logical plans."""
 
-    iterations: int = option(100, "of the first annealing", unit="a temperature", most=1e9)
-    restarts: int = option(8, "annealings at most, each twice as long as the one before", least=1, most=24)
-    steps: int = option(100_000, "of the proof at most")
+    iterations: int = option(100, "moves of the first annealing", unit="per temperature", most=1e9)
+    restarts: int = option(
+        8, "maximum number of annealings, each twice as long as the one before", least=1, most=24
+    )
+    steps: int = option(100_000, "maximum number of steps of the proof")
     items: int | None = option(
-        16, "operators, sources and sinks of a problem that is to be proven", none="any"
+        16,
+        "largest number of operators, sources and sinks of a problem for which a proof is tried",
+        none="any",
     )
 
 
@@ -186,7 +190,7 @@ AUTO = Strategy(
     "auto",
     "beyond WhiteWater",
     (HEADROOM,),
-    "the best of a portfolio with an upper bound; proven when that is reached",
+    "the best of a portfolio with an upper bound; proved optimal when that is reached",
     over_forms("auto", search),
     AutoOptions,
 )

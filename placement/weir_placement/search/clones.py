@@ -29,9 +29,9 @@ Counts = Mapping[tuple[str, str], int]
 class CloneOptions:
     """How operators are cloned."""
 
-    clones: int = option(1, "instances of an operator at most, by key; 1: no clones", least=1)
-    split_cost: float = option(1.0, "of a clone's selection", unit="CPU-us a tuple")
-    merge_cost: float = option(0.5, "of the union of clones", unit="CPU-us a tuple")
+    clones: int = option(1, "maximum number of instances of an operator, split by key; 1: no clones", least=1)
+    split_cost: float = option(1.0, "cost of each clone's selection", unit="CPU-us/tuple")
+    merge_cost: float = option(0.5, "cost of the union of the clones", unit="CPU-us/tuple")
 
 
 def with_clones(

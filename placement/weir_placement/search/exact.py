@@ -21,11 +21,15 @@ from weir_placement.strategy import Strategy
 class ExactOptions(auto.AutoOptions):
     """As `auto`, with more of everything."""
 
-    small: int = option(40, "operators, sources and sinks of a query that is small")
-    iterations: int = option(400, "of the first annealing", unit="a temperature", most=1e9)
-    steps: int = option(1_000_000, "of the first proof at most, ten times more of each next one")
+    small: int = option(40, "largest number of operators, sources and sinks of a small query")
+    iterations: int = option(400, "moves of the first annealing", unit="per temperature", most=1e9)
+    steps: int = option(
+        1_000_000, "maximum number of steps of the first proof; each later one has ten times as many"
+    )
     items: int | None = option(
-        None, "operators, sources and sinks of a problem that is to be proven", none="any"
+        None,
+        "largest number of operators, sources and sinks of a problem for which a proof is tried",
+        none="any",
     )
 
 
@@ -42,7 +46,7 @@ EXACT = Strategy(
     "exact",
     "beyond WhiteWater",
     (HEADROOM,),
-    "the optimum, proven, if the time limit allows; else the best found with an upper bound",
+    "the optimum, proved, if the time limit allows; else the best found with an upper bound",
     auto.over_forms("exact", search, 1 << 20),
     ExactOptions,
 )

@@ -30,7 +30,7 @@ TABLE = 1 << 20
 class ExhaustiveOptions:
     """When the steps are used up, the result is the best found and not proven."""
 
-    steps: int = option(10**9, "placement steps at most", objective=HEADROOM.name)
+    steps: int = option(10**9, "maximum number of placement steps", objective=HEADROOM.name)
 
 
 def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> SearchResult:
@@ -52,7 +52,7 @@ EXHAUSTIVE = Strategy(
     "exhaustive",
     "WhiteWater, section 5.2; Hierarchical partitions, Lemma 1",
     (HEADROOM, NETWORK_USAGE),
-    "the optimum over swaps of the written plan, proven; network-usage: for each query alone",
+    "the optimum over swaps of the written plan, proved; network-usage: for each query alone",
     plan,
     ExhaustiveOptions,
 )

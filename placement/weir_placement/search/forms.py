@@ -29,9 +29,11 @@ TABLE = 64
 class FormOptions:
     """Which plans with projections are looked at."""
 
-    forms: bool = option(True, "also plans with projections pushed down; off: as the queries are written")
-    plans: int = option(2000, "logical plans of a small query, at most, that are looked at one by one")
-    small: int = option(8, "operators, sources and sinks of a query that is small")
+    forms: bool = option(
+        True, "search plans with projections pushed down as well; off: only plans as the queries are written"
+    )
+    plans: int = option(2000, "maximum number of logical plans of a small query that are searched one by one")
+    small: int = option(8, "largest number of operators, sources and sinks of a small query")
 
 
 def forms_of(problem: Problem) -> list[Problem]:

@@ -20,7 +20,7 @@ from weir_placement.search.session import WalkOptions, from_random, strategy
 class GreedyOptions(WalkOptions):
     """The paper's parameters (section 6)."""
 
-    iterations: int = option(1000, "moves at most")
+    iterations: int = option(1000, "maximum number of moves")
 
 
 @from_random

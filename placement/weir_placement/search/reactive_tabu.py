@@ -22,11 +22,13 @@ from weir_placement.search.session import WalkOptions, from_random, strategy
 class ReactiveTabuOptions(WalkOptions):
     """The paper's parameters (section 6)."""
 
-    iterations: int = option(1000, "moves at most")
-    list_size: float = option(1.0, "configurations that may not return, at first", name="list")
-    cycle: int = option(50, "longest cycle that counts", unit="iterations")
-    increase: float = option(1.1, "factor of the list's size at a repetition", least=1.0)
-    decrease: float = option(0.9, "factor of the list's size without repetitions", most=1.0)
+    iterations: int = option(1000, "maximum number of moves")
+    list_size: float = option(
+        1.0, "initial length of the tabu list: configurations that may not be visited again", name="list"
+    )
+    cycle: int = option(50, "longest cycle that counts as a repetition", unit="iterations")
+    increase: float = option(1.1, "factor by which the tabu list grows at a repetition", least=1.0)
+    decrease: float = option(0.9, "factor by which the tabu list shrinks without repetitions", most=1.0)
 
 
 @from_random

@@ -48,8 +48,8 @@ class WalkOptions:
 
     ties: bool = option(
         True,
-        "small moves at the end choose, among plans of equal headroom, the one with less network usage, and "
-        "may climb a little; off: the paper's algorithm and nothing else",
+        "at the end, small moves choose among plans of equal headroom the one with the least network usage, "
+        "and may raise the headroom a little; off: the paper's algorithm alone",
     )
 
 

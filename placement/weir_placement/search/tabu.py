@@ -21,8 +21,8 @@ from weir_placement.search.session import WalkOptions, from_random, strategy
 class TabuOptions(WalkOptions):
     """The paper's parameters (section 6)."""
 
-    iterations: int = option(1000, "moves at most")
-    list_size: int = option(1000, "moves that may not be undone", name="list")
+    iterations: int = option(1000, "maximum number of moves")
+    list_size: int = option(1000, "length of the tabu list: moves that may not be undone", name="list")
 
 
 @from_random

@@ -37,7 +37,7 @@ class TwoPhaseOptions:
     """The algorithm of both phases, with its own defaults."""
 
     algorithm: int = option(4, "0 greedy, 1 tabu, 2 reactive tabu, 3 annealing, 4 exhaustive", most=4)
-    steps: int = option(10**9, "placement steps of the exhaustive one at most")
+    steps: int = option(10**9, "maximum number of placement steps of the exhaustive search")
 
 
 def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> SearchResult:

@@ -72,7 +72,7 @@ def _check_sources(folder: Path, manifest: Manifest, cut: FragmentCut, spec: Fra
         if item.kind == "source" and sources.get(item.name) not in (None, described(item)):
             raise SnapshotError(
                 f"snapshot {folder}: stream {item.stream} (input {item.name} of {cut.fragment}) has another "
-                "source, schema or event time: its places would mean other rows"
+                "source, schema or event time: its positions would mean other rows"
             )
 
 
@@ -92,8 +92,8 @@ def _check_sink(folder: Path, manifest: Manifest, last: FragmentSpec) -> None:
     output, cut = last.output, manifest.fragments[-1]
     if output.kind not in SINKS or (output.kind == "files" and output.files.kind == STORE):
         raise SnapshotError(
-            f"snapshot {folder}: rows after it may be in the sink ({output.kind}), where nobody can tell: "
-            "restore to a files sink in a folder"
+            f"snapshot {folder}: the sink ({output.kind}) may have rows written after it, and does not tell "
+            "which: restore to a files sink in a folder"
         )
     if output.kind != "files":
         return
@@ -101,7 +101,7 @@ def _check_sink(folder: Path, manifest: Manifest, last: FragmentSpec) -> None:
     later = sorted(p.name for p in Path(output.uri).glob(pattern) if _number(p) > cut.planned)
     if later:
         raise SnapshotError(
-            f"snapshot {folder}: sink {output.uri} has {len(later)} files of after it, {later[0]} to "
+            f"snapshot {folder}: sink {output.uri} has {len(later)} files written after it, {later[0]} to "
             f"{later[-1]}: their rows would come twice; remove these files, or give the query another sink"
         )
 

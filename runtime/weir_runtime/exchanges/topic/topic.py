@@ -126,8 +126,8 @@ class Topic:
         count = self._partition_count()
         if count != len(PARTITIONS):
             raise FragmentError(
-                f"topic {self.name}: it has {count} partitions and was not made by Weir, whose topics have "
-                f"{len(PARTITIONS)}; delete it, or give exchange.kafka.topicPrefix another value"
+                f"topic {self.name}: it has {count} partitions and was not created by Weir, whose topics "
+                f"have {len(PARTITIONS)}; delete it, or give exchange.kafka.topicPrefix another value"
             )
 
     def _partition_count(self) -> int:

@@ -143,7 +143,7 @@ class KafkaLog(Log):
         return int(end.get("lost", 0) - (start or {}).get("lost", 0))
 
     def idle(self, place: Place) -> int:
-        """Partitions that the clock does not wait for."""
+        """Idle partitions: the event-time clock does not wait for them."""
         return len(place.get("idle", ()))
 
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
@@ -185,7 +185,7 @@ class KafkaLog(Log):
         reader = self._reader()
         layout = reader.layout()
         if made_again(place, layout):
-            self._losses.check("it was made again, and what was not read of the one before is gone")
+            self._losses.check("it was recreated, and the rows that were not read before that are lost")
         if self._after and not place["next"] and (begin := self._noted.before(self._after, layout)):
             return begin
         if (behind := opened(place, layout, self._first_offsets(place))) is not None:
@@ -193,7 +193,7 @@ class KafkaLog(Log):
         here = {**settled(place), "topic": layout.id}
         ends = reader.ends(here["next"])
         cut = {key: at - ends[key] for key, at in place["next"].items() if ends[key] < at}
-        self._losses.check_rows(cut, "it ends {} before what was read")
+        self._losses.check_rows(cut, "it ends before the position reached, by {}")
         self._rows.begin()
         try:
             step = self._step(here, ends, most, room)
@@ -258,7 +258,7 @@ class KafkaLog(Log):
             except OffsetsGone:
                 spans = self._left(spans)
         if "topic" in end and end["topic"] != reader.layout().id:
-            self._losses.check("it was made again, and a batch of the one before was not done")
+            self._losses.check("it was recreated before a planned batch was committed")
             fetched = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
         return {key: self._rows.parse(messages, end.get("limit")) for key, messages in fetched.items()}
 
@@ -270,7 +270,7 @@ class KafkaLog(Log):
             for key, (first, beyond) in spans.items()
             if beginnings[key] > first
         }
-        self._losses.check_rows(deleted, "{} of a batch that was not done are gone")
+        self._losses.check_rows(deleted, "{} of a batch that was not committed were deleted")
         return {key: (first + deleted.get(key, 0), beyond) for key, (first, beyond) in spans.items()}
 
     def _await_topic(self, error: NoTopic) -> None:
