@@ -93,8 +93,8 @@ def checkpoint_name(spec: FragmentSpec, inputs: list[OpenInput]) -> str:
     under which an earlier version, or the query of a snapshot, has begun it."""
     folder, present = Path(spec.checkpoint), plan_hash(spec, inputs)
     earlier = (plan_hash(spec, inputs, spark) for spark in SPARKS_IN_NAMES)
-    begun = (name for name in earlier if (folder / name).is_dir())
-    return restored_name(folder, present) or next(begun, None) or present
+    existing = (name for name in earlier if (folder / name).is_dir())
+    return restored_name(folder, present) or next(existing, None) or present
 
 
 def plan_hash(spec: FragmentSpec, inputs: list[OpenInput], spark: str = "") -> str:

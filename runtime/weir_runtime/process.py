@@ -248,7 +248,7 @@ class FragmentProcess:
 
     def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
-        looked = reported = 0.0
+        last_look = last_report = 0.0
         clock_steps = ClockSteps()
         pressure = BackPressure(exchange, self.control, self.status, self.metrics) if exchange else None
         while True:
@@ -256,8 +256,8 @@ class FragmentProcess:
             self.status.beat()
             if not query.isActive:
                 return self._failed(query)
-            if now - looked >= LEASE_LOOK:
-                looked = now
+            if now - last_look >= LEASE_LOOK:
+                last_look = now
                 if self._must_go():
                     return self._leave(query, reports.inputs)
                 if self._share:
@@ -278,8 +278,8 @@ class FragmentProcess:
                 query.stop()
                 self._report(reports, exchange)
                 return self._finish(exchange, self._final_batch)
-            if now - reported >= REPORT:
-                reported = now
+            if now - last_report >= REPORT:
+                last_report = now
                 self._report(reports, exchange)
             time.sleep(LOOK)
 

@@ -27,7 +27,7 @@ class Life:
 
     @property
     def report(self) -> dict[str, object]:
-        """What it says of itself."""
+        """The state that it reports."""
         with suppress(OSError, ValueError):
             return dict(json.loads(self.state.read_text()))
         return {"phase": ""}

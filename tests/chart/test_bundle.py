@@ -48,8 +48,8 @@ def manifests(folder: Path) -> list[Manifest]:
 @pytest.fixture(name="version")
 def cluster_service_version(objects: list[Manifest]) -> dict[str, Any]:
     (version,) = [o for o in objects if o["kind"] == "ClusterServiceVersion"]
-    found: dict[str, Any] = version
-    return found
+    schema: dict[str, Any] = version
+    return schema
 
 
 def test_every_object_is_valid_and_of_a_kind_that_olm_applies(

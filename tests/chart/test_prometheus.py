@@ -32,9 +32,9 @@ RUNNING = Process("q-f1-abcd", 3, "n1", "n1", "running", 0.0)
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("localhost", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture
@@ -70,12 +70,12 @@ def prometheus(tmp_path: Path, fragment: int) -> Iterator[str]:
 def test_both_ways_read_the_same(fragment: int, prometheus: str) -> None:
     direct = DirectScrape(lambda: {("q-f1-abcd", 3): f"localhost:{fragment}"}).read((RUNNING,))["q-f1-abcd"]
     server, deadline = Prometheus(prometheus), time.monotonic() + 60
-    while not (found := server.read((RUNNING,))):
+    while not (samples := server.read((RUNNING,))):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     assert direct.batches == 5
     assert direct.operators["f1"].rows_out == 200
-    scraped = found["q-f1-abcd"]
+    scraped = samples["q-f1-abcd"]
     assert scraped.silent.keys() == direct.silent.keys() == {"d"}  # seconds that go on between the two
     assert replace(scraped, at=direct.at, silent=direct.silent) == direct
     assert server.read((replace(RUNNING, epoch=4),)) == {}  # of another epoch nothing was scraped

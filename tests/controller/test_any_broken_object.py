@@ -30,9 +30,9 @@ def broken_ones() -> list[dict[str, Any]]:
     notes = {"weir.dev/egress": "1G", "weir.dev/speed": "1"}
     spare = {**spare, "spec": {"taints": taints}, "metadata": {**spare["metadata"], "annotations": notes}}
     points = [{"name": "noon", "rates": {"s": 20}}]
-    asked = query("a", "s", "mine")
+    streamquery = query("a", "s", "mine")
     more = {"profile": "day", "tolerations": [{"key": "pool", "operator": "Exists"}], "priority": 1}
-    asked["spec"] |= {**more, "resources": {"cpu": "100m", "memory": "1Gi"}, "labels": {"team": "x"}}
+    streamquery["spec"] |= {**more, "resources": {"cpu": "100m", "memory": "1Gi"}, "labels": {"team": "x"}}
     links = {"default": {"latency": "1ms"}, "links": [{"from": "z", "to": "y", "latency": "2ms"}]}
     return [
         spare,
@@ -40,7 +40,7 @@ def broken_ones() -> list[dict[str, Any]]:
         manifest("PlacementPolicy", "mine", {**mine, "topology": "far", "exchange": {"retention": "60s"}}),
         manifest("NetworkTopology", "far", {"zoneLabel": "zone", **links}),
         manifest("InputProfile", "day", {"points": points}),
-        asked,
+        streamquery,
         elsewhere(
             manifest("ResourceQuota", "quota", {"hard": {"cpu": "100"}}, status={"used": {"cpu": "1"}})
         ),

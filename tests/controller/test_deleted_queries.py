@@ -282,8 +282,8 @@ def test_the_controller_may_be_killed_after_any_write() -> None:
                 settle(town.loop)
         assert town.running().keys() == quiet.running().keys(), crash
         assert set(town.cluster.placements) == {"default/q"}, crash
-        told = [p.spec["plan"]["told"] for t in (town, quiet) for p in t.cluster.placements.values()]
-        assert told[0] == told[1], crash
+        plans = [p.spec["plan"]["told"] for t in (town, quiet) for p in t.cluster.placements.values()]
+        assert plans[0] == plans[1], crash
         assert not town.cluster.forgotten, crash
 
 

@@ -67,9 +67,9 @@ def test_an_error_about_one_query_is_its_own(function: str) -> None:
     assert cluster.placements["default/b"].spec == plan
     assert cluster.of_query("b") == processes
     assert cluster.of_query("c"), "a new query starts"
-    told = cluster.placements["default/a"].spec["fragments"]
+    fragments = cluster.placements["default/a"].spec["fragments"]
     assert cluster.of_query("a"), "what runs goes on"
-    assert {key[0] for key in cluster.of_query("a")} <= {f["name"] for f in told} | set(
+    assert {key[0] for key in cluster.of_query("a")} <= {f["name"] for f in fragments} | set(
         cluster.placements["default/a"].status["owned"]
     )
 

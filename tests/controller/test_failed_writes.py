@@ -61,8 +61,8 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ThreadPoolExecutor | None]:
     if request.param is None:
         yield None
     else:
-        with ThreadPoolExecutor(request.param) as found:
-            yield found
+        with ThreadPoolExecutor(request.param) as pool:
+            yield pool
 
 
 def queries_of(cluster: FakeCluster) -> set[str]:

@@ -48,8 +48,10 @@ def test_a_generation_in_a_placement_that_nobody_keeps_up_goes_with_the_next_wri
     cluster, town = FakeCluster(), one_query()
     it = loop(town, cluster)
     settle(it)
-    found, writes = cluster.placements["default/q"], cluster.writes
-    cluster.placements["default/q"] = replace(found, status={**found.status, "observedGeneration": -1})
+    placement, writes = cluster.placements["default/q"], cluster.writes
+    cluster.placements["default/q"] = replace(
+        placement, status={**placement.status, "observedGeneration": -1}
+    )
     settle(it)
     assert cluster.writes == writes
     town.cordoned = frozenset(cluster.running().values())

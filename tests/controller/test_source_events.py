@@ -82,8 +82,8 @@ def test_what_a_query_waits_for_is_a_condition() -> None:
         for name, value in change.items():
             setattr(measured, name, value)
         settle(it)
-        status, told, message = waiting(cluster)
-        assert (status, told) == ("True", reason)
+        status, reason_shown, message = waiting(cluster)
+        assert (status, reason_shown) == ("True", reason)
         assert words in message
         assert condition(cluster, "q", "Ready") == "True", "it is as its spec says"
     measured.held_back = measured.silent = 0

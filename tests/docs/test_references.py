@@ -110,11 +110,11 @@ def test_papers_are_cited_by_name() -> None:
     """Not by the numbers that our copies once had."""
     number = re.compile(r"(?<![\w.,-])00[0-4](?![\d_,]|\.\d)")
     wrong = [
-        f"{path.relative_to(ROOT)}: {found[0]}"
+        f"{path.relative_to(ROOT)}: {match[0]}"
         for path in [*SOURCES, *PAGES]
         if path != Path(__file__)
-        for found in [number.search(path.read_text())]
-        if found
+        for match in [number.search(path.read_text())]
+        if match
     ]
     assert not wrong, f"cite a paper by its short name (docs/papers.md): {wrong}"
 

@@ -162,8 +162,8 @@ def compare(want: Counter[tuple[Any, ...]], have: Counter[tuple[Any, ...]]) -> A
 
 def audit(namespace: str, want: dict[str, Counter[tuple[Any, ...]]]) -> dict[str, Audit]:
     """Every query's audit against the rows that it must give."""
-    found = topics(namespace, want)
-    return {query: audit_messages(query, rows, found[query]) for query, rows in want.items()}
+    messages = topics(namespace, want)
+    return {query: audit_messages(query, rows, messages[query]) for query, rows in want.items()}
 
 
 def audit_messages(query: str, want: Counter[tuple[Any, ...]], messages: list[Message]) -> Audit:
@@ -178,7 +178,7 @@ def wait_delivered(namespace: str, want: dict[str, Counter[tuple[Any, ...]]], se
 
     def complete() -> bool:
         last.update(audit(namespace, want))
-        return not any(found.missing for found in last.values())
+        return not any(result.missing for result in last.values())
 
     try:
         wait_until(seconds, "every row delivered", complete, every=5)
@@ -208,13 +208,13 @@ def judge_so_far(
 
     wait_until(seconds, "rows to be judged by", enough, every=5)
     wait_delivered(namespace, want, seconds)
-    found = topics(namespace, want)
+    messages = topics(namespace, want)
     later = expected(namespace)
 
     def due(query: str) -> Counter[tuple[Any, ...]]:
-        return later[query] & (want[query] | delivered(query, found[query]))
+        return later[query] & (want[query] | delivered(query, messages[query]))
 
-    return _assert_clean({query: audit_messages(query, due(query), found[query]) for query in want})
+    return _assert_clean({query: audit_messages(query, due(query), messages[query]) for query in want})
 
 
 def _closed(query: str, rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
@@ -226,8 +226,8 @@ def _closed(query: str, rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ..
     return Counter({row: count for row, count in rows.items() if row[1] < open_since})
 
 
-def _assert_clean(found: dict[str, Audit]) -> dict[str, Audit]:
-    for query, result in found.items():
+def _assert_clean(audits: dict[str, Audit]) -> dict[str, Audit]:
+    for query, result in audits.items():
         print(f"{query}: {result}")
         assert result.clean, f"{query}: {result}"
-    return found
+    return audits

@@ -106,9 +106,9 @@ def of_query(namespace: str, query: str) -> list[str]:
 
 def ready_reason(namespace: str, query: str) -> str:
     """Reason of Ready, for the object's present generation."""
-    (found,) = get("wsq", query, "-n", namespace)
-    ready = condition(found, "Ready")
-    same = ready.get("observedGeneration") == found["metadata"]["generation"]
+    (streamquery,) = get("wsq", query, "-n", namespace)
+    ready = condition(streamquery, "Ready")
+    same = ready.get("observedGeneration") == streamquery["metadata"]["generation"]
     return ready.get("reason", "") if same and ready.get("status") == "True" else ""
 
 
@@ -135,7 +135,7 @@ def on_command(command: str, *arguments: str) -> str:
 
 
 def test_operators_drivers_and_broker_are_killed(namespace: str, operator: str) -> None:
-    before, made = flights.uids(namespace), flights.generations(namespace)
+    before, generations = flights.uids(namespace), flights.generations(namespace)
     apply(manifests(namespace), force=False)  # once more, and in the other order
     operators.kill_all()
     (broker,) = get("pods", "-n", namespace, "-l", "app=kafka")
@@ -153,7 +153,7 @@ def test_operators_drivers_and_broker_are_killed(namespace: str, operator: str) 
     judge_so_far(namespace, 300)
     # whoever comes back goes on with what is there: no query was moved or made anew
     assert flights.uids(namespace) == before
-    assert flights.generations(namespace) == made
+    assert flights.generations(namespace) == generations
     kubectl("rollout", "status", "deployment/weir", "-n", operator, "--timeout=120s")
 
 
@@ -163,13 +163,13 @@ def test_a_drain_with_room_elsewhere_moves_first(namespace: str, kstatus: Path) 
         assert (spec["minAvailable"], spec["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
     assert_all_current(kstatus, namespace)
     before, revisions = flights.nodes_of(namespace), flights.revisions(namespace)
-    held, node = next(iter(before.items()))
-    query = next(q for q in flights.QUERIES if held.startswith(f"{q}-"))
+    fragment, node = next(iter(before.items()))
+    query = next(q for q in flights.QUERIES if fragment.startswith(f"{q}-"))
     homes = flights.homes(namespace, query)
 
     with tainted(node):
         wait_until(120, "a move is under way", lambda: set(flights.nodes_of(namespace)) - set(before))
-        assert "TooManyRequests" in refused_eviction(namespace, held)  # nobody could take over yet
+        assert "TooManyRequests" in refused_eviction(namespace, fragment)  # nobody could take over yet
         wait_until(30, "it says so", lambda: flights.moving(namespace), every=1)
         assert_all_current(kstatus, namespace)
         operators.kill_all()  # whoever leads next goes on with the move

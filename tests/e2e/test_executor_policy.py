@@ -36,19 +36,19 @@ class Asker:
 
     def executor(self) -> Manifest:
         """As Spark makes it from the template."""
-        made, driver = deepcopy(self.template), self.pod["metadata"]
+        pod, driver = deepcopy(self.template), self.pod["metadata"]
         owner = {"apiVersion": "v1", "kind": "Pod", "name": driver["name"], "uid": driver["uid"]}
-        made["metadata"] |= {
+        pod["metadata"] |= {
             "name": f"{driver['name']}-exec-1",
             "namespace": self.namespace,
             "ownerReferences": [{**owner, "controller": True}],
         }
-        made["metadata"]["labels"]["spark-role"] = "executor"
-        (container,) = made["spec"]["containers"]
+        pod["metadata"]["labels"]["spark-role"] = "executor"
+        (container,) = pod["spec"]["containers"]
         address = {"name": "SPARK_EXECUTOR_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
         container |= {"args": ["executor"], "env": [*container["env"], address]}
         container["ports"] = [{"name": "blockmanager", "containerPort": 7079, "protocol": "TCP"}]
-        return made
+        return pod
 
     def ask(self, *arguments: str, stdin: str = "") -> str:
         """The API server's answer; nothing is changed."""
@@ -75,10 +75,12 @@ def with_account(namespace: str, fragment: str, folder: Path) -> Asker:
         build_role_binding_spec(*about),
         with_executors(build_driver_pod_spec(driver, TEMPLATE), driver, TEMPLATE),
     ]
-    for found in objects:
-        del found["metadata"]["ownerReferences"]
-        if found["kind"] == "Pod":
-            found["metadata"]["labels"] = {}  # else the operator would end it, as a driver that no plan has
+    for manifest in objects:
+        del manifest["metadata"]["ownerReferences"]
+        if manifest["kind"] == "Pod":
+            manifest["metadata"][
+                "labels"
+            ] = {}  # else the operator would end it, as a driver that no plan has
     apply(objects)
     (pod,) = get("pods", "-n", namespace, names.pod_name(fragment, 1))
     bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod['metadata']['name']}")

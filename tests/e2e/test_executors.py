@@ -45,8 +45,8 @@ def test_an_executor_is_killed_while_rows_flow(namespace: str) -> None:
         120,
         "others in their place",
         lambda: (
-            len(found := executors(namespace)) == len(before)
-            and not before & {pod["metadata"]["name"] for pod in found}
+            len(pods := executors(namespace)) == len(before)
+            and not before & {pod["metadata"]["name"] for pod in pods}
         ),
     )
     judge(namespace, 300, (QUERY,))

@@ -72,8 +72,8 @@ def test_applying_twice_and_in_reverse_order_changes_nothing(namespace: str) -> 
     apply(objects[::-1])
     apply(objects)
     assert generations() == before
-    (found,) = get("streamquery", "asleep", "-n", namespace)
-    assert "finalizers" not in found["metadata"]
+    (asleep,) = get("streamquery", "asleep", "-n", namespace)
+    assert "finalizers" not in asleep["metadata"]
     managed = json.loads(
         kubectl("get", "wsq", "asleep", "-n", namespace, "-o", "json", "--show-managed-fields")
     )["metadata"]["managedFields"]

@@ -86,20 +86,20 @@ CASES = {
 @pytest.fixture(params=CASES)
 def case(cluster: None, request: pytest.FixtureRequest) -> Iterator[tuple[str, Case]]:
     """A namespace with a quota in force and a limit range."""
-    name, found = f"t-{uuid.uuid4().hex[:8]}", CASES[request.param]
+    name, case = f"t-{uuid.uuid4().hex[:8]}", CASES[request.param]
     meta = {"name": "small", "namespace": name}
     objects: list[Mapping[str, Any]] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}]
-    if found.items:
-        spec: dict[str, Any] = {"limits": list(found.items)}
+    if case.items:
+        spec: dict[str, Any] = {"limits": list(case.items)}
         objects.append({"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": spec})
-    if found.hard:
-        spec = {"hard": dict(found.hard), "scopes": list(found.scopes)}
+    if case.hard:
+        spec = {"hard": dict(case.hard), "scopes": list(case.scopes)}
         objects.append({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": spec})
     apply(objects)
     wait_until(60, "the account", lambda: get("serviceaccount", "default", "-n", name))
-    if found.hard:
+    if case.hard:
         wait_until(60, "the quota", lambda: all("used" in q.get("status", {}) for q in quotas(name)))
-    yield name, found
+    yield name, case
     kubectl("delete", "namespace", name, "--wait=false")
 
 
@@ -168,27 +168,27 @@ def create(namespace: str, pod: Manifest) -> str:
 
 
 def test_the_api_server_takes_as_many_pods_as_the_planner_says(case: tuple[str, Case]) -> None:
-    namespace, found = case
-    allowed = planned(namespace, found)
-    assert allowed == found.fragments
+    namespace, present = case
+    allowed = planned(namespace, present)
+    assert allowed == present.fragments
     for number in range(allowed or 0):
-        answers = [create(namespace, pod) for pod in pods_of(namespace, number, found)]
+        answers = [create(namespace, pod) for pod in pods_of(namespace, number, present)]
         assert not any(answers), answers
     if allowed != MANY:
-        answers = [create(namespace, pod) for pod in pods_of(namespace, MANY, found)]
+        answers = [create(namespace, pod) for pod in pods_of(namespace, MANY, present)]
         assert any("forbidden" in a or "is invalid" in a or "Invalid" in a for a in answers), answers
 
 
 def test_what_own_pods_hold_is_what_the_quota_counts(case: tuple[str, Case]) -> None:
-    namespace, found = case
-    for pod in pods_of(namespace, 0, found) if found.fragments else ():
+    namespace, present = case
+    for pod in pods_of(namespace, 0, present) if present.fragments else ():
         assert create(namespace, pod) == ""
     totals: dict[str, float] = {}
     for pod in get("pods", "-n", namespace):
         for resource, amount in counted(pod, 0.0).items():
             totals[resource] = totals.get(resource, 0.0) + amount
     for quota in quotas(namespace):
-        if found.fragments != MANY:
+        if present.fragments != MANY:
             used = {resource: from_text(amount) for resource, amount in quota["status"]["used"].items()}
             assert used == pytest.approx({resource: totals.get(resource, 0.0) for resource in used})
 

@@ -47,8 +47,8 @@ def test_the_operator_may_what_is_listed_with_a_reason_and_nothing_else() -> Non
 def test_a_driver_may_keep_its_own_lease_and_nothing_else(namespace: str) -> None:
     about = (namespace, "q-f1", f"{namespace}/q", OwnerReference("none", "none"))
     objects = [build_service_account_spec(*about), build_role_spec(*about), build_role_binding_spec(*about)]
-    for found in objects:
-        del found["metadata"]["ownerReferences"]  # there is no Placement that could own them
+    for manifest in objects:
+        del manifest["metadata"]["ownerReferences"]  # there is no Placement that could own them
     apply(objects)
     may = granted(f"system:serviceaccount:{namespace}:q-f1", namespace)
     assert may == {("leases.coordination.k8s.io", "q-f1"): {"get", "update", "watch"}}

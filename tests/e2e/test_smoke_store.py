@@ -52,8 +52,8 @@ def prepare(folder: Path) -> Path:
     bucket = folder / "s3" / "data" / BUCKET
     bucket.mkdir(parents=True)
     (folder / "s3" / "metadata").mkdir()
-    for made in (folder / "s3", bucket.parent, bucket, folder / "s3" / "metadata"):
-        made.chmod(0o777)  # the pod is not root
+    for path in (folder / "s3", bucket.parent, bucket, folder / "s3" / "metadata"):
+        path.chmod(0o777)  # the pod is not root
     return bucket
 
 

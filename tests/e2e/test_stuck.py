@@ -54,8 +54,8 @@ def policies(namespace: str) -> Iterator[dict[str, str]]:
 
 def said(namespace: str, name: str, kind: str) -> str:
     """The message of a condition that holds; empty while it does not."""
-    (found,) = get("streamquery", name, "-n", namespace)
-    described = condition(found, kind)
+    (query,) = get("streamquery", name, "-n", namespace)
+    described = condition(query, kind)
     return str(described["message"]) if described.get("status") == "True" else ""
 
 

@@ -33,9 +33,9 @@ def verdicts(kstatus: Path, *arguments: str) -> dict[str, tuple[str, str, Manife
     }
 
 
-def assert_agree(found: Mapping[str, tuple[str, str, Manifest]]) -> None:
+def assert_agree(verdicts: Mapping[str, tuple[str, str, Manifest]]) -> None:
     """Both say the same of each object."""
-    for name, (computed, said, manifest) in found.items():
+    for name, (computed, said, manifest) in verdicts.items():
         assert LUA_TO_KSTATUS[said] == computed, f"{name}: {manifest['status']}"
 
 

@@ -17,8 +17,8 @@ def test_rows_that_are_right_and_a_move_are_what_it_is_for() -> None:
 
 def test_whatever_is_lacking_is_named() -> None:
     for fault in ({"missing": 1}, {"doubled": 1}, {"wrong": 1}):
-        (told,) = shortcomings({"a": GOOD, "b": replace(GOOD, **fault)}, moves=1, dropped=0.0)
-        assert told.startswith("b: missing")
+        (shortcoming,) = shortcomings({"a": GOOD, "b": replace(GOOD, **fault)}, moves=1, dropped=0.0)
+        assert shortcoming.startswith("b: missing")
     assert shortcomings({"a": GOOD, "b": replace(GOOD, rows=0)}, 1, 0.0) == ["b: no rows, right or wrong"]
     assert shortcomings({}, 1, 0.0) == ["there is no query to audit"]
     assert shortcomings({"a": GOOD}, 0, 0.0) == ["no fragment has moved, though the load rose"]

@@ -27,6 +27,6 @@ def test_what_they_were_made_from_is_good(manifest: dict[str, object]) -> None:
 def test_what_only_the_operator_can_see_is_told_in_the_words_that_the_e2e_test_expects(what: str) -> None:
     manifest, begin = STALLED[what]
     objects, findings = from_raw([node("n", "newyork"), STREAM, manifest])
-    (told,) = (*findings, *build(objects, site=SITE).findings)
-    assert told.message.startswith(begin)
-    assert told.reason == ("ReferenceNotFound" if what in MAY_COME else "Invalid")
+    (finding,) = (*findings, *build(objects, site=SITE).findings)
+    assert finding.message.startswith(begin)
+    assert finding.reason == ("ReferenceNotFound" if what in MAY_COME else "Invalid")

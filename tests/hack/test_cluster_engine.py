@@ -17,12 +17,12 @@ echo $!
 
 
 def test_a_lock_of_the_caller_is_free_when_the_caller_has_ended(tmp_path: Path) -> None:
-    held = (tmp_path / "lock").open("w")
-    fcntl.flock(held, fcntl.LOCK_EX)
+    lock = (tmp_path / "lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     started = subprocess.run(
-        ["bash", "-c", DAEMON], pass_fds=[held.fileno()], capture_output=True, text=True, check=True
+        ["bash", "-c", DAEMON], pass_fds=[lock.fileno()], capture_output=True, text=True, check=True
     )
-    held.close()
+    lock.close()
     try:
         with (tmp_path / "lock").open("w") as again:
             fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -127,11 +127,11 @@ def test_a_view_holds_its_own_members_only_and_planning_reads_nothing_else():
     views = []
     for variant in (problem, scrambled):
         ledger = Ledger(variant)
-        found, _ = Views(ledger, space, hierarchy).view(
+        view, _ = Views(ledger, space, hierarchy).view(
             cluster, 0, advertised(ledger, space), space.ways.streams - 1, [int(outside[0])]
         )
-        assert found.latency.shape == (len(member), len(member))
-        views.append(found)
+        assert view.latency.shape == (len(member), len(member))
+        views.append(view)
     for field in fields(View):
         np.testing.assert_array_equal(getattr(views[0], field.name), getattr(views[1], field.name))
     assert plan_view(views[0]) == plan_view(views[1])

@@ -125,8 +125,8 @@ def test_of_two_copies_every_reader_takes_the_first_and_at_replays_too(topic: To
     new.write(batch(2), 1, 0, free)
     old.write(batch(20), 1, 0, free)  # it asked for its lease before it was frozen
     new.write(batch(3), 2, 0, free)
-    found, end = whole(topic)
-    assert found == [1, 2, 3]
+    batches, end = whole(topic)
+    assert batches == [1, 2, 3]
     middle = log(topic).advance(START, 0, 2).place
     assert values(log(topic), middle, end) == [3]
     assert values(log(topic), START, middle) == [1, 2]

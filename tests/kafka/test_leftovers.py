@@ -89,9 +89,9 @@ def test_brokers_that_do_not_answer_leave_the_topics_for_the_next_time(
 ) -> None:
     monkeypatch.setattr("weir_runtime.exchanges.topic.topic.BOOTSTRAP_MS", 300)
     nobody = Flows("topic", "weir.{namespace}.{fragment}", {"bootstrapServers": "127.0.0.1:1"})
-    (told,) = sweep_flows(nobody, Path("/nonexistent"), "a", frozenset(), "east").left
-    assert told.startswith("topics weir.a.* stay: ")
-    assert "127.0.0.1:1" in told
+    (line,) = sweep_flows(nobody, Path("/nonexistent"), "a", frozenset(), "east").left
+    assert line.startswith("topics weir.a.* stay: ")
+    assert "127.0.0.1:1" in line
 
 
 def test_a_fragment_that_is_forgotten_takes_its_topic_along(

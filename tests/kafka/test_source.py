@@ -39,12 +39,12 @@ def test_a_backlog_is_taken_in_batches_that_fit(
 ) -> None:
     monkeypatch.setattr(kafka_log, bound, most)
     log, again = (KafkaLog(backlog, SCHEMA, "ts", 0, "", folder) for folder in (tmp_path / "ahead", None))
-    place, found, batches = log.advance(log.start(), 0, 64).place, [], 0
+    place, keys, batches = log.advance(log.start(), 0, 64).place, [], 0
     while (end := log.advance(place, 0, 64).place) != place:
         read = pa.Table.from_batches(log.read(place, end))
         assert bound != "BATCH_BYTES" or read.nbytes < ROOM + 3 * WIDTH  # a message more, and what Arrow adds
         assert read == pa.Table.from_batches(again.read(place, end))  # as a later life fetches it
-        found += read.column("k").to_pylist()
+        keys += read.column("k").to_pylist()
         place, batches = end, batches + 1
-    assert sorted(found) == [*range(ROWS)]
+    assert sorted(keys) == [*range(ROWS)]
     assert batches >= (ROWS * WIDTH // (ROOM + 2 * WIDTH) if bound == "BATCH_BYTES" else 2)

@@ -23,8 +23,8 @@ def other(broker: Broker, tmp_path: Path) -> Iterator[Broker]:
 
 
 def leaders(topic: Topic) -> set[int]:
-    (found,) = admin_of(topic.options).describe_topics([topic.name])
-    return {partition["leader_id"] for partition in found["partitions"]}
+    (description,) = admin_of(topic.options).describe_topics([topic.name])
+    return {partition["leader_id"] for partition in description["partitions"]}
 
 
 def test_it_is_led_in_its_producers_zone_and_comes_after_it(

@@ -53,7 +53,7 @@ class Memory:
         return stored
 
     def names(self, kind: str) -> set[str]:
-        return {name for found, _, name in self.objects if found == kind}
+        return {name for each, _, name in self.objects if each == kind}
 
     def _enter(self, verb: str, kind: str, namespace: str, name: str, subresource: str = "") -> None:
         self.refuse(verb, kind, namespace, name)
@@ -70,10 +70,10 @@ class Memory:
         self, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> Iterator[Manifest]:
         self._enter("list", kind, namespace, "")
-        for (found, ns, _), manifest in list(self.objects.items()):
+        for (each, ns, _), manifest in list(self.objects.items()):
             labels = manifest["metadata"].get("labels") or {}
             here = selected(selector, labels) & has_fields(kind, fields, manifest)
-            if here and found == kind and (not namespace or ns == namespace):
+            if here and each == kind and (not namespace or ns == namespace):
                 yield copy.deepcopy(manifest)
         if not self.objects:  # a selector is read all the same
             selected(selector, {})

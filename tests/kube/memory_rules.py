@@ -120,16 +120,16 @@ def pruned(kind: str, value: Any) -> Any:
     definition = _definitions().get(kind)
     if definition is None:
         return value
-    given = [name for name in ("spec", "status") if value.get(name) is not None]
-    parts = {name: _pruned(definition["properties"][name], value[name]) for name in given}
+    present = [name for name in ("spec", "status") if value.get(name) is not None]
+    parts = {name: _pruned(definition["properties"][name], value[name]) for name in present}
     return {**{k: v for k, v in value.items() if k in ("apiVersion", "kind", "metadata")}, **parts}
 
 
 def _pruned(schema: Manifest, value: Any) -> Any:
     if isinstance(value, Mapping) and "properties" in schema and not _free(schema):
-        known = schema["properties"]
-        kept = {name: child for name, child in value.items() if name in known and child is not None}
-        return {name: _pruned(known[name], child) for name, child in kept.items()}
+        fields = schema["properties"]
+        kept = {name: child for name, child in value.items() if name in fields and child is not None}
+        return {name: _pruned(fields[name], child) for name, child in kept.items()}
     if isinstance(value, Mapping) and isinstance(schema.get("additionalProperties"), Mapping):
         return {
             name: _pruned(schema["additionalProperties"], v) for name, v in value.items() if v is not None

@@ -75,12 +75,12 @@ def test_a_hand_over_written_between_read_and_write_is_kept(lease: Make, store: 
     assert holder.acquire(1, "one:1:1", 10.0)
     original, crossed = store.put, []
 
-    def crossing(found: dict[str, Any]) -> bool:
+    def crossing(manifest: dict[str, Any]) -> bool:
         if not crossed:
             crossed.append(True)
             meta = store.lease["metadata"]
             original({**store.lease, "metadata": {**meta, "annotations": {HANDOVER: "2"}}})
-        return original(found)
+        return original(manifest)
 
     store.put = crossing  # type: ignore[method-assign]
     assert holder.renew(1, "one:1:1")

@@ -58,7 +58,7 @@ def test_each_row_is_of_the_query_that_was_asked_for_at_its_time(place: Place) -
         place.feed(1)
         return not record(place).leaving and record(place).generation > 1
 
-    asked = [query(place)]
+    queries = [query(place)]
     place.say(least=30)
     place.until(feeds_until_it_is_left, "the cut is passed")
     cut = record(place).since
@@ -66,9 +66,9 @@ def test_each_row_is_of_the_query_that_was_asked_for_at_its_time(place: Place) -
     place.feed(25, end=True)
     place.until(lambda: has_ended(place), "the end of the new query")
 
-    asked.append(query(place))
-    old, new = (expected_rows(each, place.group().problem.streams) for each in asked)
-    sink = asked[0].ends.sink
+    queries.append(query(place))
+    old, new = (expected_rows(each, place.group().problem.streams) for each in queries)
+    sink = queries[0].ends.sink
     before, after = pc.less_equal(ends(old), cut), pc.greater(ends(new), cut)
     parts = (old.filter(before), new.filter(after))
     assert all(part.num_rows for part in parts)

@@ -35,8 +35,8 @@ class Told:
         return main([command, *arguments, "--run-folder", str(self.folder / "run")])
 
     def placement(self) -> dict:  # type: ignore[type-arg]
-        (found,) = self.machine.cluster.store.placements()
-        return found
+        (placement,) = self.machine.cluster.store.placements()
+        return placement
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Pa
         "prefix": flights(tmp_path / "d", OTHER, "files"),
         "endpoint": flights(tmp_path / "e", f"{{uri: '{URI}', s3: {{endpoint: 'http://s3:9000'}}}}", "files"),
     }
-    assert len({found.source for found in at.values()}) == len(at)
+    assert len({client.source for client in at.values()}) == len(at)
     log_in = f"{{uri: '{URI}', s3: {{secretRef: login, caSecretRef: ca}}}}"
     assert flights(tmp_path / "f", log_in, "files").source == at["store"].source
     other_claim = flights(tmp_path / "g", f"{{uri: '{URI}', claim: fast}}", "files")

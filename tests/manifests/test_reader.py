@@ -33,9 +33,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_only_what_has_another_version_is_parsed_again(parsed: list[str]) -> None:
     read = Reader()
     read([stream("a", "1"), stream("b", "1")])
-    found, _ = read([stream("a", "1"), stream("b", "2", "5k")])
+    objects, _ = read([stream("a", "1"), stream("b", "2", "5k")])
     assert parsed == ["a", "b", "b"]
-    assert {name: item.spec.rate for name, item in found.streams.items()} == {
+    assert {name: item.spec.rate for name, item in objects.streams.items()} == {
         "default/a": 1000.0,
         "default/b": 5000.0,
     }
@@ -53,8 +53,8 @@ def test_what_is_wrong_is_told_every_time(parsed: list[str]) -> None:
 def test_an_object_made_anew_under_its_name_is_another(parsed: list[str]) -> None:
     read = Reader()
     read([stream("a", "1")])
-    found, _ = read([stream("a", "1", "2k", uid="another")])
-    assert found.streams["default/a"].spec.rate == 2000.0
+    objects, _ = read([stream("a", "1", "2k", uid="another")])
+    assert objects.streams["default/a"].spec.rate == 2000.0
 
 
 def test_what_has_gone_is_forgotten(parsed: list[str]) -> None:

@@ -55,8 +55,8 @@ def test_executors_are_refused_where_their_policy_cannot_hold(template, message)
     policy = obj("PlacementPolicy", "p", {"podTemplate": template}, "")
     alone, with_one = (sql(GOOD, policy="p", resources={"executors": n}) for n in (0, 1))
     assert messages(*NODES, *STREAMS, policy, alone) == []
-    (found,) = messages(*NODES, *STREAMS, policy, with_one)
-    assert found.startswith(f"StreamQuery default/q: spec.resources.executors: {message}")
+    (text,) = messages(*NODES, *STREAMS, policy, with_one)
+    assert text.startswith(f"StreamQuery default/q: spec.resources.executors: {message}")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def tight(seed: int, kind: str) -> Problem:
 
 def every(problem: Problem) -> dict[str, list[SinglePlacement]]:
     """Every plan of each query."""
-    index, found = problem.cluster.index, {}
+    index, plans = problem.cluster.index, {}
     for query in problem.queries:
         space = plan_space(problem, query).private()
         origins = {
@@ -40,8 +40,8 @@ def every(problem: Problem) -> dict[str, list[SinglePlacement]]:
         }
         sink = index[query.deliver_to[0]]
         roots = trees(space, space.ways.streams - 1, len(problem.cluster), origins)
-        found[query.name] = [SinglePlacement(space, root, sink, 0.0) for root in roots]
-    return found
+        plans[query.name] = [SinglePlacement(space, root, sink, 0.0) for root in roots]
+    return plans
 
 
 def best(problem: Problem) -> float:

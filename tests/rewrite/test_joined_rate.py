@@ -134,6 +134,6 @@ def test_an_equality_that_only_follows_above_a_join_is_not_counted_below_it() ->
     """a and b are joined on m; that their keys are equal follows from c, which comes later."""
     windows = {"ab": 5, "ac": 5, "bc": 5}
     text = sql("abc", ("ac", "bc"), windows) + " AND a.m = b.m"
-    found = rates(query_from_sql("d/q", text, STREAMS))
-    assert found[frozenset("ab")] == pytest.approx(9 * 10 * 10 / 100)
-    assert found[frozenset("abc")] == pytest.approx(9 * 10 * 11 * 75 / 100 / (40 * 20))
+    measured = rates(query_from_sql("d/q", text, STREAMS))
+    assert measured[frozenset("ab")] == pytest.approx(9 * 10 * 10 / 100)
+    assert measured[frozenset("abc")] == pytest.approx(9 * 10 * 11 * 75 / 100 / (40 * 20))

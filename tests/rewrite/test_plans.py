@@ -31,10 +31,10 @@ def plans(sql: str) -> list[Query]:
     return list(Rewriter(written, STREAMS).reachable())
 
 
-def orders(found: list[Query]) -> set[frozenset[str]]:
+def orders(queries: list[Query]) -> set[frozenset[str]]:
     """The sets of sources that the lower joins of the plans join."""
     result = set()
-    for plan in found:
+    for plan in queries:
         lower = next(o for o in plan.operators if isinstance(o, Join))
         result.add(frozenset(w for window in lower.windows for w in (window.left, window.right)))
     return result

@@ -141,15 +141,15 @@ def drop_the_lower_filter(graph, top, bottom):  # type: ignore[no-untyped-def]
 
 def project_without_times(graph, top, bottom):  # type: ignore[no-untyped-def]
     """Wrong: only what is read above is kept below the join."""
-    for made in rules.project_over_join(graph, top, bottom):
+    for swapped in rules.project_over_join(graph, top, bottom):
         times = {graph.event_time(a) for a in graph.aliases[bottom.id]}
         operators = [
             replace(o, items=tuple(i for i in o.items if i.name not in times))
             if o.id not in graph.operators
             else o
-            for o in made.query.operators
+            for o in swapped.query.operators
         ]
-        yield replace(made, query=replace(made.query, operators=tuple(operators)))
+        yield replace(swapped, query=replace(swapped.query, operators=tuple(operators)))
 
 
 def swap_with_a_narrower_projection(graph, top, bottom):  # type: ignore[no-untyped-def]

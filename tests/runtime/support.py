@@ -117,7 +117,7 @@ def launch(
 
 
 def state(spec: FragmentSpec) -> dict[str, Any]:
-    """What the process says of itself."""
+    """The state that the process reports."""
     path = Path(spec.state)
     document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"phase": ""}
     return document

@@ -101,9 +101,9 @@ def test_other_cores_do_not_change_the_checkpoint(tmp_path: Path) -> None:
 
     item = source("a", write_log(tmp_path / "a", [steps(2)]))
     spec = fragment(tmp_path, "g", [item], [], files_output(tmp_path / "o", "a.k"))
-    found = open_input(item, spec)
-    assert found is not None
-    assert plan_hash(spec, [found]) == plan_hash(replace(spec, cores=4), [found])
+    opened = open_input(item, spec)
+    assert opened is not None
+    assert plan_hash(spec, [opened]) == plan_hash(replace(spec, cores=4), [opened])
 
 
 def test_a_reader_that_begins_late_decides_lateness_as_one_of_the_whole_log(tmp_path: Path) -> None:

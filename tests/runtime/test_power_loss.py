@@ -102,8 +102,8 @@ def test_a_loss_of_power_in_a_batch_loses_and_doubles_nothing(
         append_batch(tmp_path / "a", number, rows(number))
     (tmp_path / "a/END").touch()
     run(spec)
-    found = verdict(tmp_path / "f", [item], [COUNT], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    audit = verdict(tmp_path / "f", [item], [COUNT], COLUMNS)
+    assert audit.good, f"{audit} {audit.examples}"
 
 
 def test_what_is_synced_is_on_the_disk_before_its_name(

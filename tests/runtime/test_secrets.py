@@ -32,18 +32,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("quick")
 def test_another_value_is_told_once(tmp_path: Path) -> None:
     mount(tmp_path, "login", "one", username="anna", password="old")
-    told, stop, count = threading.Event(), threading.Event(), 0
+    reported, stop, count = threading.Event(), threading.Event(), 0
 
     def rotated() -> None:
         nonlocal count
         count += 1
-        told.set()
+        reported.set()
 
     secrets.watch(rotated, stop, tmp_path)
     mount(tmp_path, "login", "two", username="anna", password="old")  # the same again: nothing to tell
-    assert not told.wait(0.2)
+    assert not reported.wait(0.2)
     mount(tmp_path, "login", "three", username="anna", password="new")
-    assert told.wait(10)
+    assert reported.wait(10)
     mount(tmp_path, "login", "four", username="anna", password="newer")
     assert not stop.wait(0.1)
     assert count == 1
@@ -52,11 +52,11 @@ def test_another_value_is_told_once(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_file_that_is_away_for_a_moment_is_no_rotation(tmp_path: Path) -> None:
     mount(tmp_path, "login", "one", password="old")
-    told, stop = threading.Event(), threading.Event()
+    rotated, stop = threading.Event(), threading.Event()
     (tmp_path / "login" / "..data").unlink()
-    secrets.watch(told.set, stop, tmp_path)
+    secrets.watch(rotated.set, stop, tmp_path)
     (tmp_path / "login" / "..data").symlink_to("..one")
-    assert not told.wait(0.2)
+    assert not rotated.wait(0.2)
     stop.set()
 
 

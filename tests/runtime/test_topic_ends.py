@@ -37,16 +37,16 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @given(histories(), st.lists(st.integers(1, 3)))
 def test_every_batch_counts_once_however_the_log_is_read_in_parts(
-    told: list[dict[str, Any]], parts: list[int]
+    history: list[dict[str, Any]], parts: list[int]
 ) -> None:
-    records = list(enumerate(told))
+    records = list(enumerate(history))
     _, whole, _ = accept(START, records)
-    assert [e.batch for e in whole] == list(range(max((t["batch"] for t in told), default=-1) + 1))
-    place, found = dict(START), []
+    assert [e.batch for e in whole] == list(range(max((t["batch"] for t in history), default=-1) + 1))
+    place, ends_read = dict(START), []
     for most in [*parts, 1000]:
         place, ends, _ = accept(place, records[place["offset"] :], most)
-        found += ends
-    assert found == whole
+        ends_read += ends
+    assert ends_read == whole
 
 
 def test_the_end_of_the_stream_is_behind_its_last_batch() -> None:

@@ -29,9 +29,9 @@ def test_no_plan_of_all_is_called_impossible_and_every_plan_carries_what_was_ask
     best = best_of_all(problem)
     if best <= 0:
         pytest.skip("no plan at all")
-    asked = questions(problem)
-    assert not asked.impossible(best * (1 - 1e-6))
-    plan = asked.plan(0.5 * best)
+    problems = questions(problem)
+    assert not problems.impossible(best * (1 - 1e-6))
+    plan = problems.plan(0.5 * best)
     if plan is not None:
         headroom = evaluate(problem, plan).headroom
         assert headroom is not None

@@ -35,5 +35,5 @@ def test_a_clock_that_was_set_back_does_not_stop_a_fragment(tmp_path: Path) -> N
     append_batch(log, 2, rows(2))
     (log / "END").touch()
     assert launch(spec, **clock.environment).wait(300) == 0
-    found = verdict(tmp_path, [item], [COUNT], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    audit = verdict(tmp_path, [item], [COUNT], COLUMNS)
+    assert audit.good, f"{audit} {audit.examples}"

@@ -80,5 +80,5 @@ def test_killed_between_what_a_batch_takes_and_the_batch(tmp_path: Path) -> None
     checkpoint = Checkpoint(Path(spec.checkpoint) / state(spec)["hash"])
     taken = [checkpoint.offsets(batch)["a"]["at"]["next"] for batch in range(4)]
     assert taken == [2, 3, 4, 5]
-    found = verdict(tmp_path, [item], [COUNT], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    audit = verdict(tmp_path, [item], [COUNT], COLUMNS)
+    assert audit.good, f"{audit} {audit.examples}"

@@ -135,8 +135,8 @@ def test_a_checkpoint_keeps_its_partitions_when_the_cores_change(
         spark.conf.set(partitions, 1)
     state = Path(spec.checkpoint) / done.status.fields["hash"] / "state" / "0"
     assert sorted(path.name for path in state.glob("[0-9]*")) == [str(n) for n in range(begun)]
-    found = verdict(tmp_path, [item], [count], KEYS)
-    assert found.good, f"{found}\n{found.examples}"
+    audit = verdict(tmp_path, [item], [count], KEYS)
+    assert audit.good, f"{audit}\n{audit.examples}"
 
 
 def three_way(order: str) -> list[Operator]:

@@ -65,8 +65,8 @@ def test_a_checkpoint_that_is_gone_while_a_fragment_runs(tmp_path: Path) -> None
     append_batch(log, 3, rows(3))
     (log / "END").touch()
     assert launch(spec).wait(300) == 0
-    found = verdict(tmp_path, [item], [EVERY], COLUMNS)
-    assert found.good, f"{found} {found.examples}"
+    audit = verdict(tmp_path, [item], [EVERY], COLUMNS)
+    assert audit.good, f"{audit} {audit.examples}"
 
 
 def test_no_batch_is_published_without_its_checkpoint(

@@ -61,8 +61,8 @@ def _utc(value: object) -> object:
 def test_the_operators_mean_what_the_statement_means(
     database: duckdb.DuckDBPyConnection, random: Random
 ) -> None:
-    made, data = query(random), rows(random)
-    assert run(made.query, data, TIMES) == in_duckdb(database, made.sql, data), made.sql
+    graph, data = query(random), rows(random)
+    assert run(graph.query, data, TIMES) == in_duckdb(database, graph.sql, data), graph.sql
 
 
 @settings(max_examples=50, deadline=None)

@@ -62,8 +62,8 @@ EXPRESSIONS = [
 
 def test_every_function_and_operator_is_tried() -> None:
     written = " ".join(parse_expression(e, TYPES).spark for e in EXPRESSIONS)
-    called = set(re.findall(r"(\w+)\(", written))
-    assert {f.name for f in [*FUNCTIONS.values(), *NAMED.values()]} <= called
+    functions = set(re.findall(r"(\w+)\(", written))
+    assert {f.name for f in [*FUNCTIONS.values(), *NAMED.values()]} <= functions
     assert all(f" {operator} " in written for operator, _ in BINARY.values())
 
 

@@ -57,8 +57,8 @@ def _bash(options: Options, shell: Shell) -> str:
     """For zsh too, which takes bash's."""
     first = "autoload -U +X bashcompinit && bashcompinit\n" if shell is Shell.zsh else ""
     cases = "".join(
-        f"    {name}) words='{' '.join(option for option, _ in given)} --help' ;;\n"
-        for name, given in options.items()
+        f"    {name}) words='{' '.join(option for option, _ in texts)} --help' ;;\n"
+        for name, texts in options.items()
     )
     return f"""{first}_weir() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} words='--version --help'
@@ -79,10 +79,10 @@ complete -o filenames -F _weir weir kubectl-weir
 
 def _fish(options: Options) -> str:
     lines = [f"complete -c weir -n __fish_use_subcommand -f -a '{' '.join(options)}'"]
-    for name, given in options.items():
-        for option, text in given:
+    for name, texts in options.items():
+        for option, text in texts:
             kind = "-l" if option.startswith("--") else "-s"
             quoted = text.replace("\\", "").replace("'", "\\'")
-            seen = f"'__fish_seen_subcommand_from {name}'"
-            lines.append(f"complete -c weir -n {seen} {kind} {option.lstrip('-')} -d '{quoted}'")
+            condition = f"'__fish_seen_subcommand_from {name}'"
+            lines.append(f"complete -c weir -n {condition} {kind} {option.lstrip('-')} -d '{quoted}'")
     return "\n".join(lines) + "\n"

@@ -64,8 +64,8 @@ def init(
         return BAD_INPUT
     target = folder or Path(own)
     manifest, log = target / "weir.yaml", target / "in" / own
-    if taken := next((path for path in (manifest, log) if path.exists()), None):
-        print(f"{taken}: already exists; give another --folder or --name", file=sys.stderr)
+    if existing := next((path for path in (manifest, log) if path.exists()), None):
+        print(f"{existing}: already exists; give another --folder or --name", file=sys.stderr)
         return BAD_INPUT
     if from_topic:
         brokers, topic = brokers_and_topic(sample)

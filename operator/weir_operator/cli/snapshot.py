@@ -50,9 +50,11 @@ def snapshot(
     from weir_operator.local.store import RunStore
 
     full = full_name(query)
-    called = name or f"{full.split('/')[1]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
-    if not re.match(NAME_PATTERN, called) or len(called) > 63:
-        print(f"--name: {called!r}: at most 63 letters a-z, digits and -", file=sys.stderr)
+    title = name or f"{full.split('/')[1]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    if not re.match(NAME_PATTERN, title) or len(title) > 63:
+        print(
+            f"--name: {title!r} is not allowed; write at most 63 letters a-z, digits and -", file=sys.stderr
+        )
         return BAD_INPUT
     snapshots = Snapshots(run_folder.resolve())
     placement = placement_of(RunStore(run_folder).placements(), full)
@@ -60,14 +62,14 @@ def snapshot(
         print(f"{query}: no such query in {run_folder}; see `weir status`", file=sys.stderr)
         return BAD_INPUT
     try:
-        manifest = snapshots.take(placement, called)
-        taken = [entry for entry, _ in snapshots.of_query(full)]
+        manifest = snapshots.take(placement, title)
+        snapshots_of_query = [entry for entry, _ in snapshots.of_query(full)]
     except SnapshotError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
     size = sum(length for length, _ in manifest.files.values())
-    print(f"{full}: snapshot {full.split('/')[0]}/{called}: {len(manifest.files)} files, {size} bytes")
-    for old in taken[:-keep] if keep else ():
+    print(f"{full}: snapshot {full.split('/')[0]}/{title}: {len(manifest.files)} files, {size} bytes")
+    for old in snapshots_of_query[:-keep] if keep else ():
         snapshots.remove(old)
         print(f"{full}: removed snapshot {old}")
     return OK

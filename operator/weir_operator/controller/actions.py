@@ -138,8 +138,8 @@ def _step(state: RoundState, fragment: DesiredFragment, ledger: QuotaLedger, may
     """The next step of one fragment; a process that it starts beside another is booked in the ledger."""
     name, query = fragment.spec.name, fragment.query
     processes, lease = state.processes.get(name, []), state.snapshot.leases.get(name)
-    gone = state.desired.unusable_nodes(query)
-    forced = any(process.node in gone for process in processes)
+    unusable = state.desired.unusable_nodes(query)
+    forced = any(process.node in unusable for process in processes)
     beside = bool(counted_by_quota(processes))
     fits = not beside or ledger.fits(query)
     settings = state.settings

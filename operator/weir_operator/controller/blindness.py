@@ -20,9 +20,9 @@ FEW = 2
 
 def silent_nodes(snapshot: Snapshot, desired: DesiredState) -> frozenset[str]:
     """Nodes that are there and not heard of: not ready, or none of their drivers renews its lease."""
-    heard = {process.node for process in snapshot.processes if process.state == "running"}
+    renewing = {process.node for process in snapshot.processes if process.state == "running"}
     silent = {process.node for process in snapshot.processes if process.silent}
-    return (desired.not_ready | (silent - heard)) & desired.nodes
+    return (desired.not_ready | (silent - renewing)) & desired.nodes
 
 
 def most_are_silent(silent: int, nodes: int) -> bool:

@@ -246,8 +246,8 @@ def _retain(
     retain = {}
     for name, spec in specs.items():
         if policy := objects.policy(policies[name]):
-            kept = policy.spec.retention.deleted_queries
-            retain[name] = 0.0 if spec.get("deletionPolicy") == "Delete" else kept
+            retention = policy.spec.retention.deleted_queries
+            retain[name] = 0.0 if spec.get("deletionPolicy") == "Delete" else retention
     return retain
 
 

@@ -12,7 +12,7 @@ from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
 from weir_operator.controller.progress import WORKING, elsewhere, overdue, serves, taken_over
 from weir_operator.controller.round_state import RoundState, specs_of
 
-LONGEST_REASON = 1000  # letters of what a pod says of itself
+LONGEST_REASON = 1000  # letters of of the pod's own message
 
 
 def query_health(state: RoundState, group: Group, name: str, desired: DesiredQuery) -> Health:

@@ -126,9 +126,11 @@ def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snaps
         return
     owner = replace(kept.owner, uid="", restored=kept.retained.uid)
     text = f"restored the state of the deleted query {kept.retained.uid}"
-    taken = replace(kept, query=name, owner=owner, retained=None, pinned=None, approval=None)
-    taken = taken.with_status(progress=None, proposed=None, drift=None).with_decision(snapshot.now, text)
-    result.records[name] = taken
+    restored = replace(kept, query=name, owner=owner, retained=None, pinned=None, approval=None)
+    restored = restored.with_status(progress=None, proposed=None, drift=None).with_decision(
+        snapshot.now, text
+    )
+    result.records[name] = restored
     result.events.append(Event(name, "Restored", text))
 
 

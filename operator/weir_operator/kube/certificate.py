@@ -96,12 +96,12 @@ class OwnCertificate:
             *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
             *("-config", "/dev/stdin", "-keyout", "/dev/stdout", "-out", "/dev/stdout"),
         ]
-        done = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
-        if done.returncode or not certificates_in(done.stdout):
-            raise OSError(f"openssl req: {done.stderr.strip() or 'no certificate'}")
+        completed = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
+        if completed.returncode or not certificates_in(completed.stdout):
+            raise OSError(f"openssl req: {completed.stderr.strip() or 'no certificate'}")
         draft = file.with_suffix(".draft")
         draft.touch(mode=0o600)
-        draft.write_text(done.stdout)
+        draft.write_text(completed.stdout)
         os.replace(draft, file)
 
     def _trust(self, certificates: list[str]) -> bool:
@@ -133,8 +133,8 @@ def ends_within(file: Path, days: float) -> bool:
 def end_of(file: Path) -> float:
     """When the file's first certificate ends [s since 1970]; 0 when there is none that can be read."""
     command = ["openssl", "x509", "-enddate", "-noout", "-in", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    _, equals, end = done.stdout.strip().partition("notAfter=")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    _, equals, end = completed.stdout.strip().partition("notAfter=")
     return float(ssl.cert_time_to_seconds(end)) if equals else 0.0
 
 

@@ -214,9 +214,9 @@ class KubernetesCluster:
         ending = {p["metadata"]["namespace"] for p in pods if "deletionTimestamp" in p["metadata"]}
         uids = {placement["metadata"]["uid"] for placement in readable}
         ending |= {p["metadata"]["namespace"] for p in all_of if p["metadata"]["uid"] not in uids}
-        found = self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep")
+        sweeps = self._list("Pod", selector=f"{names.MANAGED},{names.ROLE}=sweep")
         policies = self._readable(objects, "PlacementPolicy")
-        self._sweeper.observe(present, frozenset(ending), self.unreadable.readable(found), policies)
+        self._sweeper.observe(present, frozenset(ending), self.unreadable.readable(sweeps), policies)
 
     def _all_requests(self) -> list[PodRequests]:
         """Requests of every pod, whatever its labels say: a long list, so only every 30 seconds."""

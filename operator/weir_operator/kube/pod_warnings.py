@@ -38,8 +38,8 @@ class PodWarnings:
 
     def _last_warning(self, namespace: str, uid: str) -> str:
         try:
-            found = self._api.list("Event", namespace, fields=f"regarding.uid={uid},type=Warning")
-            events = self._unreadable.readable(found)
+            answer = self._api.list("Event", namespace, fields=f"regarding.uid={uid},type=Warning")
+            events = self._unreadable.readable(answer)
         except Unreachable:
             raise
         except ApiError:

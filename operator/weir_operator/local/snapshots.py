@@ -58,7 +58,7 @@ class Snapshots:
 
     def observe(self) -> dict[str, Mapping[str, Any]]:
         """What each complete snapshot says of its query; one that is damaged says nothing."""
-        found: dict[str, Mapping[str, Any]] = {}
+        abouts: dict[str, Mapping[str, Any]] = {}
         for path in self._complete("*"):
             name = f"{path.parent.name}/{path.name}"
             if name not in self._read:
@@ -66,8 +66,8 @@ class Snapshots:
                     self._read[name] = read_manifest(path).about
                 except SnapshotError as error:
                     self._read[name] = {"damaged": str(error)}
-            found[name] = self._read[name]
-        return found
+            abouts[name] = self._read[name]
+        return abouts
 
     def restored(self) -> frozenset[str]:
         """Fragments whose state came from a snapshot."""
@@ -81,8 +81,8 @@ class Snapshots:
             raise Refused(str(error)) from None
 
     def _complete(self, namespace: str) -> list[Path]:
-        found = sorted(self._root.glob(f"snapshots/{namespace}/[!.]*"))
-        return [path for path in found if is_complete(path)]
+        folders = sorted(self._root.glob(f"snapshots/{namespace}/[!.]*"))
+        return [path for path in folders if is_complete(path)]
 
     def _folder(self, name: str) -> Path:
         return self._root / "snapshots" / name

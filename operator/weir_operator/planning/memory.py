@@ -39,12 +39,12 @@ def plan_within_memory(plan: Callable[[Problem], Result], problem: Problem) -> R
 def too_large(problem: Problem, plan: Plan) -> list[Rejection]:
     """The queries that have to go, so that each node's memory is enough for the others."""
     in_force = {placed.query for placed in problem.in_force}
-    gone: dict[str, Rejection] = {}
+    rejections: dict[str, Rejection] = {}
     over = _over(problem, plan)
     for constraint in _short(over):
         (node,), missing = constraint.nodes, constraint.load(1.0) - constraint.capacity
         memory = {placed.query.name: _state_on(problem, placed, node, constraint) for placed in plan.queries}
-        missing -= sum(memory[name] for name in gone)
+        missing -= sum(memory[name] for name in rejections)
         order = sorted(
             (p.query for p in plan.queries if memory[p.query.name] > 0 and p.query.name not in in_force),
             key=lambda query: (query.priority, -memory[query.name], query.name),
@@ -52,11 +52,11 @@ def too_large(problem: Problem, plan: Plan) -> list[Rejection]:
         for query in order:
             if missing <= 0:
                 break
-            if query.name not in gone:
+            if query.name not in rejections:
                 beside = _beside(over, constraint, set(_placed(plan, query.name).nodes.values()))
-                gone[query.name] = Rejection(query.name, _why(constraint, memory[query.name], beside))
+                rejections[query.name] = Rejection(query.name, _why(constraint, memory[query.name], beside))
                 missing -= memory[query.name]
-    return list(gone.values())
+    return list(rejections.values())
 
 
 def _over(problem: Problem, plan: Plan) -> list[Constraint]:

@@ -31,16 +31,16 @@ def manifests(sample: Sample, name: str, source: dict[str, Any], sink: str) -> s
         "rate": rate,
         "statistics": {"distinct": statistics.distinct(sample)},
     }
-    said = [
+    comments = [
         f"# From {sample.rows.num_rows} rows: eventTime.column is a guess, watermark is how late the",
         f"# latest row came, rate is from {origin}, distinct are counts: correct what your stream has.",
     ]
-    said += [f"# Left out: {column}: {why}." for column, why in sample.content.columns.omitted.items()]
+    comments += [f"# Left out: {column}: {why}." for column, why in sample.content.columns.omitted.items()]
     query = {"sql": first_query(sample, name), "sink": {"files": {"uri": sink}}}
     node = {"allocatable": {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_mb()}Mi"}}
     return "\n---\n".join(
         [
-            "\n".join([*said, _document("Stream", name, spec=spec)]),
+            "\n".join([*comments, _document("Stream", name, spec=spec)]),
             _document("StreamQuery", f"{name}-counts", spec=query),
             "# This machine, for `weir run`; on a cluster leave it out.\n"
             + _document("Node", "here", version="v1", status=node),

@@ -30,14 +30,16 @@ def read_topic(url: str) -> SampleContent:
     settings = reader_settings({"bootstrapServers": brokers}, "weir-init")
     consumer = Consumer({**settings, "enable.partition.eof": True})
     try:
-        known = consumer.list_topics(topic, PATIENCE).topics[topic]
-        if known.error is not None or not known.partitions:
-            raise SampleError(f"{url}: {known.error or 'no partition'}")
+        description = consumer.list_topics(topic, PATIENCE).topics[topic]
+        if description.error is not None or not description.partitions:
+            raise SampleError(f"{url}: {description.error or 'no partition'}")
         values: list[bytes] = []
         times: list[int] = []
-        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in known.partitions])
+        consumer.assign(
+            [TopicPartition(topic, number, OFFSET_BEGINNING) for number in description.partitions]
+        )
         ends = 0
-        while len(values) < MOST and ends < len(known.partitions):
+        while len(values) < MOST and ends < len(description.partitions):
             message = consumer.poll(PATIENCE)
             if message is None:
                 break

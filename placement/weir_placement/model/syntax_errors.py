@@ -108,8 +108,8 @@ def _dashed(tokens: Sequence[Any], at: int) -> str:
     parts = tokens[max(0, at - 1) :]
     name = ""
     for i, token in enumerate(parts):
-        wanted = _is_name(token) or token.token_type.name == "NUMBER" if i % 2 == 0 else token.text == "-"
-        if not wanted or (i and token.start != parts[i - 1].end + 1):
+        fits = _is_name(token) or token.token_type.name == "NUMBER" if i % 2 == 0 else token.text == "-"
+        if not fits or (i and token.start != parts[i - 1].end + 1):
             break
         name += token.text
     return name.rstrip("-") if "-" in name.rstrip("-") else ""

@@ -228,12 +228,12 @@ def _slacks(  # type: ignore[no-untyped-def]  # pragma: no cover
                 flow = share[row, n] if seat[t] >= 0 else rate[t] * latency[m, n]
                 available[t, n] = min(available[t, n], produced[t, m] + flow)
     last = streams - 1
-    # what the rest of the plan costs, given a stream at a node: `made` there, or `there` from anywhere
-    made, there = np.full((streams, nodes), np.inf), np.full((streams, nodes), np.inf)
+    # what the rest costs, given a stream at a node: `beyond` where it is made, `there` from anywhere
+    beyond, there = np.full((streams, nodes), np.inf), np.full((streams, nodes), np.inf)
     optimum = np.inf
     if len(sinks) == 0:
         optimum = produced[last].min()
-        made[last] = 0.0
+        beyond[last] = 0.0
     for s in sinks:
         optimum = min(optimum, available[last, s])
         there[last, s] = 0.0
@@ -242,15 +242,15 @@ def _slacks(  # type: ignore[no-untyped-def]  # pragma: no cover
         for m in range(nodes):
             if produced[t, m] == np.inf or produced[t, m] > far:
                 continue
-            made[t, m] = min(made[t, m], there[t, m])
+            beyond[t, m] = min(beyond[t, m], there[t, m])
             row = seat[t] if single[t] else seat[t] + m
             for n in range(nodes):
                 flow = share[row, n] if seat[t] >= 0 else rate[t] * latency[m, n]
-                made[t, m] = min(made[t, m], flow + there[t, n])
+                beyond[t, m] = min(beyond[t, m], flow + there[t, n])
         for w in range(start[t], start[t + 1]):
             for k in range(input_start[w], input_start[w + 1]):
                 for n in range(nodes):
-                    rest = made[t, n] + place[w, n]
+                    rest = beyond[t, n] + place[w, n]
                     for other in range(input_start[w], input_start[w + 1]):
                         if other != k:
                             rest += available[inputs[other], n]
@@ -278,12 +278,12 @@ def _pass_on(share, slack, users, length, part, sharp):  # type: ignore[no-untyp
                 least = min(least, slack[u + a, b])
             if least == np.inf:
                 continue
-            given, total = 0.0, 0.0
+            pool, total = 0.0, 0.0
             for i, u in enumerate(users):
                 gift = min(share[u + a, b], part * slack[u + a, b])
                 share[u + a, b] -= gift
-                given += gift
+                pool += gift
                 weight[i] = np.exp(-(slack[u + a, b] - least) / sharp)
                 total += weight[i]
             for i, u in enumerate(users):
-                share[u + a, b] += given * weight[i] / total
+                share[u + a, b] += pool * weight[i] / total

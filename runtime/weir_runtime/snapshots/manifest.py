@@ -109,9 +109,9 @@ def verify(folder: Path, manifest: Manifest) -> None:
     for path, entry in manifest.files.items():
         present = checksum_of(folder / path)
         if present != entry:
-            found = f"{present[0]} bytes with SHA-256 {present[1]}" if present else "it is missing"
+            state = f"{present[0]} bytes with SHA-256 {present[1]}" if present else "it is missing"
             raise SnapshotError(
-                f"snapshot {folder}: file {path} is damaged ({found}; the manifest says {entry[0]} bytes "
+                f"snapshot {folder}: file {path} is damaged ({state}; the manifest says {entry[0]} bytes "
                 f"with SHA-256 {entry[1]}); use another snapshot"
             )
 

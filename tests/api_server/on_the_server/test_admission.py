@@ -54,22 +54,22 @@ def strict(world: World) -> World:
 def test_a_driver_with_all_it_needs_is_admitted_and_stored_as_it_was_asked(
     strict: World, executors: int, standby: bool
 ) -> None:
-    asked = start(strict.namespace, executors=executors, standby=standby)
+    start_action = start(strict.namespace, executors=executors, standby=standby)
     query = QUERY if not executors else {"spec": {**QUERY["spec"], "env": QUERY["spec"]["env"][:1]}}
-    start_fragment(strict.api, asked, OWNER, query, TEMPLATE)
+    start_fragment(strict.api, start_action, OWNER, query, TEMPLATE)
     pod = strict.admin.get("Pod", strict.namespace, "f1-e1") or {}
     assert pod["spec"]["serviceAccountName"] == "f1"
     assert pod["metadata"]["labels"][names.ROLE] == "driver"
     assert len(list(strict.api.list("Pod", strict.namespace, names.DRIVERS))) == 1
     (token,) = [v for v in pod["spec"]["volumes"] if "projected" in v]
     assert token["name"].startswith("kube-api-access"), "it renews its lease"
-    start_fragment(strict.api, asked, OWNER, query, TEMPLATE)
+    start_fragment(strict.api, start_action, OWNER, query, TEMPLATE)
 
 
 def test_an_executor_and_a_sweeper_are_admitted_too(strict: World) -> None:
-    asked = start(strict.namespace, executors=2)
-    start_fragment(strict.api, asked, OWNER, {}, TEMPLATE)
-    executor = build_executor_template(driver_of(asked, OWNER, {}), TEMPLATE)
+    start_action = start(strict.namespace, executors=2)
+    start_fragment(strict.api, start_action, OWNER, {}, TEMPLATE)
+    executor = build_executor_template(driver_of(start_action, OWNER, {}), TEMPLATE)
     meta = {**executor["metadata"], "name": "x", "namespace": strict.namespace}
     assert strict.admin.create({**executor, "apiVersion": "v1", "kind": "Pod", "metadata": meta})
     assert strict.api.create(build_sweep_pod_spec(strict.namespace, frozenset({"f1"}), TEMPLATE, []))

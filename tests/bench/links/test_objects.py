@@ -36,9 +36,9 @@ def test_weir_plans_the_queries(chosen: str, strategy: str, tmp_path: Path) -> N
     assert not findings
     built = build(objects)
     assert not built.findings
-    (found,) = built.groups
+    (group,) = built.groups
     result = STRATEGIES[strategy].plan(
-        found.problem, objective="headroom", seed=0, time_limit=2.0, options={}
+        group.problem, objective="headroom", seed=0, time_limit=2.0, options={}
     )
     assert not result.plan.rejected
     assert {q.query.name for q in result.plan.queries} == {f"links/{name}" for name in PLAIN[chosen]}
@@ -50,9 +50,9 @@ def test_weirs_plan_carries_more_than_round_robin() -> None:
     value = {}
     for strategy in ("auto", "round-robin"):
         objects, _ = from_raw([*nodes(), *weir_objects("links", "flights", "p-", 4000, 20_000_000, strategy)])
-        (found,) = build(objects).groups
+        (group,) = build(objects).groups
         plan = STRATEGIES[strategy].plan
-        value[strategy] = plan(found.problem, objective="headroom", seed=0, time_limit=2.0, options={}).value
+        value[strategy] = plan(group.problem, objective="headroom", seed=0, time_limit=2.0, options={}).value
     assert value["auto"] > value["round-robin"]
 
 

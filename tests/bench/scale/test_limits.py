@@ -18,8 +18,8 @@ def test_at_the_limits_is_within_them() -> None:
     [(RECONCILE, 10.1), (PEAK, 501.0), (IDLE_WRITES, 1.0), (RECONCILE, float("nan"))],
 )
 def test_a_figure_over_its_limit_is_named(name: str, value: float) -> None:
-    (told,) = crossed({**AT_THE_LIMITS, name: value})
-    assert name in told
+    (message,) = crossed({**AT_THE_LIMITS, name: value})
+    assert name in message
 
 
 def test_nothing_measured_is_not_within_the_limits() -> None:

@@ -77,7 +77,7 @@ class StoreLog(Log):
         return Advance(place, clock, False)
 
     def _waiting(self, first: int, most: int, room: int) -> list[dict[str, str]]:
-        """What the batches from `first` on say of themselves: at most `most`, and of `room` bytes but for the
+        """The descriptions of the batches from `first` on: at most `most`, and of `room` bytes but for the
         first. Raises StoreError."""
         store, batches = self._store.quick(), dict[int, dict[str, str]]()
 

@@ -160,8 +160,8 @@ class TopicLog(Log):
             if len(pieces) == by_copy[copy].pieces:
                 yield from self._rows(by_copy[copy], unfinished.pop(copy))
         if unfinished:
-            gone = sorted(by_copy[copy].batch for copy in unfinished)
-            raise ValueError(f"topic {self._topic.name}: rows of the batches {gone} are gone")
+            incomplete = sorted(by_copy[copy].batch for copy in unfinished)
+            raise ValueError(f"topic {self._topic.name}: rows of the batches {incomplete} are gone")
 
     def committed(self, place: Place) -> None:
         """The position becomes that of a consumer group. Advice to the producer alone: the checkpoint has the
