@@ -30,10 +30,15 @@ def test_durations(text, seconds):
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("value", ["5", 5, "5 s", "-5s", "s", "", "5S", None, True, "5s later"])
+@pytest.mark.parametrize("value", ["5", 5, "5 s", "-5 s", "-", "s", "", "5S", None, True, "5s later"])
 def test_what_is_no_duration_says_how_to_write_one(value):
     with pytest.raises(PydanticCustomError, match=r"500ms, 10s or 5m"):
         parse_duration(value)
+
+
+def test_a_negative_duration_is_one_that_is_negative():
+    with pytest.raises(PydanticCustomError, match=r"is negative; write a duration of at least 0s"):
+        parse_duration("-5s")
 
 
 @pytest.mark.parametrize(

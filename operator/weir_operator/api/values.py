@@ -34,6 +34,8 @@ def parse_duration(value: Any) -> float:
     >>> parse_duration("500ms"), parse_duration("1m30s")
     (0.5, 90.0)
     """
+    if isinstance(value, str) and value.startswith("-") and re.match(DURATION_PATTERN, value[1:]):
+        raise refuse("is negative", "write a duration of at least 0s")
     if not isinstance(value, str) or not re.match(DURATION_PATTERN, value):
         raise refuse("is not a duration", "write it with its unit, such as 500ms, 10s or 5m")
     # Integers are multiplied before they are divided: 200us is then exactly 0.0002.

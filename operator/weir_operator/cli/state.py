@@ -187,8 +187,7 @@ def explain(
 
         return print_prices(filename, namespace, region)
     if query is None:
-        print("give a QUERY, or -f PATH, or --defaults", file=sys.stderr)
-        return BAD_INPUT
+        raise typer.BadParameter("give a QUERY, or -f PATH, or --defaults")
     from rich.console import Console
     from rich.table import Table
 

@@ -154,9 +154,9 @@ def _window_fits(context: OperatorContext) -> bool:
     """Whether windows have a length, and each row is in one; refuses others."""
     window, slide = context.spec.window or 0.0, context.spec.slide
     if window <= 0:
-        context.refuse("window", "0s is no length", "write a duration above 0, such as 1m")
+        context.refuse("window", "0s is not a length", "write a duration above 0, such as 1m")
     elif slide is not None and slide <= 0:
-        context.refuse("slide", "0s is no length", "write a duration above 0, or leave it out")
+        context.refuse("slide", "0s is not a length", "write a duration above 0, or leave it out")
     elif slide is not None and slide > window:
         context.refuse("slide", "is longer than the window: rows between windows would be lost", "shorten it")
     else:

@@ -191,7 +191,7 @@ WHY_REFUSED |= dict.fromkeys(
 )
 WHY_REFUSED |= dict.fromkeys(
     ["session", "session_window"],
-    "opens session windows, which are not supported yet; use window(event_time, '10 minutes')",
+    "opens session windows; use window(event_time, '10 minutes')",
 )
 WHY_REFUSED |= dict.fromkeys(
     ["tumble", "hop", "cumulate", "time_bucket", "sliding"],
