@@ -21,8 +21,8 @@ def write_bill(repository: Path, image: str, version: str, built: str, out: Path
     lines = locked(repository, image)
     command = [str(Path(sys.executable).parent / "cyclonedx-py"), "requirements", "--output-reproducible",
                "--sv", "1.6", "-"]  # fmt: skip
-    done = subprocess.run(command, input=lines, check=True, stdout=subprocess.PIPE, text=True)
-    bill = json.loads(done.stdout)
+    process = subprocess.run(command, input=lines, check=True, stdout=subprocess.PIPE, text=True)
+    bill = json.loads(process.stdout)
     bill["metadata"]["component"] = {
         "type": "container",
         "bom-ref": image,
@@ -41,9 +41,9 @@ def write_bill(repository: Path, image: str, version: str, built: str, out: Path
 def locked(repository: Path, image: str) -> str:
     """The lines of requirements.lock that the image's Dockerfile installs."""
     dockerfile = (repository / "hack/images" / image.removeprefix("weir-") / "Dockerfile").read_text()
-    found = re.search(r"python3 /opt/weir/locked\.py ([^<]+)<", dockerfile)
-    assert found, f"{image}: no locked.py in its Dockerfile"
-    roots = found[1].replace("\\", " ").split()
+    match = re.search(r"python3 /opt/weir/locked\.py ([^<]+)<", dockerfile)
+    assert match, f"{image}: no locked.py in its Dockerfile"
+    roots = match[1].replace("\\", " ").split()
     command = [sys.executable, str(repository / "hack/images/locked.py"), *roots]
     lock = (repository / "requirements.lock").read_text()
     return subprocess.run(command, input=lock, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -62,8 +62,8 @@ def inside(built: str) -> list[dict[str, Any]]:
         "-c",
         f"{DEBIAN}; {JARS}",
     ]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return components(done.stdout)
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return components(process.stdout)
 
 
 def components(listing: str) -> list[dict[str, Any]]:

@@ -35,8 +35,8 @@ def package(
             chart.read_text() + "".join(f"  {k}: |\n{_indented(text)}" for k, text in notes.items())
         )
         subprocess.run(["helm", "package", str(tree), "-d", folder], check=True, stdout=subprocess.DEVNULL)
-        (made,) = Path(folder).glob("*.tgz")
-        (out / f"weir-{version}.tgz").write_bytes(steady(made.read_bytes(), seconds))
+        (package,) = Path(folder).glob("*.tgz")
+        (out / f"weir-{version}.tgz").write_bytes(steady(package.read_bytes(), seconds))
 
 
 def with_digests(values: str, registry: str, digests: Mapping[str, str]) -> str:

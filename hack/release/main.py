@@ -47,14 +47,14 @@ def output(*command: str) -> str:
 
 def objections(version: str, source: Source, published: bool) -> list[str]:
     """Why this version cannot be released from this tree; a rehearsal may come earlier."""
-    found = re.search(
+    match = re.search(
         r'^__version__ = "(.+)"$', (REPOSITORY / "operator/weir_operator/__init__.py").read_text(), re.M
     )
-    assert found
+    assert match
     reasons = []
-    if version != found[1]:
+    if version != match[1]:
         reasons.append(
-            f"VERSION: {version} is not this tree's {found[1]}; write it into "
+            f"VERSION: {version} is not this tree's {match[1]}; write it into "
             "operator/weir_operator/__init__.py, charts/weir/Chart.yaml and README.md, and CHANGELOG.md"
         )
     day = re.search(rf"^## \[{re.escape(version)}\] - (.+)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.M)
@@ -106,13 +106,13 @@ def main() -> None:
     parser.add_argument("--registry", default="")
     parser.add_argument("--key", type=Path, help="PEM of a private key")
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    version, registry = asked.version, asked.registry.rstrip("/")
+    arguments = parser.parse_args()
+    version, registry = arguments.version, arguments.registry.rstrip("/")
     source = Source.here()
     if reasons := objections(version, source, bool(registry)):
         sys.exit("\n".join(f"release: {reason}" for reason in reasons))
     os.environ["SOURCE_DATE_EPOCH"] = str(source.seconds)
-    out = asked.out or REPOSITORY / "out/release" / version
+    out = arguments.out or REPOSITORY / "out/release" / version
     out.mkdir(parents=True, exist_ok=True)
     for stale in out.iterdir():
         stale.unlink()
@@ -123,8 +123,8 @@ def main() -> None:
         write_bill(REPOSITORY, image, version, f"{registry}/{image}:{version}" if registry else "", out)
     files = {file.name: sha256(file) for file in sorted(out.iterdir())}
     text = statement(REPOSITORY, version, registry, source, files, digests)
-    if asked.key:
-        (out / f"weir-{version}.intoto.jsonl").write_text(sign(text, asked.key) + "\n")
+    if arguments.key:
+        (out / f"weir-{version}.intoto.jsonl").write_text(sign(text, arguments.key) + "\n")
     else:
         (out / f"weir-{version}.intoto.json").write_text(text + "\n")
     lines = [f"{sha256(file)}  {file.name}\n" for file in sorted(out.iterdir())]

@@ -79,7 +79,7 @@ def sign(text: str, key: Path) -> str:
     """The statement in a DSSE envelope; `openssl dgst` makes the signature, of whatever kind the key is."""
     payload = text.encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
-    done = subprocess.run(
+    process = subprocess.run(
         ["openssl", "dgst", "-sha256", "-sign", str(key)], input=signed, check=True, stdout=subprocess.PIPE
     )
     public = subprocess.run(
@@ -87,7 +87,7 @@ def sign(text: str, key: Path) -> str:
     ).stdout
     signature = {
         "keyid": hashlib.sha256(public).hexdigest(),
-        "sig": base64.b64encode(done.stdout).decode(),
+        "sig": base64.b64encode(process.stdout).decode(),
     }
     body = base64.b64encode(payload).decode()
     return json.dumps({"payloadType": PAYLOAD, "payload": body, "signatures": [signature]})

@@ -78,7 +78,7 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "told"),
+    ("kind", "spec", "message"),
     [
         ("Stream", {"files": {"uri": "s3://b"}}, "spec.source.files.uri: uri must be a path, such as in"),
         ("Stream", {"files": {"uri": "file:/in"}}, "spec.source.files.uri: uri must be a path"),
@@ -96,7 +96,7 @@ def test_a_variable_may_come_from_a_secret_where_there_are_no_executors():
         ("InputProfile", {"window": "7d"}, "spec.learn: learn is not supported yet"),
     ],
 )  # fmt: skip
-def test_what_would_change_nothing_is_refused(kind, spec, told):
+def test_what_would_change_nothing_is_refused(kind, spec, message):
     around = {
         "Stream": {"schema": "ts TIMESTAMP", "eventTime": {"column": "ts"}, "source": spec},
         "StreamQuery": {"sql": "SELECT a.x FROM a", "sink": spec},
@@ -105,7 +105,7 @@ def test_what_would_change_nothing_is_refused(kind, spec, told):
     }
     raw = {"apiVersion": "weir.dev/v1alpha1", "kind": kind, "metadata": {"name": "o"}, "spec": around[kind]}
     (texts,) = messages(raw)
-    assert texts.startswith(told)
+    assert texts.startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,8 @@ class Kubelet:
             self._say(name, {"running": {"startedAt": timestamp(time.time())}}, ready=False)
         elif mine and record is not None and record.handover is not None and record.handover > epoch:
             lease.release(epoch, holder)
-            done = {"exitCode": 0, "finishedAt": timestamp(time.time())}
-            self._say(name, {"terminated": done}, ready=False, phase="Succeeded")
+            process = {"exitCode": 0, "finishedAt": timestamp(time.time())}
+            self._say(name, {"terminated": process}, ready=False, phase="Succeeded")
         elif phase == "Running":
             if mine and record is not None:
                 lease.renew(epoch, holder)

@@ -162,14 +162,14 @@ def befall(strike: Strike, chance: random.Random) -> None:
         life = wait_for(lambda: cell.life(fault.fragment), STUCK)
         if life is None:
             raise Stuck(f"{fault.fragment}: no process to strike for {STUCK:.0f} s")
-        held = bool(fault.aimed) and hold(cell, life, fault.aimed)
+        is_held = bool(fault.aimed) and hold(cell, life, fault.aimed)
         before = life.in_a_batch
         if not life.gone:
             break
     begin = time.monotonic()
     with kind.strike(cell, life, chance):
         fault.in_batch = kind.on_batches and before and (life.in_a_batch or not life.checkpoints.exists())
-        if held and not kind.about_the_process:
+        if is_held and not kind.about_the_process:
             life.signal(signal.SIGCONT, session=False)
         time.sleep(chance.uniform(*kind.lasts))
     over = time.monotonic()

@@ -51,11 +51,11 @@ def text() -> Callable[..., str]:
 
     def render(*settings: str) -> str:
         options = [f"--set={setting}" for setting in settings]
-        done = run(
+        process = run(
             "helm", "template", "weir", str(CHART), "-n", "weir-system", "--kube-version", "1.34.0", *options
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
     return render
 

@@ -42,10 +42,10 @@ def _module(path: str, pin: str) -> Path:
     """The folder of a Go module in the version that hack/ pins: no schema site is asked."""
     version = re.search(rf"^{pin}=(\S+)", (REPOSITORY / "hack/versions.sh").read_text(), re.M)
     assert version
-    done = subprocess.run(
+    process = subprocess.run(
         ["go", "mod", "download", "-json", f"{path}@{version[1]}"], capture_output=True, text=True, check=True
     )
-    return Path(json.loads(done.stdout)["Dir"])
+    return Path(json.loads(process.stdout)["Dir"])
 
 
 @functools.cache

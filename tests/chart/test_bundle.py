@@ -56,16 +56,16 @@ def test_every_object_is_valid_and_of_a_kind_that_olm_applies(
     objects: list[Manifest], kubeconform: Judge
 ) -> None:
     assert {o["kind"] for o in objects} <= OLM_APPLIES
-    done = kubeconform(yaml.safe_dump_all(objects))
-    assert done.returncode == 0, done.stdout
-    assert f"Valid: {len(objects)}, Invalid: 0, Errors: 0, Skipped: 0" in done.stdout
+    process = kubeconform(yaml.safe_dump_all(objects))
+    assert process.returncode == 0, process.stdout
+    assert f"Valid: {len(objects)}, Invalid: 0, Errors: 0, Skipped: 0" in process.stdout
 
 
 def test_the_schema_really_refuses(version: dict[str, Any], kubeconform: Judge) -> None:
     del version["spec"]["install"]["spec"]["deployments"][0]["spec"]["selector"]
-    done = kubeconform(yaml.safe_dump(version))
-    assert done.returncode != 0
-    assert "selector" in done.stdout
+    process = kubeconform(yaml.safe_dump(version))
+    assert process.returncode != 0
+    assert "selector" in process.stdout
 
 
 def test_the_operator_is_the_charts_and_has_its_rights(

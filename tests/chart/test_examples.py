@@ -18,9 +18,9 @@ def kustomized_manifests() -> list[Manifest]:
 
 def test_every_object_is_valid_for_the_schemas(manifests: list[Manifest], kubeconform: Judge) -> None:
     assert {m["kind"] for m in manifests} >= CUSTOM
-    done = kubeconform(yaml.safe_dump_all(manifests))
-    assert done.returncode == 0, done.stdout
-    assert f"Valid: {len(manifests)}, Invalid: 0, Errors: 0, Skipped: 0" in done.stdout
+    process = kubeconform(yaml.safe_dump_all(manifests))
+    assert process.returncode == 0, process.stdout
+    assert f"Valid: {len(manifests)}, Invalid: 0, Errors: 0, Skipped: 0" in process.stdout
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_the_schemas_really_refuse(
 ) -> None:
     wrong = next(m for m in manifests if m["kind"] == kind)
     wrong[part][field] = value
-    done = kubeconform(yaml.safe_dump(wrong))
-    assert done.returncode != 0
-    assert field in done.stdout
+    process = kubeconform(yaml.safe_dump(wrong))
+    assert process.returncode != 0
+    assert field in process.stdout

@@ -48,8 +48,8 @@ def release(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 @pytest.fixture(scope="module")
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("release")
-    done = release("--version", __version__, "--out", str(folder))
-    assert done.returncode == 0, done.stderr
+    process = release("--version", __version__, "--out", str(folder))
+    assert process.returncode == 0, process.stderr
     return folder
 
 
@@ -58,8 +58,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_same_commit_gives_the_same_files_also_offline(rehearsal: Path, tmp_path: Path) -> None:
-    done = release("--version", __version__, "--out", str(tmp_path), **OFFLINE)
-    assert done.returncode == 0, done.stderr
+    process = release("--version", __version__, "--out", str(tmp_path), **OFFLINE)
+    assert process.returncode == 0, process.stderr
     assert content(tmp_path) == content(rehearsal)
 
 
@@ -80,8 +80,8 @@ def test_checksums_are_of_all_files(rehearsal: Path) -> None:
 
 def test_the_package_renders_as_the_tree_does(rehearsal: Path, text: Callable[..., str]) -> None:
     package = str(rehearsal / f"weir-{__version__}.tgz")
-    done = run("helm", "template", "weir", package, "-n", "weir-system", "--kube-version", "1.34.0")
-    assert done.stdout == text()
+    process = run("helm", "template", "weir", package, "-n", "weir-system", "--kube-version", "1.34.0")
+    assert process.stdout == text()
     shown = yaml.safe_load(run("helm", "show", "chart", package).stdout)
     assert (shown["version"], shown["appVersion"]) == (__version__, __version__)
     assert "Apache License" in subprocess.run(
@@ -136,8 +136,8 @@ def test_a_key_signs_it_and_a_change_is_noticed(tmp_path: Path) -> None:
         check=True, capture_output=True,
     )  # fmt: skip
     subprocess.run(["openssl", "pkey", "-in", str(key), "-pubout", "-out", str(public)], check=True)
-    done = release("--version", __version__, "--out", str(out), "--key", str(key))
-    assert done.returncode == 0, done.stderr
+    process = release("--version", __version__, "--out", str(out), "--key", str(key))
+    assert process.returncode == 0, process.stderr
     envelope = json.loads((out / f"weir-{__version__}.intoto.jsonl").read_text())
     payload, (signature,) = base64.b64decode(envelope["payload"]), envelope["signatures"]
     kind = envelope["payloadType"].encode()
@@ -162,10 +162,10 @@ def test_a_key_signs_it_and_a_change_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_version_that_is_not_the_trees_is_refused(tmp_path: Path) -> None:
-    done = release("--version", "9.9.9", "--out", str(tmp_path))
-    assert done.returncode == 1
-    assert f"VERSION: 9.9.9 is not this tree's {__version__}" in done.stderr
-    assert "CHANGELOG.md: no section '## [9.9.9]" in done.stderr
+    process = release("--version", "9.9.9", "--out", str(tmp_path))
+    assert process.returncode == 1
+    assert f"VERSION: 9.9.9 is not this tree's {__version__}" in process.stderr
+    assert "CHANGELOG.md: no section '## [9.9.9]" in process.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -174,7 +174,7 @@ def test_with_a_registry_the_chart_takes_its_images_by_digest(
 ) -> None:
     values = module("chart").with_digests((CHART / "values.yaml").read_text(), "r.example/weir", DIGESTS)
     (tmp_path / "values.yaml").write_text(values)
-    done = run(
+    process = run(
         "helm",
         "template",
         "weir",
@@ -185,7 +185,7 @@ def test_with_a_registry_the_chart_takes_its_images_by_digest(
         str(tmp_path / "values.yaml"),
     )
     for name, digest in DIGESTS.items():
-        assert f"r.example/weir/{name}@{digest}" in done.stdout
+        assert f"r.example/weir/{name}@{digest}" in process.stdout
     changed = [
         line for line in values.splitlines() if line not in (CHART / "values.yaml").read_text().splitlines()
     ]
@@ -212,10 +212,10 @@ def test_what_a_built_image_has_besides_becomes_components() -> None:
     tools = Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache/weir")) / "release/bin/python"
     listing = "deb libc6 2.36-9+deb12u1 amd64\njar " + "a" * 64 + " /opt/jars/x.jar\n"
     code = "import json, sys; from bill import components; print(json.dumps(components(sys.stdin.read())))"
-    done = subprocess.run(
+    process = subprocess.run(
         [str(tools), "-c", code], input=listing, cwd=REPOSITORY / "hack/release", check=True,
         capture_output=True, text=True,
     )  # fmt: skip
-    parts: list[dict[str, Any]] = json.loads(done.stdout)
+    parts: list[dict[str, Any]] = json.loads(process.stdout)
     assert parts[0]["purl"] == "pkg:deb/debian/libc6@2.36-9%2Bdeb12u1?arch=amd64"
     assert parts[1]["hashes"] == [{"alg": "SHA-256", "content": "a" * 64}]

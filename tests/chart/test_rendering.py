@@ -15,8 +15,8 @@ DIGEST = "sha256:" + "0" * 64
 
 
 def test_helm_lint_finds_nothing_wrong() -> None:
-    done = run("helm", "lint", "--strict", str(CHART))
-    assert done.returncode == 0, done.stdout
+    process = run("helm", "lint", "--strict", str(CHART))
+    assert process.returncode == 0, process.stdout
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_every_object_is_valid_for_the_schemas_of_the_api(
     text: Callable[..., str], kubeconform: Judge, settings: tuple[str, ...]
 ) -> None:
     foreign = "PodMonitor,ServiceMonitor,PrometheusRule"  # kinds of the Prometheus operator
-    done = kubeconform(text(*settings), skipped=foreign)
-    assert done.returncode == 0, done.stdout
-    assert "Invalid: 0, Errors: 0" in done.stdout
+    process = kubeconform(text(*settings), skipped=foreign)
+    assert process.returncode == 0, process.stdout
+    assert "Invalid: 0, Errors: 0" in process.stdout
 
 
 def test_it_renders_the_same_twice(text: Callable[..., str]) -> None:
@@ -100,17 +100,17 @@ def test_a_driver_and_its_executors_reach_each_other(render: Render) -> None:
      "crds.keep=7"],
 )  # fmt: skip
 def test_a_wrong_value_is_refused(setting: str) -> None:
-    done = run("helm", "template", "weir", str(CHART), "--kube-version", "1.34.0", f"--set={setting}")
-    assert done.returncode != 0
-    assert setting.split("=")[0].rsplit(".")[-1].split("[")[0] in done.stderr
+    process = run("helm", "template", "weir", str(CHART), "--kube-version", "1.34.0", f"--set={setting}")
+    assert process.returncode != 0
+    assert setting.split("=")[0].rsplit(".")[-1].split("[")[0] in process.stderr
 
 
 def test_rules_fire_when_they_should_and_each_has_a_runbook(render: Render, tmp_path: Path) -> None:
     rule = next(o for o in render(*EVERYTHING) if o["kind"] == "PrometheusRule")
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
     (tmp_path / "test.yaml").write_text((REPOSITORY / "tests/chart/rules_test.yaml").read_text())
-    done = run("promtool", "test", "rules", str(tmp_path / "test.yaml"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = run("promtool", "test", "rules", str(tmp_path / "test.yaml"))
+    assert process.returncode == 0, process.stdout + process.stderr
     tested = yaml.safe_load((tmp_path / "test.yaml").read_text())["tests"]
     fired = {c["alertname"] for t in tested for c in t["alert_rule_test"] if c["exp_alerts"]}
     alerts = {r["alert"]: r for g in rule["spec"]["groups"] for r in g["rules"]}

@@ -134,9 +134,9 @@ async def test_a_secret_has_it(render: Render, tmp_path: Path) -> None:
 )
 def test_a_certificate_that_nobody_could_trust_is_refused(wrong: list[str], word: str) -> None:
     options = [f"--set={setting}" for setting in ("webhook.enabled=true", *wrong)]
-    done = run("helm", "template", "weir", str(CHART), "--kube-version", "1.34.0", *options)
-    assert done.returncode != 0
-    assert word in done.stderr
+    process = run("helm", "template", "weir", str(CHART), "--kube-version", "1.34.0", *options)
+    assert process.returncode != 0
+    assert word in process.stderr
 
 
 def test_no_secret_is_in_the_chart(render: Render) -> None:

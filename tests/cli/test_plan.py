@@ -192,8 +192,8 @@ def test_planning_needs_neither_spark_nor_kubernetes():
         "found = {'pyspark', 'kubernetes', 'kopf', 'aiohttp', 'pandas', 'matplotlib'} & set(sys.modules)\n"
         "assert not found, found\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
 
 
 def test_a_quota_makes_plans_smaller_or_refuses_by_name(capsys, flights):

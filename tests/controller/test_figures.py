@@ -19,13 +19,13 @@ def test_the_latency_is_that_of_the_plan_in_force() -> None:
     assert status["latencySeconds"] == 0.00201, "a link of 1 ms from n1, and 1000 and 10 us of operators"
 
 
-@pytest.mark.parametrize(("now", "revision", "told"), [(30.0, 1, "n1"), (60.0, 1, "n2"), (30.0, 2, "n2")])
-def test_what_limits_the_headroom_is_told_anew_with_another_plan_or_when_numbers_are(
-    now: float, revision: int, told: str
+@pytest.mark.parametrize(("now", "revision", "binding"), [(30.0, 1, "n1"), (60.0, 1, "n2"), (30.0, 2, "n2")])
+def test_what_limits_the_headroom_is_reported_again_with_another_plan_or_when_numbers_are(
+    now: float, revision: int, binding: str
 ) -> None:
     state = round_state([], {"default/q": desired(query("q"))}, now=now)
     state.records["default/q"] = replace(state.records["default/q"], revision=revision)
     state.numbers["default/q"] = {"headroom": 2.0, "binding": "n2"}
     state.desired = replace(state.desired, statuses={"default/q": {"revision": 1, "binding": "n1"}})
     (write,) = statuses(state)
-    assert write.status["binding"] == told
+    assert write.status["binding"] == binding

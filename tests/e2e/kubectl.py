@@ -30,28 +30,30 @@ def finished(
     may be busy with starting what the test wants."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        done = subprocess.run(
+        process = subprocess.run(
             command, input=stdin, capture_output=True, text=True,
             env=ENVIRONMENT, cwd=REPOSITORY, timeout=timeout, check=False,
         )  # fmt: skip
-        away = any(words in done.stderr for words in UNREACHABLE)
-        if done.returncode == 0 or not away or time.monotonic() > deadline:
-            return done
+        away = any(words in process.stderr for words in UNREACHABLE)
+        if process.returncode == 0 or not away or time.monotonic() > deadline:
+            return process
         time.sleep(2)
 
 
 def run(*command: str, stdin: str | None = None, timeout: float = 120) -> str:
     """Standard output of a command; AssertionError with both outputs when it fails."""
-    done = finished(*command, stdin=stdin, timeout=timeout)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    process = finished(*command, stdin=stdin, timeout=timeout)
+    assert process.returncode == 0, (
+        f"{' '.join(command)}: {process.returncode}\n{process.stdout}\n{process.stderr}"
+    )
+    return process.stdout
 
 
 def refusal(*command: str, stdin: str | None = None) -> str:
     """What a command that must fail says is wrong."""
-    done = finished(*command, stdin=stdin)
-    assert done.returncode != 0, f"{' '.join(command)}: not refused: {done.stdout}"
-    return done.stderr
+    process = finished(*command, stdin=stdin)
+    assert process.returncode != 0, f"{' '.join(command)}: not refused: {process.stdout}"
+    return process.stderr
 
 
 def kubectl(*arguments: str, stdin: str | None = None, timeout: float = 120) -> str:

@@ -53,11 +53,11 @@ class Asker:
     def ask(self, *arguments: str, stdin: str = "") -> str:
         """The API server's answer; nothing is changed."""
         command = ["kubectl", f"--kubeconfig={self.config}", "-n", self.namespace, *arguments]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--dry-run=server"],
             input=stdin, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False,
         )  # fmt: skip
-        return done.stdout + done.stderr
+        return process.stdout + process.stderr
 
     def create(self, pod: Manifest) -> str:
         """The answer to a pod that it asks for."""

@@ -160,11 +160,11 @@ def from_text(text: str | None) -> float | None:
 
 def create(namespace: str, pod: Manifest) -> str:
     """What the API server says against it."""
-    done = subprocess.run(
+    process = subprocess.run(
         ["kubectl", "create", "-n", namespace, "-f", "-"],
         input=json.dumps(pod), capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False,
     )  # fmt: skip
-    return done.stderr if done.returncode else ""
+    return process.stderr if process.returncode else ""
 
 
 def test_the_api_server_takes_as_many_pods_as_the_planner_says(case: tuple[str, Case]) -> None:

@@ -36,10 +36,10 @@ def drawn(folder: Path, *options: str) -> str:
     file.write_text(DRAWS)
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "tests.conftest", str(file), *options]
     same_order_of_sets = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=ROOT, env=same_order_of_sets, check=True, stdout=subprocess.PIPE, text=True
     )
-    return "".join(line for line in done.stdout.splitlines() if line.startswith("Case("))
+    return "".join(line for line in process.stdout.splitlines() if line.startswith("Case("))
 
 
 def test_each_round_has_a_seed_of_its_own_which_is_printed() -> None:

@@ -41,6 +41,6 @@ def test_what_a_package_needs_comes_along_with_its_hashes() -> None:
 
 
 def test_a_package_that_is_not_locked_is_an_error() -> None:
-    done = locked("alpha", "omega")
-    assert done.returncode != 0
-    assert "omega" in done.stderr
+    process = locked("alpha", "omega")
+    assert process.returncode != 0
+    assert "omega" in process.stderr

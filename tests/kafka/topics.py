@@ -72,8 +72,8 @@ class Topic:
 
     def delete_below(self, offset: int, partition: int = 0) -> None:
         """As retention does."""
-        (done,) = self._admin.delete_records([TopicPartition(self.name, partition, offset)]).values()
-        done.result(30)
+        (process,) = self._admin.delete_records([TopicPartition(self.name, partition, offset)]).values()
+        process.result(30)
 
     def _until_done(self, ask: Callable[[], dict[Any, Any]], seconds: float = 30.0) -> None:
         deadline = time.monotonic() + seconds

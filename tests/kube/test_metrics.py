@@ -19,7 +19,7 @@ GOOD = b'weir_batches_total{query="a/q",fragment="good"} 3\n'
 @contextmanager
 def driver(*parts: bytes, endless: bool = False) -> Iterator[str]:
     """The address of a server that sends these parts, again and again if `endless`."""
-    done = threading.Event()
+    process = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -28,7 +28,7 @@ def driver(*parts: bytes, endless: bool = False) -> Iterator[str]:
             try:
                 for part in parts:
                     self.wfile.write(part)
-                while endless and not done.is_set():
+                while endless and not process.is_set():
                     self.wfile.write(b"x" * 4096)
             except OSError:
                 pass  # the other side has had enough
@@ -41,7 +41,7 @@ def driver(*parts: bytes, endless: bool = False) -> Iterator[str]:
     try:
         yield f"127.0.0.1:{server.server_port}"
     finally:
-        done.set()
+        process.set()
         server.shutdown()
         server.server_close()
 

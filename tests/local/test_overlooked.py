@@ -18,7 +18,7 @@ def messages(folder: Path, *names: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "beginnings"),
     [
         ((), []),
         (("0000000000.csv", "0000000001.csv", "END", ".0000000002.csv", "_tmp"), []),
@@ -35,10 +35,10 @@ def messages(folder: Path, *names: str) -> list[str]:
         ),
     ],
 )
-def test_names_that_are_not_read(tmp_path: Path, names: tuple[str, ...], told: list[str]) -> None:
+def test_names_that_are_not_read(tmp_path: Path, names: tuple[str, ...], beginnings: list[str]) -> None:
     output = messages(tmp_path / "in", *names)
-    assert len(output) == len(told)
-    for message, beginning in zip(output, told, strict=True):
+    assert len(output) == len(beginnings)
+    for message, beginning in zip(output, beginnings, strict=True):
         assert message.startswith(beginning)
 
 

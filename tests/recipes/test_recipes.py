@@ -96,10 +96,10 @@ def test_recipe_applies_and_passes_its_check(name: str, copy: Path, mypy_cache: 
     python = [file for file in touched(name) if file.endswith(".py") and (copy / file).exists()]
     lint = ([*RUFF, "check", *python], [*RUFF, "format", "--check", *python], ARROWS)
     for command in (*lint, [*TYPES, "--cache-dir", mypy_cache], check_of(name)):
-        done = run(command, copy)
-        assert done.returncode == 0, (
+        process = run(command, copy)
+        assert process.returncode == 0, (
             f"recipe {name}: {' '.join(command)} fails: mend it with `hack/recipe {name}`\n"
-            f"{done.stdout[-4000:]}{done.stderr[-2000:]}"
+            f"{process.stdout[-4000:]}{process.stderr[-2000:]}"
         )
 
 

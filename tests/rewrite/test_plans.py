@@ -107,10 +107,10 @@ def test_plans_are_told_apart(seed: int) -> None:
     reachable = list(islice(Rewriter(written, STREAMS).reachable(), 60))
     assert len({shape(p) for p in reachable}) == len(reachable)
     for plan in reachable:
-        done = set(plan.sources)
+        process = set(plan.sources)
         for operator in plan.operators:
-            assert set(operator.inputs) <= done, "topological order"
-            done.add(operator.id)
+            assert set(operator.inputs) <= process, "topological order"
+            process.add(operator.id)
             assert operator.kind in COSTS
 
 

@@ -183,9 +183,9 @@ def test_a_plan_runs_once_a_batch(run: Run, tmp_path: Path) -> None:
     """Using a batch's frame twice runs the plan twice, and doubles every statistic."""
     item = source("a", write_log(tmp_path / "a", [steps(7), steps(5, 2 * SECOND)]), delay=60 * SECOND)
     operator = Project("p", ("a",), items=(Item("k", "a.k"),))
-    done = run(fragment(tmp_path, "p", [item], [operator], files_output(tmp_path / "o", "k")))
+    process = run(fragment(tmp_path, "p", [item], [operator], files_output(tmp_path / "o", "k")))
     labels = {"query": "default/q", "fragment": "p", "operator": "p"}
-    assert done.metrics.registry.get_sample_value("weir_rows_out_total", labels) == 12
+    assert process.metrics.registry.get_sample_value("weir_rows_out_total", labels) == 12
 
 
 def test_another_plan_never_opens_a_checkpoint(tmp_path: Path) -> None:

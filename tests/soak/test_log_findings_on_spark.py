@@ -174,11 +174,11 @@ def test_a_watermark_is_read_from_the_offsets_written_before_the_batch(run: Run,
         Output("exchange", flow=Location("folder", str(tmp_path / "e"))),
         max_batches=1,
     )
-    done = run(spec)
+    process = run(spec)
     clocks = [int(batch_metadata(path)["clock"]) for path in sorted((tmp_path / "e").glob("*.arrow"))]
     from weir_runtime.checkpoint import Checkpoint
 
-    checkpoint = Checkpoint(Path(spec.checkpoint) / done.status.fields["hash"])
+    checkpoint = Checkpoint(Path(spec.checkpoint) / process.status.fields["hash"])
     written = [checkpoint.watermark_ms(number) * 1000 for number in range(len(clocks))]
     assert clocks[:-1] == written[:-1]
     assert clocks[-1] > written[-2]
