@@ -1,4 +1,4 @@
-"""The house keeps its rules: files are short, a class name has one meaning, no registry has an address."""
+"""The house keeps its rules: files are short, a class name has one meaning, a variable names a thing."""
 
 import ast
 import re
@@ -45,6 +45,22 @@ def test_a_class_name_means_one_thing() -> None:
     assert repeated.keys() == TWO_FORMS.keys(), f"give each its own name: {repeated}"
     for places in repeated.values():
         assert sorted(place.parent.name for place in places) == ["api", "model"]
+
+
+ACTS = {"asked", "found", "got", "held", "known", "made", "told"}
+"""What was done to a thing, and not what it is."""
+
+
+def test_a_variable_names_the_thing() -> None:
+    acts = [
+        f"{path.relative_to(ROOT)}:{name.lineno}: {name.id}"
+        for path in CODE
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        for name in ast.walk(function)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and name.id in ACTS
+    ]
+    assert not acts, f"name what it is: {sorted(set(acts))}"
 
 
 def test_the_operator_folder_does_not_shadow_the_standard_library() -> None:

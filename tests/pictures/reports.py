@@ -13,14 +13,14 @@ def operator(query: str, name: str, inputs: list[str], node: str) -> dict[str, A
 
 
 def report(
-    placing: list[list[int]], nodes: int, named: list[str] | None = None, asked: list[str] | None = None
+    placing: list[list[int]], nodes: int, named: list[str] | None = None, query_names: list[str] | None = None
 ) -> dict[str, Any]:
     """One chain of operators for each entry of `placing`, on nodes by their numbers; `named` are the nodes'
-    names, `asked` the queries'."""
+    names, `query_names` the queries'."""
     named = named or [f"n{i}" for i in range(nodes)]
-    asked = asked or [f"q{i}" for i in range(len(placing))]
+    query_names = query_names or [f"q{i}" for i in range(len(placing))]
     queries, flows = [], []
-    for query, chain in zip(asked, placing, strict=False):
+    for query, chain in zip(query_names, placing, strict=False):
         upstream, where, operators = "default/s", named[0], []
         for i, n in enumerate(chain):
             operators.append(operator(query, f"o{i}", [upstream], named[n]))
@@ -53,5 +53,5 @@ def plans(draw: st.DrawFn, nodes: int = 26, operators: int = 40) -> tuple[dict[s
     placing: list[list[int]] = []
     while (left := operators - sum(map(len, placing))) and (not placing or draw(st.booleans())):
         placing.append(draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=min(left, 8))))
-    asked = draw(st.lists(NAMES, min_size=len(placing), max_size=len(placing), unique=True))
-    return report(placing, count, names, asked), {name: draw(st.sampled_from(zones)) for name in names}
+    query_names = draw(st.lists(NAMES, min_size=len(placing), max_size=len(placing), unique=True))
+    return report(placing, count, names, query_names), {name: draw(st.sampled_from(zones)) for name in names}

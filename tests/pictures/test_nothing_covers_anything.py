@@ -67,11 +67,11 @@ def test_a_plan(plan: tuple[dict[str, Any], dict[str, str]]) -> None:
 def test_what_has_changed(plan: tuple[dict[str, Any], dict[str, str]], data: st.DataObject) -> None:
     after, zones = plan
     names = [node["name"] for node in after["nodes"]]
-    asked = [query["name"].removeprefix("default/") for query in after["queries"]]
+    query_names = [query["name"].removeprefix("default/") for query in after["queries"]]
     placing = [
         [data.draw(st.integers(0, len(names) - 1)) for _ in query["operators"]] for query in after["queries"]
     ]
-    before = report(placing, len(names), names, asked)
+    before = report(placing, len(names), names, query_names)
     assert_clear(compared(before, after, zones))
 
 

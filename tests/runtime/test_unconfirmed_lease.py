@@ -322,15 +322,15 @@ def test_a_spark_process_goes_on_after_an_outage_and_loses_and_doubles_nothing(
     with serve(store) as port, launch(spec, program=(str(program),), LEASE_PORT=str(port)) as process:
         try:
             wait_for(lambda: published() > 0 and len(sink_rows(tmp_path / "out")) > 0, "rows", 180)
-            held = store.lease["spec"]["holderIdentity"]
+            holder = store.lease["spec"]["holderIdentity"]
             outage(process)
             outage(process)
-            assert store.lease["spec"]["holderIdentity"] == held
+            assert store.lease["spec"]["holderIdentity"] == holder
             (tmp_path / "a" / "END").touch()
             assert process.wait(120) == 0
         finally:
             process.kill()
     assert state(spec)["phase"] == "finished"
-    assert state(spec)["pid"] == int(held.split(":")[1])
+    assert state(spec)["pid"] == int(holder.split(":")[1])
     result = verdict(tmp_path, spec.inputs, spec.operators, COLUMNS)
     assert result.good, result
