@@ -32,7 +32,7 @@ fuzz: env ## the tests on generated cases with new random seeds (printed; SEED= 
 lint: env ## format, types, arrows between the rooms
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy --strict placement runtime operator
+	@.venv/bin/mypy --strict placement runtime operator tests
 	@.venv/bin/lint-imports
 
 pages: env ## makes the pages of docs/benchmarks again that are outdated, one after the other (hours; PAGES="weir bench iflow-64" for one)

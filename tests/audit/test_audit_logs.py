@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from weir_placement.model.fragment import Input, TypedColumn
 from weir_runtime import audit_logs
 from weir_runtime.audit import audit
-from weir_runtime.inputs import source_log
 from weir_runtime.names import END
+from weir_runtime.sources import source_log
 from weir_runtime.sources.files import FileLog
 
 from tests.runtime.support import ORIGIN, files_output, fragment, source

@@ -69,7 +69,7 @@ def stalled(cluster: FakeCluster) -> bool:
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
 def test_what_makes_progress_is_not_stalled(step: float) -> None:
-    cluster, it, hands = hung_move(PlacementPolicySpec(progressDeadline="1m"))
+    cluster, it, hands = hung_move(PlacementPolicySpec.model_validate({"progressDeadline": "1m"}))
     hands.move(step)
     for _ in range(40):
         it.once()

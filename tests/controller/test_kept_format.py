@@ -43,7 +43,9 @@ def test_format_1_is_read_and_written_as_it_was() -> None:
     owner, retained = read_owner(spec), read_retained(spec)
     leases = {"q-f-1": KeptLease(3), "q-g-2": KeptLease(7, Change(20.0, 1_700_000_000_000_000))}
     uids = [f"{start}5a9e-0000-4000-8000-00000000000{n}" for start, n in (("77aa", 2), ("0d6b", 1))]
-    assert owner == Owner(*uids, 86_400.0, uids[1], parts={"spec.sink": "5e9d3c2b1a0f4e5d"}, leases=leases)
+    assert owner == Owner(
+        uids[0], uids[1], 86_400.0, uids[1], parts={"spec.sink": "5e9d3c2b1a0f4e5d"}, leases=leases
+    )
     assert retained == Retained("q", uids[0], 1_767_225_600.0, 1_767_312_000.0)
     assert {"owner": owner.stored(), "retained": retained.stored()} == spec
     assert placement_of_retained("default/q", uids[0]) == "default/q.77aa5a9e"

@@ -106,7 +106,7 @@ def test_after_the_deadline_it_is_stalled_with_the_words_of_the_pod_and_an_event
 
 def test_a_first_start_that_gets_nowhere_is_stalled_and_a_new_controller_forgets_no_time() -> None:
     town, cluster = one_query(), Watched(full_nodes=NODES)
-    town.policy = PlacementPolicySpec(progressDeadline="1m")
+    town.policy = PlacementPolicySpec.model_validate({"progressDeadline": "1m"})
     loop(town, cluster).once()
     for _ in range(4):
         later(cluster, loop(town, cluster), 20.0)
@@ -141,7 +141,7 @@ def test_an_edit_begins_its_time_anew() -> None:
 
 def test_a_process_that_works_for_a_moment_between_crashes_does_not_stop_the_clock() -> None:
     town, cluster, the_loop = running()
-    town.policy = PlacementPolicySpec(progressDeadline="5m")
+    town.policy = PlacementPolicySpec.model_validate({"progressDeadline": "5m"})
     stalled = []
     for _ in range(8):
         cluster.crashed, cluster.words = True, "exit code 137: OOMKilled"
@@ -193,7 +193,7 @@ def test_a_move_that_does_not_end_is_stalled_while_the_old_driver_works_on() -> 
 
 def test_many_moves_after_one_another_are_progress() -> None:
     town = Scenario({f"default/q{i}": desired(query(f"q{i}")) for i in range(5)})
-    town.policy = PlacementPolicySpec(progressDeadline="20s")
+    town.policy = PlacementPolicySpec.model_validate({"progressDeadline": "20s"})
     cluster = Watched()
     the_loop = loop(town, cluster)
     settle(the_loop)

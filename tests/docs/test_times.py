@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,8 +32,8 @@ def of_json(time: str) -> Parsed:
 
 @pytest.mark.parametrize("parse", [of_csv, of_json])
 @pytest.mark.parametrize(("time", "meaning"), WRITTEN, ids=[time for time, _ in WRITTEN])
-def test_times_are_read_as_the_page_says(time: str, meaning: str, parse: type[Parsed]) -> None:
-    parsed: Parsed = parse(time)
+def test_times_are_read_as_the_page_says(time: str, meaning: str, parse: Callable[[str], Parsed]) -> None:
+    parsed = parse(time)
     assert bool(parsed.bad) == meaning.startswith("bad rows")
     moments = {"noon": 12, "midnight": 0, "digits": 12, "the same moment": 12}
     hours = [hour for beginning, hour in moments.items() if meaning.startswith(beginning)]

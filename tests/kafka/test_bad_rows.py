@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
 from weir_placement.model.fragment import Input
-from weir_runtime.inputs import source_log
+from weir_runtime.sources import source_log
 
 from tests.kafka.broker import Broker
 from tests.runtime.support import source

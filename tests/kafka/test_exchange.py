@@ -12,8 +12,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from weir_placement.model.fragment import FragmentError
 from weir_runtime.exchanges.topic.log import TopicLog
-from weir_runtime.exchanges.topic.topic import ENDS, ROWS, Topic, admin_of, topic_settings
-from weir_runtime.exchanges.topic.writer import PIECE, TopicWriter, serialised
+from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of, topic_settings
+from weir_runtime.exchanges.topic.writer import TopicWriter, serialised
 from weir_runtime.logs.log import Place
 from weir_runtime.publish import Fenced, OtherNumbering
 

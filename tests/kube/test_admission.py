@@ -63,8 +63,8 @@ class Refuses:
 
 
 def test_only_creations_and_updates_are_refused() -> None:
-    handlers = registry(Woken(), Liveness(), Refuses())  # type: ignore[arg-type]
-    handlers = list(handlers._webhooks.get_all_handlers())
+    registered = registry(Woken(), Liveness(), Refuses())  # type: ignore[arg-type]
+    handlers = list(registered._webhooks.get_all_handlers())
     assert {h.selector.any_name or h.selector.plural for h in handlers if h.selector} == set(CHECKED)
     assert {h.id for h in handlers} == {"check"}  # the path that the chart's configuration names
     check: Any = handlers[0].fn

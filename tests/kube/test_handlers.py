@@ -72,6 +72,7 @@ def test_a_heartbeat_of_a_node_wakes_nobody_and_a_cordon_does() -> None:
         h for h in handlers()._watching.get_all_handlers() if h.selector and h.selector.any_name == "nodes"
     ]
     assert handler.when is not None
+    when: Any = handler.when
     memo = kopf.Memo()
 
     def node(heartbeat: str, **spec: Any) -> kopf.Body:
@@ -79,7 +80,7 @@ def test_a_heartbeat_of_a_node_wakes_nobody_and_a_cordon_does() -> None:
         return kopf.Body({"metadata": {"name": "n"}, "spec": spec, "status": {"conditions": [condition]}})
 
     def wakes(body: kopf.Body) -> bool:
-        return bool(handler.when(body=body, memo=memo))  # type: ignore[misc]
+        return bool(when(body=body, memo=memo))
 
     assert wakes(node("1"))
     assert not wakes(node("2"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -48,7 +48,7 @@ class Claims:
         self.deleted.append(namespace)
         return True
 
-    def kept(self) -> dict[str, list[str]]:
+    def kept(self) -> dict[str, Sequence[str]]:
         """Fragments to keep, by namespace, of every sweep that was made."""
         return {m["metadata"]["namespace"]: m["spec"]["containers"][0]["args"][5:] for m in self.made}
 

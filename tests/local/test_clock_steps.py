@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     ahead = {"time": 0.0, "monotonic": 0.0}
     true = {name: getattr(time, name) for name in ahead}
     for name in ahead:
-        monkeypatch.setattr(processes.time, name, lambda name=name: true[name]() + ahead[name])
+        monkeypatch.setattr(time, name, lambda name=name: true[name]() + ahead[name])
     return ahead
 
 
@@ -39,7 +40,7 @@ def test_what_ended_starts_again_when_the_clock_was_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clocks: dict[str, float]
 ) -> None:
     """It waited for the hour to come again."""
-    monkeypatch.setattr(processes.subprocess, "Popen", Child)
+    monkeypatch.setattr(subprocess, "Popen", Child)
     output = Output("noop")
     start = Start(
         FragmentSpec("f", "default", "q", "n", 1, (), (), output, "/c", "l", str(tmp_path / "s")), "b", "q"
@@ -78,7 +79,7 @@ def test_a_process_that_ran_well_is_restarted_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clocks: dict[str, float]
 ) -> None:
     """However often it had failed before: after months every restart waited for a minute."""
-    monkeypatch.setattr(processes.subprocess, "Popen", Child)
+    monkeypatch.setattr(subprocess, "Popen", Child)
     output = Output("noop")
     spec = FragmentSpec("f", "default", "q", "n", 1, (), (), output, "/c", "l", str(tmp_path / "s"))
     machine = Processes(tmp_path)

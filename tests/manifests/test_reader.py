@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from weir_operator.manifests import objects
 from weir_operator.manifests.objects import Reader, from_raw
+from weir_operator.manifests.parse import parse
 
 
 def stream(name: str, version: str, rate: object = "1k", uid: str = "") -> dict[str, Any]:
@@ -20,7 +21,6 @@ def stream(name: str, version: str, rate: object = "1k", uid: str = "") -> dict[
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of what is parsed, in order."""
     names: list[str] = []
-    parse = objects.parse
 
     def noted(raw: Any) -> Any:
         names.append(raw["metadata"]["name"])

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recipes"
 RUFF = (sys.executable, "-m", "ruff")
 ARROWS = (str(Path(sys.executable).with_name("lint-imports")),)
-TYPES = (sys.executable, "-m", "mypy", "--strict", "placement", "runtime", "operator")
+TYPES = (sys.executable, "-m", "mypy", "--strict", "placement", "runtime", "operator", "tests")
 GENERATED = ("crds/", "charts/weir/files/crds/")
 MOST_FILES = {
     "crd-field": 4,

@@ -83,7 +83,8 @@ def select(random: Random, most: int = 3, grouped: bool | None = None) -> str:
         earlier = random.choice(aliases[:i])
         key = random.choice(KEYS)
         conditions += [f"{earlier}.{key} = {alias}.{random.choice([key, key, 'k'])}"]
-        conditions.append(_window(random, *random.sample([earlier, alias], 2), clock))
+        first, second = random.sample([earlier, alias], 2)
+        conditions.append(_window(random, first, second, clock))
         if random.random() < 0.4:
             other = random.choice(aliases[:i])
             conditions.append(f"{other}.{random.choice(KEYS)} = {alias}.{random.choice(KEYS)}")

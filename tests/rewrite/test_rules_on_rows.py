@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from weir_placement.model.operators import Filter, Item, Join, Operator, Project, Window
+from weir_placement.model.operators import Filter, Item, Join, Operator, Project, Window, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.rewrite import rules
 from weir_placement.rewrite.constraints import Constraints
@@ -154,7 +154,7 @@ def project_without_times(graph, top, bottom):  # type: ignore[no-untyped-def]
 
 def swap_with_a_narrower_projection(graph, top, bottom):  # type: ignore[no-untyped-def]
     """Wrong: the projection goes below a filter whose columns it drops."""
-    if rules.is_plain(top):
+    if is_plain(top):
         lower, upper = replace(top, inputs=bottom.inputs), replace(bottom, inputs=(top.id,))
         yield graph.replaced([top.id, bottom.id], [lower, upper], {top.id: bottom.id})
 

@@ -57,8 +57,8 @@ class Running:
         (self.folder / "commits" / str(self.batch)).write_text("v1\n{}")
         self.position = self.next
         old = self.batch - KEPT
-        for path in (f"offsets/{old}", f"commits/{old}", f"state/0/0/{old}.delta"):
-            (self.folder / path).unlink(missing_ok=True)
+        for name in (f"offsets/{old}", f"commits/{old}", f"state/0/0/{old}.delta"):
+            (self.folder / name).unlink(missing_ok=True)
         if self.readers:
             slowest = min(reader.position for reader in self.readers)
             for path in self.flow.glob("*.arrow"):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.fragment import FragmentSpec
-from weir_runtime.inputs import open_input, source_log
+from weir_runtime.inputs import open_input
 from weir_runtime.logs.log import Log
 from weir_runtime.publish import put_once
 from weir_runtime.source import Control, WeirStreamReader
+from weir_runtime.sources import source_log
 
 from tests.runtime.support import append_batch, files_output, fragment, source, write_log
 from tests.runtime.test_findings import KEYS, SECOND, count_by_second, steps

@@ -7,7 +7,7 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,15 +36,14 @@ def watched(folder: Path) -> Iterator[Callable[[], tuple[int, int]]]:
 
     def opened() -> tuple[int, int]:
         listings = files = 0
-        try:
+        with suppress(BlockingIOError):
             while events := os.read(watcher, 1 << 16):
                 while events:
                     _, mask, _, length = struct.unpack("iIII", events[:16])
                     listings += bool(mask & IN_ISDIR and not length)
                     files += not mask & IN_ISDIR
                     events = events[16 + length :]
-        except BlockingIOError:
-            return listings, files
+        return listings, files
 
     try:
         yield opened

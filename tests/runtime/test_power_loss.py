@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -110,9 +111,9 @@ def test_what_is_synced_is_on_the_disk_before_its_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     order: list[str] = []
-    link = publish.os.link
+    link = os.link
     monkeypatch.setattr(publish, "sync", lambda path: order.append(f"sync {path.name}"))
-    monkeypatch.setattr(publish.os, "link", lambda a, b: (order.append("link"), link(a, b)))
+    monkeypatch.setattr(os, "link", lambda a, b: (order.append("link"), link(a, b)))
     (tmp_path / "t").write_text("rows")
     assert publish.put_once(tmp_path / "t", tmp_path / "final", lambda: None)
     assert order == ["sync t", "link", f"sync {tmp_path.name}"]

@@ -51,7 +51,7 @@ def test_reports_of_a_query_are_those_that_spark_gives(spark: SparkSession, tmp_
     query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     progress = Progress(query)
     reports: list[dict[str, Any]] = []
-    wait_for(lambda: len(reports) >= 5 or reports.extend(progress.new()), "five batches")
+    wait_for(lambda: len(reports) >= 5 or bool(reports.extend(progress.new())), "five batches")
     query.stop()
     reports += progress.new()
     assert reports == [json.loads(report.json) for report in query.recentProgress]

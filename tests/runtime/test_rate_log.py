@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def rate_input(**options: object) -> Input:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """[us] What the log takes for now."""
     now = [NOW]
-    monkeypatch.setattr(rate_log.time, "time_ns", lambda: now[0] * 1000)
+    monkeypatch.setattr(time, "time_ns", lambda: now[0] * 1000)
     return now
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,7 +13,6 @@ import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry
 from weir_placement.model.fragment import Output
-from weir_runtime import status as under_test
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.lease import FileLease, LeaseRecord, holder_name
 from weir_runtime.process import FragmentProcess
@@ -87,7 +87,7 @@ def test_nothing_is_renewed_after_the_end(tmp_path: Path) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """[s] What `time.monotonic` says to the status."""
     now = [1000.0]
-    monkeypatch.setattr(under_test.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
 
 

@@ -17,8 +17,8 @@ from weir_placement.model.fragment import FragmentError, Input, TypedColumn
 from weir_placement.model.operators import Item, Project, Union
 from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.audit import audit
-from weir_runtime.inputs import source_log
 from weir_runtime.names import END
+from weir_runtime.sources import source_log
 from weir_runtime.sources.kafka.intake import Messages
 from weir_runtime.sources.kafka.rows import TopicRows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from random import Random
+from typing import Any
 
 import duckdb
 import pytest
@@ -40,17 +41,17 @@ def in_duckdb(database: duckdb.DuckDBPyConnection, sql: str, data: dict[str, lis
         sql = sql.replace(grouped[0], bucket).replace("window.start", bucket)
     result = database.execute(sql)
     names = [(d[0], d[1] == "TIMESTAMP" or str(d[1]) == "TIMESTAMP") for d in result.description]
-    counts = Counter()
+    counts: Counter[tuple[tuple[str, Any], ...]] = Counter()
     for row in result.fetchall():
-        values = {
+        present = {
             name: round(value.timestamp() * 1e6) if is_time and value is not None else value
             for (name, is_time), value in zip(names, [_utc(v) for v in row], strict=True)
         }
-        counts[tuple(sorted(values.items()))] += 1
+        counts[tuple(sorted(present.items()))] += 1
     return counts
 
 
-def _utc(value: object) -> object:
+def _utc(value: Any) -> Any:
     from datetime import UTC, datetime
 
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
