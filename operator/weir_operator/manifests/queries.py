@@ -48,6 +48,11 @@ class QueryScope:
         """Names of the nodes that have a taint."""
         return tuple(name for name, node in self.objects.nodes.items() if node.spec.taints)
 
+    @cached_property
+    def least_memory(self) -> float:
+        """[bytes] Of the smallest node."""
+        return min(self.memory.values(), default=inf)
+
 
 def key_of(item: StreamQuery) -> Key:
     """The query's identity."""
@@ -266,9 +271,9 @@ def _only_large_nodes(query: Query, item: StreamQuery, scope: QueryScope) -> Que
     request there now does not count: it comes and goes, and what runs has its room."""
     resources = item.spec.resources
     requested = fragment_memory(resources.memory, resources.executors)
-    small = {name for name, memory in scope.memory.items() if memory < requested}
-    if not small:
+    if requested <= scope.least_memory:
         return query
+    small = {name for name, memory in scope.memory.items() if memory < requested}
 
     def large(op: Operator) -> tuple[str, ...]:
         candidates = op.nodes or tuple(node.name for node in scope.nodes)
