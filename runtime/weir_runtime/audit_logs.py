@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -81,6 +82,7 @@ def log_rows(
         engine.execute("SET TimeZone = 'UTC'")
         for path in _paths(files, form, Path(scratch), start, finite):
             try:
+                path = _without_mark(path, Path(scratch)) if form == "json" else path
                 tables.append(_rows(engine, path, form, columns, in_time))
             except (duckdb.Error, pa.ArrowInvalid):
                 continue  # a file that cannot be read is one bad row
@@ -120,6 +122,16 @@ def _paths(files: Mapping[str, Any], form: str, scratch: Path, start: int, finit
         path.write_bytes(bytes(body))
         yield path
         path.unlink()
+
+
+def _without_mark(path: Path, scratch: Path) -> Path:
+    """The file, or a copy without the byte order mark that it begins with: DuckDB's JSON knows none."""
+    with path.open("rb") as file:
+        if file.read(len(BOM_UTF8)) != BOM_UTF8:
+            return path
+        copy = scratch / f"plain-{path.name}"
+        copy.write_bytes(file.read())
+    return copy
 
 
 def _rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 TERMINATION_LOG = Path("/dev/termination-log")
@@ -15,13 +16,22 @@ LONGEST = 3000
 
 
 def cause_of(failure: object) -> str:
-    """What Spark says of a query that failed, without what it appends: codes, the query's offsets and plan.
+    """What Spark says of a query that failed, without what it appends: codes, offsets, the query's plan. Of
+    an error of a source or sink, which is Python's, it is that error alone, without the way to it.
 
     >>> cause_of("with exception: no topic a SQLSTATE: XXKST\\n=== Streaming Query ===\\nIdentifier: ...")
     'with exception: no topic a'
     """
     text = str(failure).partition("=== Streaming Query ===")[0]
-    return re.sub(r"(\s*SQLSTATE: \w+)+\s*$", "", text).strip()
+    text = re.sub(r"(\s*SQLSTATE: \w+)+\s*$", "", text)
+    _, traceback, below = text.rpartition("Traceback (most recent call last):\n")
+    return (_raised(below) if traceback else text).strip()
+
+
+def _raised(below: str) -> str:
+    """The error at the end of a traceback, where Java's own may follow."""
+    lines = dropwhile(lambda line: line.startswith(" "), below.splitlines())
+    return "\n".join(takewhile(str.strip, lines)).removeprefix("ValueError: ")
 
 
 def leave(error: BaseException, place: Path = TERMINATION_LOG) -> None:

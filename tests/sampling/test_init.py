@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from weir_operator.cli import main
 from weir_operator.sampling.columns import of_texts
 from weir_operator.sampling.sample import SampleContent, typed
+from weir_placement.model.fragment import Input, TypedColumn
 from weir_runtime.audit_logs import log_rows
+from weir_runtime.inputs import source_log
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -124,7 +126,14 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
             "a.csv: no column has times. A stream needs an event time",
         ),
         ("a.csv", "k,day\n1,31.01.2026\n", "a.csv: no column has times. A stream needs an event time"),
-        ("a.json", "[1, 2]\n", "a.json:1: [1, 2] is not a JSON object"),
+        ("a.csv", "k\tts\n1\t2026-01-31\n", "a.csv:1: separates values by tabs"),
+        ("a.csv", "k,k,ts\n1,2,2026-01-31\n", "a.csv:1: has column k more than once; give each its own name"),
+        ("a.csv", "k,ts\n", "a.csv: has no rows below its header; a sample needs some"),
+        ("a.csv", "k,ts\n1,2026-01-31\n\udcfc,2026-01-31\n", "a.csv:3: is not UTF-8; convert the file"),
+        ("a.json", "", "a.json: is empty; a sample needs rows"),
+        ("a.json", '[{"k": 1},\n', "a.json:1: is an array and not a JSON object; write one object a line"),
+        ("a.json", "[1, 2]\n", "a.json:1: is an array and not a JSON object"),
+        ("a.json", "7\n", "a.json:1: 7 is not a JSON object"),
         ("a.json", '{"k": 1}\nnothing\n', "a.json:2: is not JSON"),
         ("a.json", '{"k": 1}\n\nnothing\n', "a.json:3: is not JSON"),
         ("a.parquet", "no", "a.parquet: cannot be read: "),
@@ -134,7 +143,7 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
 def test_a_sample_of_which_no_stream_can_be_made(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
 ) -> None:
-    (folder / name).write_text(text)
+    (folder / name).write_text(text, errors="surrogateescape")
     assert main(["init", name]) == 2
     assert message in capsys.readouterr().err
     assert list(folder.iterdir()) == [folder / name]
@@ -144,6 +153,21 @@ def test_the_event_time_must_be_a_time(folder: Path, capsys: pytest.CaptureFixtu
     write(folder / "readings.csv", rows())
     assert main(["init", "readings.csv", "--time", "n"]) == 2
     assert "readings.csv: column n is BIGINT, not a time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_byte_order_mark_and_ends_of_lines_of_other_systems(folder: Path, end: str) -> None:
+    (folder / "a.csv").write_text(end.join(['"k",ts', '"x, ""y""",2026-01-31', ""]), "utf-8-sig", newline="")
+    (folder / "b.json").write_text(end.join(['{"k": "x", "ts": "2026-01-31"}', ""]), "utf-8-sig", newline="")
+    for name, value in (("a", 'x, "y"'), ("b", "x")):
+        assert main(["init", f"{name}.{'csv' if name == 'a' else 'json'}"]) == 0
+        spec = documents(f"{name}/weir.yaml")["Stream"]["spec"]
+        assert spec["schema"] == "k STRING, ts TIMESTAMP"
+        columns = (TypedColumn("k", "STRING"), TypedColumn("ts", "TIMESTAMP"))
+        log = source_log(Input("s", "source", "d/s", spec["source"], columns, "ts"), "")
+        assert log.whole().column("k").to_pylist() == [value]
+        rows = log_rows(spec["source"]["files"], [("k", "STRING"), ("ts", "TIMESTAMP")], "ts")
+        assert rows.column("k").to_pylist() == [value]
 
 
 UNITS = [("s", 1, "seconds"), ("ms", 1000, "milliseconds"), ("us", 1_000_000, "microseconds")]

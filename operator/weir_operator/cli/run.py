@@ -68,6 +68,7 @@ def run(
     from rich.live import Live
     from weir_placement.fragments import Knobs
 
+    from weir_operator.local.bad_rows import bad_rows
     from weir_operator.local.machine import Machine, Options
     from weir_operator.local.overlooked import overlooked
     from weir_operator.local.progress import progress
@@ -97,6 +98,7 @@ def run(
                 try:
                     if number % LOOK == 0:
                         notices.tell(overlooked(machine.objects()))
+                        notices.tell(bad_rows(run_folder))
                     machine.loop.once()
                     live.update(progress(machine.loop))
                     if show_rows:
@@ -105,6 +107,7 @@ def run(
                     console.print(f"a round failed; trying again: {error!r}", style="red", markup=False)
                     log.debug("a round failed", exc_info=True)
                 if until_finished and _finished(machine.loop.snapshot):
+                    notices.tell(bad_rows(run_folder))
                     if show_rows:
                         _show(results, console, notices)
                     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +74,13 @@ def read_file(path: Path) -> SampleContent:
         if form == "parquet":
             return _parquet(path)
         with path.open("rb") as file:
-            body = file.read(MOST_BYTES)
-        body = body if path.stat().st_size <= len(body) else body[: body.rfind(b"\n") + 1]
+            body = file.read(MOST_BYTES).removeprefix(BOM_UTF8)
+        body = body if path.stat().st_size <= MOST_BYTES else body[: body.rfind(b"\n") + 1]
         return _csv(body, path) if form == "csv" else of_lines(body.split(b"\n"), str(path))
-    except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise SampleError(f"{path}:{line}: is not UTF-8; convert the file, as by `iconv -t utf-8`") from error
+    except (OSError, pa.ArrowInvalid) as error:
         raise SampleError(f"{path}: cannot be read: {error}") from error
 
 
@@ -91,12 +95,15 @@ def _parquet(path: Path) -> SampleContent:
 
 
 def _csv(body: bytes, path: Path) -> SampleContent:
-    rows = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""))
+    rows = csv.reader(io.StringIO(body.decode(), newline=""))
     header = next(rows, None)
     if not header:
         raise SampleError(f"{path}: is empty; the first line must have the columns' names")
-    if len(header) == 1 and len(header[0].split(";")) > 1:
-        raise SampleError(f"{path}:1: separates values by ';'; write a CSV with commas")
+    separators = {"';'": ";", "tabs": "\t", "'|'": "|"}
+    if other := [name for name, sign in separators.items() if len(header) == 1 and sign in header[0]]:
+        raise SampleError(f"{path}:1: separates values by {other[0]}; write a CSV with commas")
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise SampleError(f"{path}:1: has column {twice[0]} more than once; give each its own name")
     if all(any(c.isdigit() for c in name) and not any(c.isalpha() for c in name) for name in header):
         raise SampleError(
             f"{path}:1: {','.join(header)[:60]} has no names; the first line must have the columns' names"
@@ -105,12 +112,19 @@ def _csv(body: bytes, path: Path) -> SampleContent:
     for row in rows:
         for name, value in zip(header, row, strict=False):
             values[name].append(value or None)
+    if not any(values.values()):
+        raise SampleError(f"{path}: has no rows below its header; a sample needs some")
     return SampleContent("csv", of_texts(values), body, values)
 
 
 def of_lines(lines: Sequence[bytes], place: str, seconds: float | None = None) -> SampleContent:
     """Of JSON objects. Raises SampleError."""
     written = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not written:
+        raise SampleError(f"{place}: is empty; a sample needs rows")
+    if written[0][1].lstrip().startswith(b"["):
+        right = "write one object a line, as `jq -c '.[]'` does"
+        raise SampleError(f"{place}:{written[0][0]}: is an array and not a JSON object; {right}")
     objects = []
     for number, line in written:
         try:
@@ -142,7 +156,7 @@ def typed(content: SampleContent, time: str | None) -> Sample:
     parsed = _parsed(content, types, name, {name: unit} if unit else {})
     reason = parsed.bad[0].reason if parsed.bad else ""
     if not parsed.rows.num_rows:
-        raise SampleError(f"no row can be read{': ' if reason else ''}{reason}")
+        raise SampleError(f"no row can be read: {reason}" if reason else "has no rows; a sample needs some")
     return Sample(content, types, name, unit, units, parsed.rows, len(parsed.bad), reason)
 
 

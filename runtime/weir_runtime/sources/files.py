@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,7 +257,7 @@ class FileLog(Log):
         with file:
             if self._form in ("parquet", "arrow"):
                 return columnar.parse(file, self._form, self._rows, self._event_time, limit, whole)
-            content = file.read()
+            content = file.read().removeprefix(BOM_UTF8)
         if self._form == "csv":
             return csv_rows.parse(content, self._rows, self._event_time, limit)
         lines = [line for line in content.split(b"\n") if line.strip()]
