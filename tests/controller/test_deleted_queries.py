@@ -203,7 +203,7 @@ def test_what_is_not_there_or_not_clear_is_refused() -> None:
     settle(town.loop)
     town.apply(asked(SECOND, restoreFrom={"retained": FIRST}))
     settle(town.loop)
-    assert "has begun anew" in town.ready()[1]
+    assert "began without restored state" in town.ready()[1]
     assert town.running(), "what runs goes on"
     town.delete()
     town.apply(asked(FIRST.replace("0d6b", "1111"), restoreFrom={"retained": "q"}))

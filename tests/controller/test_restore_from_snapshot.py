@@ -84,7 +84,7 @@ def test_a_query_that_runs_does_not_begin_again() -> None:
     running = town.running()
     town.apply(asked(FIRST, **FROM))
     settle(town.loop)
-    assert "has begun anew" in town.ready()[1]
+    assert "began without restored state" in town.ready()[1]
     assert town.running() == running
 
 

@@ -31,7 +31,7 @@ def test_memory_and_what_is_short_beside_it(tmp_path: Path, capsys: pytest.Captu
     few = ('cpu: "4", memory: 8Gi', "cpu: 1m, memory: 1300Mi"), ("rate: 100\n", "rate: 100k\n")
     line = rejected(tmp_path, capsys, *few)
     assert "Mi needed at the expected rates" in line
-    assert "short at these rates are also cpu of node" in line
+    assert "also short at these rates: cpu of node" in line
 
 
 def test_bandwidth_is_in_bits_as_in_the_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,11 +93,9 @@ def _goes_on(owner: Mapping[str, Any], short: str, uid: str, wants: StateReferen
     retained = wants.retained in ("", restored) or (restored and wants.retained == short)
     if retained and wants.snapshot in ("", snapshot):
         return Beginning(incarnation)
-    began = f"from the retained state of {restored}" if restored else "anew"
+    began = f"from the retained state of {restored}" if restored else "without restored state"
     began = f"from snapshot {snapshot}" if snapshot else began
-    field = "snapshot" if wants.snapshot else "retained"
-    return Beginning(
-        incarnation,
-        refusal=f"spec.restoreFrom.{field}: {wants.snapshot or wants.retained!r}: this query has begun "
-        f"{began}, and goes on; leave the field out, or delete the query and apply it again",
-    )
+    field = f"spec.restoreFrom.{'snapshot' if wants.snapshot else 'retained'}"
+    wrong = f"{wants.snapshot or wants.retained!r}: the query already runs, and began {began}"
+    right = "leave the field out, or delete the query and apply it again"
+    return Beginning(incarnation, refusal=f"{field}: {wrong}; {right}")

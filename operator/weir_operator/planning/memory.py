@@ -99,5 +99,5 @@ def _why(constraint: Constraint, memory: float, beside: list[str]) -> str:
     return (
         f"{constraint.name}: {needed} needed at the expected rates, {own} of it by this query, but only "
         f"{capacity} available; give the query shorter windows, or its nodes more memory"
-        + (f" (short at these rates are also {', '.join(beside)})" if beside else "")
+        + (f" (also short at these rates: {', '.join(beside)})" if beside else "")
     )

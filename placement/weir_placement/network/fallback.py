@@ -127,7 +127,7 @@ class Fallback:
         short = self._shortages(Ledger(self.problem), tasks, reuse)
         if not outcome.impossible:
             return Rejection(name, self._not_found(short, refusal), short)
-        beside = "" if len(tasks) == 1 else " beside those of higher priority, wherever they run"
+        beside = "" if len(tasks) == 1 else " next to the queries of higher priority, wherever they run"
         missing = "; ".join([*map(str, short), *([refusal.reason] if refusal.stuck or not short else [])])
         return Rejection(name, f"query {name} does not fit{beside}: {missing}", short)
 
