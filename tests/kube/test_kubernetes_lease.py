@@ -157,7 +157,7 @@ def test_without_an_answer_the_lease_lasts_its_duration_and_no_longer(lease: Mak
     with pytest.raises(OSError, match="does not confirm"):
         holder.renew(1, "one:1:1")
     store.answers = True
-    assert holder.renew(1, "one:1:1"), "nobody has taken it meanwhile"
+    assert holder.renew(1, "one:1:1"), "no process has acquired it meanwhile"
     assert holder.read() is not None
 
 
@@ -198,7 +198,7 @@ def test_an_expired_lease_is_taken_only_after_its_whole_duration_was_watched(lea
 
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: Make) -> None:
     controller, old = lease(), lease()
-    with pytest.raises(OSError, match="nobody has taken it"):
+    with pytest.raises(OSError, match="no process has acquired it"):
         controller.request_cut(20.0)
     assert old.acquire(1, "one:1:1", 10.0)
     controller.request_cut(20.0)

@@ -102,7 +102,7 @@ def test_handing_over_an_unheld_lease_lets_only_that_epoch_begin(lease: FileLeas
 
 
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: FileLease) -> None:
-    with pytest.raises(OSError, match="nobody has taken it"):
+    with pytest.raises(OSError, match="no process has acquired it"):
         lease.request_cut(20.0)
     lease.acquire(1, ALIVE, 10)
     lease.request_cut(20.0)
