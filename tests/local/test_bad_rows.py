@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from weir_operator.local.bad_rows import bad_rows
 from weir_placement.model.fragment import Input, TypedColumn
-from weir_runtime.inputs import source_log
+from weir_runtime.sources import source_log
 
 COLUMNS = (TypedColumn("n", "BIGINT"), TypedColumn("ts", "TIMESTAMP"))
 TS = "2026-01-31T12:00:00Z"

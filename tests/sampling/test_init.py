@@ -18,7 +18,7 @@ from weir_operator.sampling.columns import of_texts
 from weir_operator.sampling.sample import SampleContent, typed
 from weir_placement.model.fragment import Input, TypedColumn
 from weir_runtime.audit_logs import log_rows
-from weir_runtime.inputs import source_log
+from weir_runtime.sources import source_log
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -164,7 +164,7 @@ def test_a_byte_order_mark_and_ends_of_lines_of_other_systems(folder: Path, end:
         spec = documents(f"{name}/weir.yaml")["Stream"]["spec"]
         assert spec["schema"] == "k STRING, ts TIMESTAMP"
         columns = (TypedColumn("k", "STRING"), TypedColumn("ts", "TIMESTAMP"))
-        log = source_log(Input("s", "source", "d/s", spec["source"], columns, "ts"), "")
+        log: Any = source_log(Input("s", "source", "d/s", spec["source"], columns, "ts"), "")
         assert log.whole().column("k").to_pylist() == [value]
         rows = log_rows(spec["source"]["files"], [("k", "STRING"), ("ts", "TIMESTAMP")], "ts")
         assert rows.column("k").to_pylist() == [value]
