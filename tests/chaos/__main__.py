@@ -29,7 +29,8 @@ def main() -> int:
     parser.add_argument("--until", type=int, default=1000, help="faults in all, with those of earlier runs")
     parser.add_argument("--each", type=int, default=100, help="faults of a run")
     parser.add_argument("--seed", type=int, help="run this seed alone")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="which faults")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="which faults, as often as they stand there")
+    parser.add_argument("--least", type=int, default=0, help="faults of a run within a batch, or it fails")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
     args.results.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +45,7 @@ def main() -> int:
         faults = args.each if args.seed else min(args.each, args.until - total)
         result = one_run(seed, faults, args, interrupted.is_set)
         total += len(result["faults"])
-        bad += not is_right(result)
+        bad += not is_right(result) or within(result) < args.least
         with args.results.open("a") as file:
             file.write(json.dumps(result) + "\n")
         print(f"seed {seed}: {summary(result)}; {total} faults in all", flush=True)
@@ -83,15 +84,20 @@ def is_right(result: dict[str, Any]) -> bool:
     return not result["stuck"] and not any(counts) and len(counts) == 9
 
 
+def within(result: dict[str, Any]) -> int:
+    """Faults that struck within a batch."""
+    return sum(fault["in_batch"] for fault in result["faults"])
+
+
 def summary(result: dict[str, Any]) -> str:
     """One line."""
     rows = "; ".join(
         f"{name} {row['rows']} rows, missing {row['missing']}, doubled {row['doubled']}, wrong {row['wrong']}"
         for name, row in result["audit"].items()
     )
-    inside = sum(fault["in_batch"] for fault in result["faults"])
     stuck = f"; STUCK: {result['stuck']}" if result["stuck"] else ""
-    return f"{len(result['faults'])} faults, {inside} in a batch, {result['seconds']:.0f} s; {rows}{stuck}"
+    inside, faults = within(result), len(result["faults"])
+    return f"{faults} faults, {inside} in a batch, {result['seconds']:.0f} s; {rows}{stuck}"
 
 
 if __name__ == "__main__":

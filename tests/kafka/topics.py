@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +52,12 @@ class Topic:
         """A row each; `k` is its time."""
         for second in seconds:
             self._producer.produce(self.name, row(second), partition=partition)
+        assert self._producer.flush(30) == 0
+
+    def send_rows(self, rows: Sequence[Mapping[str, Any]], partition: int = 0) -> None:
+        """As JSON."""
+        for values in rows:
+            self._producer.produce(self.name, json.dumps(values), partition=partition)
         assert self._producer.flush(30) == 0
 
     def send_values(self, values: Sequence[bytes | None], key: bytes = b"k") -> None:
