@@ -158,6 +158,8 @@ def test_each_row_is_of_the_query_that_was_asked_for_at_its_time(place: TopicPla
     rows_there = delivered(place)
     assert rows_there
     names = [column.column for column in versions[0].ends.sink.columns] or old.column_names
-    verdict = compare(pa.concat_tables(parts).select(names), rows_there.filter(pc.less_equal(ends(rows_there), last)))
+    verdict = compare(
+        pa.concat_tables(parts).select(names), rows_there.filter(pc.less_equal(ends(rows_there), last))
+    )
     print(f"{verdict} of {verdict.rows} rows, {parts[0].num_rows} of them up to the cut")
     assert verdict.good, verdict.examples
