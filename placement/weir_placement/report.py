@@ -7,7 +7,9 @@ from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any
 
-from weir_placement.cost.evaluation import Evaluation, NodeLoads, evaluate
+from weir_placement.cost.corners import Corners, limited
+from weir_placement.cost.evaluation import Evaluation, evaluate, headroom_of
+from weir_placement.cost.node_loads import NodeLoads
 from weir_placement.cost.own_headroom import query_headrooms
 from weir_placement.cost.rules import RULES
 from weir_placement.model.from_plain import build_plain
@@ -66,7 +68,31 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "networkUsageBytes": evaluation.network_usage,
         "fragments": evaluation.fragments,
         "moves": evaluation.moves,
+        **({"robust": _robust(problem, result)} if problem.robustness else {}),
         **({"extra": dict(result.extra)} if result.extra else {}),
+    }
+
+
+def _robust(problem: Problem, result: Result) -> dict[str, Any]:
+    """What a report says of a plan of a problem that has a `robustness`; headrooms are null where unbounded.
+
+    `price` is the share of the nominal plan's expected headroom that is given up for the worst case.
+    """
+    corners = Corners(problem)
+    worst = corners.worst(result.plan)
+    expected = headroom_of(corners.problem, result.plan, frozenset(problem.streams))
+    nominal = result.extra.get("nominal")
+    before = nominal["headroom"] if nominal else None
+    price = 1 - expected / before if before and expected is not None else None
+    return {
+        "deviations": corners.robustness.deviations,
+        "uncertain": corners.uncertain,
+        "expectedHeadroom": expected,
+        "worstHeadroom": limited(worst.headroom),
+        "exact": worst.exact,
+        "worstAt": sorted(f"{kind} {name}" for kind, name in worst.corner.largest),
+        "nominal": nominal,
+        "price": price,
     }
 
 
@@ -107,7 +133,7 @@ def _query(
         "admitted": True,
         "reason": None,
         "headroom": headroom,
-        "latencySeconds": evaluation.latency[query.name],
+        "latencySeconds": finite(evaluation.latency[query.name]),
         "origins": dict(placed.origins),
         "sink": placed.sink or None,
         "operators": [_operator(problem, placed, op, evaluation, sharers) for op in query.operators],

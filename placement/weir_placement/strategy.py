@@ -9,9 +9,11 @@ from typing import Generic
 from weir_placement.budget.admission import plan_within
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
-from weir_placement.objectives import OBJECTIVES, Objective
+from weir_placement.objectives import HEADROOM, OBJECTIVES, Objective
 from weir_placement.options import O, Option, OptionError, errors, options_of, read
 from weir_placement.request import PlanRequest
+from weir_placement.robust import plan_robust
+from weir_placement.timeliness import in_time
 
 StrategyFunction = Callable[[Problem, PlanRequest, O], Result]
 """Plans a problem as requested, with options."""
@@ -53,13 +55,24 @@ class Strategy(Generic[O]):
         """Plans a problem, within its budgets; `time_limit` is in seconds.
 
         Raises:
-            ValueError: an objective that it does not have, an option or a value that is not possible.
+            ValueError: an objective that it does not have, an option or a value that is not possible, a
+                robust plan for another objective than headroom or with clones.
         """
         if not self.plans_for(objective):
             able = ", ".join(each.name for each in self.objectives)
             raise ValueError(f"strategy {self.name} plans for {able}, not {objective}")
         values = read(self.parameters, options or {}, objective)
-        request = PlanRequest(OBJECTIVES[objective], seed, time_limit)
-        if not problem.budgets:
-            return self.function(problem, request, values)
-        return plan_within(lambda part, rest: self.function(part, rest, values), problem, request)
+
+        def plan(each: Problem, seconds: float) -> Result:
+            request = PlanRequest(OBJECTIVES[objective], seed, seconds)
+            if not each.budgets:
+                return self.function(each, request, values)
+            return plan_within(lambda part, rest: self.function(part, rest, values), each, request)
+
+        if problem.robustness is None:
+            return in_time(problem, plan(problem, time_limit))
+        if objective != HEADROOM.name:
+            raise ValueError(f"robust plans are for {HEADROOM.name}, not {objective}")
+        if getattr(values, "clones", 1) > 1:
+            raise ValueError("robust plans have no clones: leave clones out")
+        return plan_robust(plan, problem, time_limit)

@@ -98,13 +98,14 @@ def test_latency_is_the_costliest_path_and_makes_a_plan_infeasible_with_its_numb
         [join("j", "a", "b", "a.k", "b.k", 0.1)],
         deliver_to=("n1",),
         max_latency=0.1,
-        overheads=Overheads(exchange_latency=9.0),
+        overheads=Overheads(exchange_latency=0.03),
     )
     e = evaluate(p, placed(p, {"a": "n1", "b": "n2"}, "n1", j="n2"))
-    assert e.latency["default/q"] == pytest.approx(0.06 + 800e-6 + 0.06)
-    assert texts(e) == ("latency of query default/q is 0.1208 s, over its limit of 0.1 s",)
+    idle = 1 - 2 * 800 / 4e6
+    assert e.latency["default/q"] == pytest.approx(0.06 + (0.03 + 800e-6) / idle + 0.06)
+    assert texts(e) == ("latency of query default/q is 0.1508 s, over its limit of 0.1 s",)
     assert e.reasons[0].subject == "latency of query default/q"
-    assert e.reasons[0].share == pytest.approx(1.208)
+    assert e.reasons[0].share == pytest.approx(1.508)
 
 
 def test_fragments_and_exchanges_cost_what_they_are_given() -> None:
@@ -119,7 +120,8 @@ def test_fragments_and_exchanges_cost_what_they_are_given() -> None:
     assert apart.loads["n1"].cpu(1.0) == 1000 + 100 * 10 + 2 * 50
     assert apart.loads["n2"].cpu(1.0) == 1000 + 50 * 10 + 2 * 50
     assert apart.loads["n1"].memory(1.0) == 58.0
-    assert apart.latency["default/q"] == pytest.approx(0.5 + 20e-6)
+    idle = {name: 1 - loads.cpu(1.0) / 1e6 for name, loads in apart.loads.items()}
+    assert apart.latency["default/q"] == pytest.approx(sum((0.5 + 10e-6) / share for share in idle.values()))
     together = evaluate(p, placed(p, {"a": "n1"}, f="n1", g="n1"))
     assert together.loads["n1"].cpu(1.0) == 1000 + 1500
     assert (apart.fragments, together.fragments) == (2, 1)

@@ -5,11 +5,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, Protocol
 
-from weir_placement.cost.load import Load
+Resource = Literal["cpu", "memory", "egress", "ingress", "bandwidth", "latency"]
 
-Resource = Literal["cpu", "memory", "egress", "ingress", "bandwidth"]
+
+class Growing(Protocol):
+    """An increasing function of x: a `Load`, or the `Delay` of a path."""
+
+    def __call__(self, x: float, /) -> float: ...
+
+    def root(self, capacity: float) -> float:
+        """The largest x with a value of at most `capacity`; inf if every x, -1 if not even x = 0."""
+        ...
 
 
 def share_of(value: float, limit: float) -> float:
@@ -24,13 +32,16 @@ class Constraint:
     resource: Resource
     nodes: tuple[str, ...]  # the node, or the two ends of the link
     unit: str
-    load: Load
+    load: Growing
     capacity: float
     point: int
+    query: str = ""  # whose latency it is
 
     @property
     def place(self) -> str:
-        """`node n2`, or `link n1 -> n2`."""
+        """`node n2`, `link n1 -> n2`, or `query d/q`."""
+        if self.query:
+            return f"query {self.query}"
         return f"{'node' if len(self.nodes) == 1 else 'link'} {' -> '.join(self.nodes)}"
 
     @property
@@ -49,7 +60,7 @@ class Constraint:
         return share_of(self.load(1.0), self.capacity)
 
     def __str__(self) -> str:
-        return f"{self.name} at {100 * self.share:.0f} %"
+        return f"{self.name} at {100 * self.share:.0f} %" if self.share < inf else f"{self.name} without end"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -10,11 +9,13 @@ from math import inf
 from weir_placement.cost.allowed import allowed_nodes, why_not
 from weir_placement.cost.budget import shortages
 from weir_placement.cost.constraint import Constraint, Reason, share_of
-from weir_placement.cost.flows import flows_of, fragment_ends, hops, scaled
-from weir_placement.cost.latency import longest_path
-from weir_placement.cost.load import ZERO, Load, total
-from weir_placement.cost.rules import RULES, Flow
-from weir_placement.model.plan import Plan, QueryPlan
+from weir_placement.cost.flows import scaled
+from weir_placement.cost.latency import Delay
+from weir_placement.cost.load import Load
+from weir_placement.cost.node_loads import NodeLoads, PointLoads, Sharing, constraints_at, loads_at
+from weir_placement.cost.raised import plan_at
+from weir_placement.cost.rules import Flow
+from weir_placement.model.plan import Plan
 from weir_placement.model.problem import Problem
 
 TOLERANCE = 1e-9
@@ -34,7 +35,7 @@ class Evaluation:
     constraints: tuple[Constraint, ...]  # the tightest first
     reasons: tuple[Reason, ...]
     point: int  # binding point of the profile
-    latency: Mapping[str, float]  # query -> [s]
+    latency: Mapping[str, float]  # query -> [s] at x = 1, the largest over the points; inf: it falls behind
     operators: Mapping[tuple[str, str], Flow]  # (query, alias or operator) -> flow at the binding point
     links: Mapping[tuple[str, str, str], Load]  # (stream, from, to) -> [bytes/s] at the binding point
     network_usage: float  # [bytes] in transit at x = 1, mean over the points
@@ -60,7 +61,8 @@ class Evaluation:
         worst: dict[str, Reason] = {}
         for c in self.constraints:
             if 0 <= c.root < 1 - TOLERANCE and c.name not in worst:
-                text = f"{c} of its capacity of {c.capacity:.6g} {c.unit}, at the expected rates"
+                most = "limit" if c.resource == "latency" else "capacity"
+                text = f"{c} of its {most} of {c.capacity:.6g} {c.unit}, at the expected rates"
                 worst[c.name] = Reason(c.resource, c.place, c.share, text)
         return tuple(worst.values())
 
@@ -68,125 +70,6 @@ class Evaluation:
     def binding(self) -> Constraint | None:
         """The constraint that limits the headroom."""
         return self.constraints[0] if self.headroom is not None and self.constraints else None
-
-
-@dataclass(frozen=True)
-class NodeLoads:
-    """Loads of one node as functions of x: [CPU-us/s], [bytes], [bytes/s], [bytes/s]."""
-
-    cpu: Load = ZERO
-    memory: Load = ZERO
-    egress: Load = ZERO
-    ingress: Load = ZERO
-
-
-@dataclass
-class _Parts:
-    """What adds up to the loads of one node."""
-
-    cpu: list[Load] = field(default_factory=list)
-    memory: list[Load] = field(default_factory=list)
-    egress: list[Load] = field(default_factory=list)
-    ingress: list[Load] = field(default_factory=list)
-
-    def summed(self) -> NodeLoads:
-        return NodeLoads(total(self.cpu), total(self.memory), total(self.egress), total(self.ingress))
-
-
-@dataclass
-class PointLoads:
-    """Loads by node, flows by (stream, from, to), flows by (query, alias or operator)."""
-
-    nodes: dict[str, NodeLoads]
-    links: dict[tuple[str, str, str], Load]
-    operators: dict[tuple[str, str], Flow]
-
-
-class _Sharing:
-    """Which operators of a plan stand for others: the first query that has a shared one counts it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.first: dict[str, tuple[str, str]] = {}  # key -> (query, operator)
-        self.ends: set[tuple[str, str]] = set()  # what ends fragments, each once
-        for placed in plan.queries:
-            for op, key in placed.shared.items():
-                self.first.setdefault(key, (placed.query.name, op))
-        for placed in plan.queries:
-            self.ends.update(self.of(placed, end) for end in fragment_ends(placed))
-
-    def of(self, placed: QueryPlan, op: str) -> tuple[str, str]:
-        """(query, operator) that counts for an operator."""
-        key = placed.shared.get(op)
-        return self.first[key] if key is not None else (placed.query.name, op)
-
-    def counts(self, placed: QueryPlan, op: str) -> bool:
-        """Whether an operator counts itself."""
-        return self.of(placed, op) == (placed.query.name, op)
-
-    def stream(self, placed: QueryPlan, producer: str) -> str:
-        """A stream's name across queries: that of the source, or `query/operator`."""
-        return placed.query.sources.get(producer) or "/".join(self.of(placed, producer))
-
-
-def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLoads:
-    """Adds up operators, flows (each (stream, from, to) once), exchanges and fragments by node."""
-    nodes: dict[str, _Parts] = defaultdict(_Parts)
-    links: dict[tuple[str, str, str], Load] = {}
-    operators: dict[tuple[str, str], Flow] = {}
-    overheads = problem.overheads
-    sharing = _Sharing(plan)
-    written: set[str] = set()
-    for placed in plan.queries:
-        query = placed.query
-        flows = flows_of(query, problem.streams, rates)
-        operators.update({(query.name, name): flow for name, flow in flows.items()})
-        for op in query.operators:
-            if not sharing.counts(placed, op.id):
-                continue
-            inputs = [flows[i] for i in op.inputs]
-            node = nodes[placed.nodes[op.id]]
-            node.cpu.append(RULES[op.kind].cpu(op, inputs, flows[op.id].rate))
-            node.memory.append(RULES[op.kind].memory(op, inputs))
-            if (query.name, op.id) in sharing.ends:
-                node.cpu.append(Load.of(overheads.fragment_cpu * query.processes))
-                node.memory.append(Load.of(overheads.fragment_memory * query.processes))
-        for hop in hops(placed):
-            name = sharing.stream(placed, hop.producer)
-            if hop.source != hop.target:
-                links[name, hop.source, hop.target] = flows[hop.producer].bytes
-            if hop.consumer and not sharing.counts(placed, hop.consumer):
-                continue
-            ends = hop.producer not in query.sources and sharing.of(placed, hop.producer) in sharing.ends
-            if (hop.exchange or (ends and hop.consumer)) and overheads.exchange_cost:
-                cost = flows[hop.producer].rate.times(overheads.exchange_cost)
-                nodes[hop.target].cpu.append(cost)
-                if name not in written:
-                    written.add(name)
-                    nodes[hop.source].cpu.append(cost)
-    for (_, source, target), load in links.items():
-        nodes[source].egress.append(load)
-        nodes[target].ingress.append(load)
-    return PointLoads({name: parts.summed() for name, parts in nodes.items()}, links, operators)
-
-
-def constraints_at(problem: Problem, loads: PointLoads, point: int) -> Iterable[Constraint]:
-    """Of the nodes and links that carry something, in an order that only the plan decides."""
-    for node in problem.cluster.nodes:
-        load = loads.nodes.get(node.name)
-        if load is None:
-            continue
-        at = (node.name,)
-        yield Constraint("cpu", at, "CPU-us/s", load.cpu, node.cpu_capacity, point)
-        yield Constraint("memory", at, "bytes", load.memory, node.memory, point)
-        yield Constraint("egress", at, "bytes/s", load.egress, node.egress, point)
-        yield Constraint("ingress", at, "bytes/s", load.ingress, node.ingress, point)
-    by_link: dict[tuple[str, str], list[Load]] = defaultdict(list)
-    for (_, source, target), bytes_ in loads.links.items():
-        by_link[source, target].append(bytes_)
-    index = problem.cluster.index
-    for (source, target), parts in by_link.items():
-        bandwidth = problem.cluster.network.link_bandwidth(index[source], index[target])
-        yield Constraint("bandwidth", (source, target), "bytes/s", total(parts), bandwidth, point)
 
 
 def _misplaced(problem: Problem, plan: Plan) -> Iterable[Reason]:
@@ -207,21 +90,26 @@ def _misplaced(problem: Problem, plan: Plan) -> Iterable[Reason]:
             yield Reason("delivery", f"query {query.name}", inf, text)
 
 
-def _reasons(
-    problem: Problem, plan: Plan, broken: Iterable[Constraint], latency: Mapping[str, float]
-) -> list[Reason]:
+def _reasons(problem: Problem, plan: Plan, broken: Iterable[Constraint]) -> list[Reason]:
     """What makes the plan infeasible."""
     reasons = [*_misplaced(problem, plan), *shortages(problem, plan)]
-    for placed in plan.queries:
-        name, value, limit = placed.query.name, latency[placed.query.name], placed.query.max_latency
-        if value > limit * (1 + TOLERANCE):
-            text = f"latency of query {name} is {value:.6g} s, over its limit of {limit:.6g} s"
-            reasons.append(Reason("latency", f"query {name}", share_of(value, limit), text))
     for c in broken:
         value = c.load(0.0)
+        if c.resource == "latency":
+            text = f"{c.name} is {value:.6g} s, over its limit of {c.capacity:.6g} s"
+            reasons.append(Reason(c.resource, c.place, share_of(value, c.capacity), text))
+            continue
         text = f"{value:.6g} {c.unit} before any input, over its capacity of {c.capacity:.6g} {c.unit}"
         reasons.append(Reason(c.resource, c.place, share_of(value, c.capacity), f"{c.name} is {text}"))
     return reasons
+
+
+def latencies_at(problem: Problem, plan: Plan, loads: PointLoads, point: int) -> Iterable[Constraint]:
+    """Of the queries with a limit, where the plan has these loads."""
+    for placed in plan.queries:
+        limit, name = placed.query.max_latency, placed.query.name
+        if limit < inf:
+            yield Constraint("latency", (), "s", Delay(problem, placed, loads), limit, point, name)
 
 
 def evaluate(problem: Problem, plan: Plan) -> Evaluation:
@@ -232,13 +120,17 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
     """
     constraints: list[Constraint] = []
     points: list[PointLoads] = []
+    latency = dict.fromkeys((q.query.name for q in plan.queries), 0.0)
     for k, point in enumerate(problem.points()):
-        points.append(loads_at(problem, plan, scaled(point)))
+        points.append(loads_at(problem, plan_at(problem, plan, k), scaled(point)))
         constraints += constraints_at(problem, points[-1], k)
+        constraints += latencies_at(problem, plan, points[-1], k)
+        for placed in plan.queries:
+            delay = Delay(problem, placed, points[-1])(1.0)
+            latency[placed.query.name] = max(latency[placed.query.name], delay)
     roots = {id(c): c.root for c in constraints}
     constraints.sort(key=lambda c: (roots[id(c)], c.name))
-    latency = {q.query.name: longest_path(problem, q) for q in plan.queries}
-    reasons = _reasons(problem, plan, [c for c in constraints if roots[id(c)] < 0], latency)
+    reasons = _reasons(problem, plan, [c for c in constraints if roots[id(c)] < 0])
     tightest = roots[id(constraints[0])] if constraints else inf
     headroom = None if tightest == inf else max(tightest, 0.0)
     binding = constraints[0].point if headroom is not None else 0
@@ -252,7 +144,7 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
         operators=points[binding].operators,
         links=points[binding].links,
         network_usage=sum(_usage(problem, p.links) for p in points) / len(points),
-        fragments=len(_Sharing(plan).ends),
+        fragments=len(Sharing(plan).ends),
         moves=sum(
             force.get((q.query.name, op), node) != node for q in plan.queries for op, node in q.nodes.items()
         ),
@@ -270,6 +162,7 @@ def headroom_of(problem: Problem, plan: Plan, streams: frozenset[str]) -> float 
     """The largest x when only the rates of `streams` are scaled; None: nothing limits them."""
     lowest = inf
     for k, point in enumerate(problem.points()):
-        loads = loads_at(problem, plan, scaled(point, streams))
-        lowest = min([lowest, *(c.root for c in constraints_at(problem, loads, k))])
+        loads = loads_at(problem, plan_at(problem, plan, k), scaled(point, streams))
+        every = (*constraints_at(problem, loads, k), *latencies_at(problem, plan, loads, k))
+        lowest = min([lowest, *(c.root for c in every)])
     return None if lowest == inf else max(lowest, 0.0)

@@ -62,10 +62,12 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class Filter(OperatorBase):
-    """Keeps the rows for which `predicate` over `columns` holds: a share `selectivity` of them."""
+    """Keeps the rows for which `predicate` over `columns` holds: a share `selectivity` of them, at most
+    `max_selectivity` (0: no range is known)."""
 
     predicate: str = ""
     selectivity: float = field(default=1.0, kw_only=True, metadata=ESTIMATE)
+    max_selectivity: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
 
     kind: ClassVar[Literal["filter"]] = "filter"
 
@@ -107,7 +109,7 @@ class Join(OperatorBase):
     """Pairs of rows within `windows` for which `on` holds, a conjunction over `columns` ("": windows alone).
 
     Attributes:
-        selectivity: per pair of rows within the narrowest window.
+        selectivity: per pair of rows within the narrowest window, at most `max_selectivity` (0: no range).
         cost_pair, cost_out: [CPU-us] per probed pair, per output row.
         row_overhead: v: bytes a stored row takes beside its columns.
         delay: watermark delay that keeps rows longer [s]; 0 in WhiteWater.
@@ -116,6 +118,7 @@ class Join(OperatorBase):
     on: str = ""
     windows: tuple[Window, ...] = ()
     selectivity: float = field(default=1.0, kw_only=True, metadata=ESTIMATE)
+    max_selectivity: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
     cost_pair: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
     cost_out: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)
     row_overhead: float = field(default=0.0, kw_only=True, metadata=ESTIMATE)

@@ -42,6 +42,18 @@ class Overheads:
     exchange_latency: float = 0.0  # [s a hop]
 
 
+@dataclass(frozen=True)
+class Robustness:
+    """The rates and selectivities that a plan must carry beside the expected ones (model.md section 10).
+
+    Any `deviations` of them (None: all) are at their largest at once: a rate at that of `max_rates`, which
+    has one mapping for each point of the profile, a selectivity at its operator's `max_selectivity`.
+    """
+
+    deviations: int | None = None
+    max_rates: tuple[Mapping[str, float], ...] = ()
+
+
 Unit = Literal["", "cores", "bytes"]
 
 
@@ -83,7 +95,8 @@ class Problem:
     `profile` is a set of points: rates [tuples/s] by stream name, missing streams at their nominal
     rate; the empty tuple means one point with every nominal rate. `pinned` and `forbidden` are by
     `query/operator`. `in_force` is the running plan: fewer moves from it break ties. A plan has no more
-    fragments than its `budgets` allow.
+    fragments than its `budgets` allow. `raised` has for each point the `query/operator` whose selectivity is
+    at its largest there (empty: none anywhere). With `robustness` a plan is for the worst of its points.
     """
 
     cluster: Cluster
@@ -95,6 +108,8 @@ class Problem:
     forbidden: Mapping[str, frozenset[str]] = field(default_factory=dict)
     in_force: tuple[Placed, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    raised: tuple[frozenset[str], ...] = ()
+    robustness: Robustness | None = None
     max_cluster_size: int = 16
     tier_label: str = ""
 

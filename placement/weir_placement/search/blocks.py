@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from weir_placement.cost.allowed import allowed_nodes
+from weir_placement.cost.raised import growth, raised_joins
 from weir_placement.model.operators import Join
 from weir_placement.model.problem import Problem, Query
 
@@ -29,14 +30,14 @@ class SearchBlock:
 
     Attributes:
         joins: ids of its operators, which are alike.
-        factor: shape (2^n,), the rate of a set over the product of its sources' rates.
+        factors: shape (points, 2^n), the rate of a set over the product of its sources' rates.
         near, equal: shape (n,), the aliases that a window and an equality tie to each.
         half, reach: shape (n n,) [s], of the narrowest window between two; infinite without one.
     """
 
     aliases: tuple[str, ...]
     joins: frozenset[str]
-    factor: tuple[float, ...]
+    factors: tuple[tuple[float, ...], ...]
     near: tuple[int, ...]
     equal: tuple[int, ...]
     half: tuple[float, ...]
@@ -67,7 +68,7 @@ def blocks_of(problem: Problem, query: Query) -> Blocks:
             covered |= ids
         elif small and _alike(problem, query, block.joins) and block.constraints.in_pairs:
             covered |= ids
-            blocks.append(_search_block(block, block.joins))
+            blocks.append(_search_block(problem, query, block))
     rest = [join for join in joins if join.id not in covered]
     return Blocks(tuple(blocks), not rest)
 
@@ -83,7 +84,7 @@ def _alike(problem: Problem, query: Query, joins: Sequence[Join]) -> bool:
     )
 
 
-def _search_block(block: Block, joins: Sequence[Join]) -> SearchBlock:
+def _search_block(problem: Problem, query: Query, block: Block) -> SearchBlock:
     aliases = tuple(sorted(block.bits, key=lambda alias: block.bits[alias]))
     n, bits = len(aliases), block.bits
     near, equal = [0] * n, [0] * n
@@ -97,9 +98,14 @@ def _search_block(block: Block, joins: Sequence[Join]) -> SearchBlock:
     for group in block.constraints.tied:
         for alias in group:
             equal[aliases.index(alias)] |= sum(bits[other] for other in group if other != alias)
-    factor = [1.0, *(block.rate.factor(mask) for mask in range(1, 1 << n))]
-    ids = frozenset(join.id for join in joins)
-    return SearchBlock(aliases, ids, tuple(factor), tuple(near), tuple(equal), tuple(half), tuple(reach))
+    sets = [frozenset(a for k, a in enumerate(aliases) if mask >> k & 1) for mask in range(1 << n)]
+    expected = [1.0, *(block.rate.factor(mask) for mask in range(1, 1 << n))]
+    points = [raised_joins(problem, query, k) for k in range(len(problem.points()))]
+    factors = tuple(
+        tuple(rate * growth(joins, own) for rate, own in zip(expected, sets, strict=True)) for joins in points
+    )
+    ids = frozenset(join.id for join in block.joins)
+    return SearchBlock(aliases, ids, factors, tuple(near), tuple(equal), tuple(half), tuple(reach))
 
 
 def alias_bits(query: Query, blocks: Sequence[SearchBlock], most: int) -> Mapping[str, int]:

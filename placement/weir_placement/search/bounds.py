@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
+from math import prod
 from typing import TYPE_CHECKING
 
 from weir_placement.search.blocks import MOST
@@ -24,9 +27,9 @@ class Region:
 
     kind: int  # of `kernel.layout`: SOURCE_NODE, JOIN_REGION, ...
     words: list[int]
-    numbers: list[float] = field(default_factory=list)
+    passing: list[int] = field(default_factory=list)  # items whose selectivities its rate has in it
+    several: list[int] = field(default_factory=list)  # selections over several leaves of a region of joins
     parent: int = -1
-    factor: float = 1.0
     filters: list[int] = field(default_factory=list)
     written_here: int = 0  # how many of the filters cannot run above the region of joins that reads this
     projections: list[int] = field(default_factory=list)
@@ -83,8 +86,7 @@ class Regions:
         item = self.items[i]
         children = [self.visit(c, []) for c in item.children]
         if item.kind == layout.FILTER:
-            node = self.add(Region(layout.SUM_NODE, [i, 1, *children]))
-            self.nodes[node].factor *= numbers_of(item).selectivity
+            node = self.add(Region(layout.SUM_NODE, [i, 1, *children], passing=[i]))
         elif item.kind == layout.SOURCE:
             node = self.add(Region(layout.SOURCE_NODE, [i]))
         elif item.kind == layout.AGGREGATE:
@@ -96,7 +98,7 @@ class Regions:
     def settle(self, number: int, filters: Sinking) -> int:
         node = self.nodes[number]
         for f, here in filters:
-            node.factor *= numbers_of(self.items[f]).selectivity
+            node.passing.append(f)
             node.filters.append(f)
             node.written_here += here
         return number
@@ -151,9 +153,8 @@ class Regions:
         words.append(len(several))
         words += [sum(1 << a for a, m in enumerate(masks) if m & self.own[f]) for f in several]
         words += [0, 0, 0]  # the list of connected sets
-        selectivities = [numbers_of(self.items[f]).selectivity for f in several]
         kind = layout.BLOCK_REGION if block >= 0 else layout.JOIN_REGION
-        region = self.add(Region(kind, words, selectivities))
+        region = self.add(Region(kind, words, several=several))
         for a, node in enumerate(nodes):
             self.nodes[node].parent = region
             self.nodes[node].readers = [j for j, end in zip(joins, ends, strict=True) if end >> a & 1]
@@ -172,36 +173,48 @@ class Regions:
                     grown = True
         return side
 
-    def chain(self, v: int, numbers: list[float]) -> list[int]:
-        """The words of `kernel.bound._chain`; what they point to goes to the end of `numbers`."""
+    def chain(self, v: int, numbers: int) -> list[int]:
+        """The words of `kernel.bound._chain`, whose numbers are at `numbers`."""
         node = self.nodes[v]
-        ops = [numbers_of(self.items[f]) for f in node.filters]
-        here = node.written_here if node.readers else len(ops)
-        words = [v, here, len(ops), len(node.projections), len(node.readers), len(numbers)]
-        numbers += [min((op.cost for op in ops), default=0.0), *sorted(op.selectivity for op in ops)]
+        here = node.written_here if node.readers else len(node.filters)
+        words = [v, here, len(node.filters), len(node.projections), len(node.readers), numbers]
         return [*words, *node.filters, *node.projections, *node.readers]
+
+    def numbers(self, chains: Sequence[int], point: int) -> list[list[float]]:
+        """The numbers of each node, then of each chain, at a point of the profile."""
+        share = [item.selectivities[point] for item in self.items]
+        cost = [numbers_of(item).cost for item in self.items]
+        nodes = [
+            [prod(share[i] for i in node.passing), *(share[f] for f in node.several)] for node in self.nodes
+        ]
+        above = [self.nodes[v].filters for v in chains]
+        least = [min((cost[f] for f in filters), default=0.0) for filters in above]
+        shares = [sorted(share[f] for f in filters) for filters in above]
+        return nodes + [[first, *rest] for first, rest in zip(least, shares, strict=True)]
 
     def write(self, encoding: Encoding) -> bool:
         """Into the encoding's fields; false if it does not fit or a region is no tree of joins."""
         chains = [v for v, node in enumerate(self.nodes) if node.filters or node.projections]
         head = 1 + 4 * len(self.nodes) + 1 + 2 * len(self.operators) + 1 + len(chains)
-        words, numbers = [len(self.nodes)], list[float]()
-        tail: list[int] = []
-        for node in self.nodes:
-            words += [node.kind, node.parent, head + len(tail), len(numbers)]
+        words, tail = [len(self.nodes)], list[int]()
+        numbers = [self.numbers(chains, k) for k in range(encoding.dims["points"])]
+        begins = [0, *accumulate(map(len, numbers[0]))]
+        for node, begin in zip(self.nodes, begins, strict=False):
+            words += [node.kind, node.parent, head + len(tail), begin]
             tail += node.words
-            numbers += [node.factor, *node.numbers]
         words += [len(self.operators), *(word for pair in self.operators for word in pair), len(chains)]
-        for v in chains:
+        for v, begin in zip(chains, begins[len(self.nodes) :], strict=False):
             words.append(head + len(tail))
-            tail += self.chain(v, numbers)
+            tail += self.chain(v, begin)
         words += tail
         if not self.possible or len(words) > encoding.length["regions"]:
             return False
-        if len(numbers) > encoding.length["region_number_"]:
+        room = encoding.length["region_number_"] // len(numbers)
+        if begins[-1] > room:
             return False
         encoding.write("regions", words)
-        encoding.write("region_number_", numbers)
+        for k, at_point in enumerate(numbers):
+            encoding.write("region_number_", [*chain.from_iterable(at_point)], start=k * room)
         return True
 
 

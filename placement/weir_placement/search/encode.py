@@ -9,7 +9,8 @@ from math import inf
 
 from weir_placement.cost.allowed import allowed_nodes
 from weir_placement.cost.flows import flows_of, scaled
-from weir_placement.cost.rules import Flow
+from weir_placement.cost.load import Load
+from weir_placement.cost.raised import at_point
 from weir_placement.model.plan import Plan, QueryPlan, Rejection
 from weir_placement.model.problem import Problem, Query
 from weir_placement.search.arrays import Arrays
@@ -25,7 +26,7 @@ from weir_placement.search.fields import (
     fill_masks,
     is_free,
 )
-from weir_placement.search.item import HUGE, SearchItem, code_of, numbers_of
+from weir_placement.search.item import HUGE, SearchItem, code_of, numbers_of, selectivity_of
 from weir_placement.search.kernel import layout
 
 VISITED_SIZE = 1 << 14
@@ -50,30 +51,36 @@ class Encoding(Arrays):
         points = [scaled(point) for point in problem.points()]
         self.blocks = [blocks_of(problem, query) for query in self.queries]
         for q, query in enumerate(self.queries):
-            self._add_query(q, query, [flows_of(query, problem.streams, rates) for rates in points])
+            self._add_query(q, query, points)
         self.scenarios = self._scenarios(len(points))
         self._fill(seed, len(points), visited)
 
-    def _add_query(self, q: int, query: Query, flows: list[dict[str, Flow]]) -> None:
+    def _add_query(self, q: int, query: Query, points: list[dict[str, Load]]) -> None:
         numbers: dict[str, int] = {}
+        at_points = [at_point(self.problem, query, k) for k in range(len(points))]
+        flows = [
+            flows_of(each, self.problem.streams, rates) for each, rates in zip(at_points, points, strict=True)
+        ]
+        ones = [1.0] * len(points)
         for alias, stream in query.sources.items():
             numbers[alias] = len(self.items)
             origins = self._candidates(tuple(self.problem.streams[stream].origins))
             self.items.append(
-                SearchItem(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows])
+                SearchItem(q, layout.SOURCE, alias, [], origins, None, [f[alias] for f in flows], ones)
             )
-        for op in query.operators:
+        for op, *at_each in zip(query.operators, *(each.operators for each in at_points), strict=True):
             candidates = self._candidates(allowed_nodes(self.problem, query, op))
             numbers[op.id] = len(self.items)
             children = [numbers[name] for name in op.inputs]
             item = SearchItem(
                 q, code_of(op.kind).kind, op.id, children, candidates, op, [f[op.id] for f in flows]
             )
+            item.selectivities = [*map(selectivity_of, at_each)]
             self.items.append(item)
         last = numbers[query.operators[-1].id] if query.operators else numbers[next(iter(query.sources))]
         self.sinks.append(len(self.items))
         delivery = self._candidates(tuple(query.deliver_to))
-        self.items.append(SearchItem(q, layout.SINK, "", [last], delivery))
+        self.items.append(SearchItem(q, layout.SINK, "", [last], delivery, selectivities=ones))
         self.index.append(numbers)
 
     def _candidates(self, names: tuple[str, ...]) -> list[int]:
@@ -146,6 +153,7 @@ class Encoding(Arrays):
             "path_size": 2 * visited + 16,
             "families": len(families),
             "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 13) for q in self.queries)),
+            "queued": n_nodes if self._flags() & layout.LATENCY else 0,
             **block_sizes(own),
         }
         self.reads = reads

@@ -86,6 +86,7 @@ def fill_blocks(arrays: Arrays, items: Sequence[SearchItem], blocks: Sequence[Se
     of_join: dict[tuple[int, str], int] = {}
     words: dict[str, list[int]] = defaultdict(list)
     numbers: dict[str, list[float]] = defaultdict(list)
+    factors = 0
     for q, own in enumerate(blocks):
         bit = 0
         for block in own:
@@ -94,12 +95,14 @@ def fill_blocks(arrays: Arrays, items: Sequence[SearchItem], blocks: Sequence[Se
             words["block_size"].append(len(block.aliases))
             words["block_alias"].append(len(words["near"]))
             words["block_pair"].append(len(numbers["half_"]))
-            words["block_factor"].append(len(numbers["factor_"]))
+            words["block_factor"].append(factors)
             words["near"] += block.near
             words["equal"] += block.equal
             numbers["half_"] += map(limited, block.half)
             numbers["reach_"] += map(limited, block.reach)
-            numbers["factor_"] += map(limited, block.factor)
+            for k, factor in enumerate(block.factors):
+                arrays.write("factor_", [*map(limited, factor)], start=k * arrays.dims["factors"] + factors)
+            factors += len(block.factors[0])
             bit += len(block.aliases)
     for name, integers in words.items():
         arrays.write(name, integers)
@@ -175,7 +178,9 @@ def fill_costs(
     write = arrays.write
     rows = [numbers_of(item) for item in items]
     for name, column in zip(Numbers._fields, zip(*rows, strict=True), strict=True):
-        write(f"{name}_", column if max(column) < HUGE else [limited(v) for v in column])
+        if name != "selectivity":
+            write(f"{name}_", column if max(column) < HUGE else [limited(v) for v in column])
+    write("selectivity_", [item.selectivities[k] for k in range(arrays.dims["points"]) for item in items])
     write(
         "source_rate_",
         [

@@ -28,6 +28,7 @@ class SearchItem:
     candidates: list[int] = field(default_factory=list)
     op: Operator | None = None
     flows: list[Flow] = field(default_factory=list)  # of each point
+    selectivities: list[float] = field(default_factory=list)  # of each point, as in `Numbers`
 
 
 def limited(value: float) -> float:
@@ -116,6 +117,11 @@ def code_of(kind: str) -> Code:
     if share is None:
         return CODES[kind]
     return Code(layout.FILTER, lambda op, width: Numbers(op.cost, selectivity=share(op), memory=op.memory))
+
+
+def selectivity_of(op: Operator) -> float:
+    """As in `Numbers`."""
+    return code_of(op.kind).numbers(op, 0.0).selectivity
 
 
 def numbers_of(item: SearchItem) -> Numbers:

@@ -50,6 +50,8 @@ def priced_bound(problem: Problem, value: float, deadline: float) -> float:
 
 def can_say(problem: Problem) -> bool:
     """Whether the program is a relaxation of the problem, and small enough."""
+    if any(problem.raised):
+        return False
     nodes, network = problem.cluster.nodes, problem.cluster.network
     limits = [limit for n in nodes for limit in (n.memory, n.egress, n.ingress)]
     if not (np.isfinite(limits).any() or np.isfinite(network.bandwidth).any()):

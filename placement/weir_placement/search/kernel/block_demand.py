@@ -56,8 +56,8 @@ def block_sets(st: State, at: int, start: int, base: int) -> int:
 
 
 @jit
-def block_rates(st: State, at: int, fl: int) -> float:
-    """Rates of a region's sets at the present rates of its leaves; the rate of all."""
+def block_rates(st: State, p: int, at: int, fl: int) -> float:
+    """Rates of a region's sets at the present rates of its leaves, at point p; the rate of all."""
     m, b = st.regions[at], st.regions[at + 1 + st.regions[at]]
     f0 = _selections(st, at) + 1
     filters = st.regions[f0 - 1]
@@ -65,10 +65,10 @@ def block_rates(st: State, at: int, fl: int) -> float:
     _aliases(st, at)
     for k in range(start, start + count):
         s = st.set_list[k]
-        rate = factor(st, b, st.set_aliases[s])
+        rate = factor(st, p, b, st.set_aliases[s])
         for a in range(m):
             if s >> a & 1:
-                rate *= st.region_rate_[st.regions[at + 1 + a]] / factor(st, b, st.set_aliases[1 << a])
+                rate *= st.region_rate_[st.regions[at + 1 + a]] / factor(st, p, b, st.set_aliases[1 << a])
         for f in range(filters):
             if s & st.regions[f0 + f] == st.regions[f0 + f]:
                 rate *= st.region_number_[fl + f]

@@ -22,9 +22,9 @@ def meet(st: State, b: int, left: int, right: int) -> bool:
 
 
 @jit
-def factor(st: State, b: int, aliases: int) -> float:
-    """The rate of a set of aliases over the product of its sources' rates."""
-    return st.factor_[st.block_factor[b] + (aliases >> st.block_bit[b])]
+def factor(st: State, p: int, b: int, aliases: int) -> float:
+    """The rate of a set of aliases over the product of its sources' rates, at point p."""
+    return st.factor_[p * st.factors + st.block_factor[b] + (aliases >> st.block_bit[b])]
 
 
 @jit
@@ -43,10 +43,10 @@ def narrowest(st: State, b: int, left: int, right: int, far: bool) -> float:
 
 
 @jit
-def between(st: State, b: int, left: int, right: int) -> float:
-    """The rate of a join over the product of its inputs' rates."""
-    apart = factor(st, b, left) * factor(st, b, right)
-    return max(factor(st, b, left | right) / apart, 1e-200) if apart > 0 else 1e-200
+def between(st: State, p: int, b: int, left: int, right: int) -> float:
+    """The rate of a join over the product of its inputs' rates, at point p."""
+    apart = factor(st, p, b, left) * factor(st, p, b, right)
+    return max(factor(st, p, b, left | right) / apart, 1e-200) if apart > 0 else 1e-200
 
 
 @jit
@@ -56,7 +56,8 @@ def number_join(st: State, i: int) -> None:
     if b < 0:
         return
     left, right = st.set[st.child[st.first[i]]], st.set[st.child[st.first[i] + 1]]
-    st.selectivity_[i] = between(st, b, left, right)
+    for p in range(st.points):
+        st.selectivity_[p * st.items + i] = between(st, p, b, left, right)
     st.pairs_[i] = 2.0 * narrowest(st, b, left, right, False)
     st.retention_[i] = narrowest(st, b, left, right, True) + st.delay_[i]
 

@@ -19,24 +19,24 @@ FINE = 1e-4
 
 
 @jit
-def _least_sizes(st: State, large: float, least: float, limit: int) -> int:
-    """pack_size: every logical plan has a k-th largest operator of at least the k-th of these sizes, down
-    to `least`; found by bisection on how many there must be over a size. How many sizes there are."""
+def _least_sizes(st: State, p: int, large: float, least: float, limit: int) -> int:
+    """pack_size: every logical plan has a k-th largest operator of at least the k-th of these sizes at point
+    p, down to `least`; found by bisection on how many there must be over a size. How many sizes there are."""
     count = 0
     over, count_over = large, 0
     while count < limit:
         # the next step of the staircase below `over`, where `count_over` operators are larger
         low, high = least, over
-        at_low = int(least_load(st, -1, low))
+        at_low = int(least_load(st, p, -1, low))
         if at_low <= count_over:
             return count
         while high > low * (1 + FINE):
             middle = (low * high) ** 0.5
-            if int(least_load(st, -1, middle)) > count_over:
+            if int(least_load(st, p, -1, middle)) > count_over:
                 low = middle
             else:
                 high = middle
-        at_low = int(least_load(st, -1, low))
+        at_low = int(least_load(st, p, -1, low))
         for _ in range(at_low - count_over):
             if count < limit:
                 st.pack_size_[count] = low
@@ -55,8 +55,8 @@ def _usable(st: State, smallest: float) -> float:
 
 
 @jit
-def may_pack(st: State) -> bool:
-    """Whether the least sizes of the large operators fit on the nodes, by branch and bound."""
+def may_pack(st: State, p: int) -> bool:
+    """Whether the least sizes of the large operators at point p fit on the nodes, by branch and bound."""
     large = 0.0
     smallest = 1e300
     for n in range(st.nodes):
@@ -66,8 +66,8 @@ def may_pack(st: State) -> bool:
             smallest = min(smallest, st.cpu_[n])
     if large >= 1e300:
         return True
-    count = _least_sizes(st, large, max(smallest / 8, large / 64), min(st.items, MOST_PACKED))
-    rest = least_load(st, 0, 0.0)  # the family of all nodes: total work
+    count = _least_sizes(st, p, large, max(smallest / 8, large / 64), min(st.items, MOST_PACKED))
+    rest = least_load(st, p, 0, 0.0)  # the family of all nodes: total work
     for k in range(count):
         rest -= st.pack_size_[k]
     st.pack_rest_[count] = max(rest, 0.0)
@@ -123,11 +123,11 @@ def fullness(st: State, x: float, packed: bool) -> float:
         flow_at(st, s0, x)
         for f in range(st.families):
             capacity = st.family_capacity_[f]
-            weight = least_load(st, f, 0.0)
+            weight = least_load(st, p, f, 0.0)
             if weight > capacity:
                 return 2.0
             if capacity > 0:
                 worst = max(worst, weight / capacity)
-        if packed and not may_pack(st):
+        if packed and not may_pack(st, p):
             return 2.0
     return worst

@@ -15,7 +15,7 @@ from weir_placement.search.kernel.layout import (
     SOURCE_NODE,
     SUM_NODE,
 )
-from weir_placement.search.kernel.region_sets import note_sets, set_rate, weight
+from weir_placement.search.kernel.region_sets import note_sets, numbers_at, set_rate, weight
 
 
 @jit
@@ -53,8 +53,8 @@ def connected_sets(st: State, at: int, start: int, base: int) -> int:
 
 
 @jit
-def _set_rates(st: State, at: int, fl: int) -> float:
-    """Rates of a region's connected sets at the present rates of its leaves; the rate of all."""
+def _set_rates(st: State, p: int, at: int, fl: int) -> float:
+    """Rates of a region's connected sets at the present rates of its leaves, at point p; the rate of all."""
     m = st.regions[at]
     edges = st.regions[at + 1 + m]
     e0 = _edges(st, at)
@@ -72,9 +72,8 @@ def _set_rates(st: State, at: int, fl: int) -> float:
             e += 1
         left = s & st.regions[e0 + 3 * e + 1]
         right = s & ~left
-        rate = (
-            st.set_rate_[base + left] * st.set_rate_[base + right] * st.selectivity_[st.regions[e0 + 3 * e]]
-        )
+        share = st.selectivity_[p * st.items + st.regions[e0 + 3 * e]]
+        rate = st.set_rate_[base + left] * st.set_rate_[base + right] * share
         for f in range(filters):
             mask = st.regions[f0 + f]
             if s & mask == mask and left & mask != mask and right & mask != mask:
@@ -84,7 +83,7 @@ def _set_rates(st: State, at: int, fl: int) -> float:
 
 
 @jit
-def _region(st: State, at: int, f: int, size: float) -> float:
+def _region(st: State, p: int, at: int, f: int, size: float) -> float:
     """The least that any order of a region's joins asks of family f."""
     m = st.regions[at]
     edges = st.regions[at + 1 + m]
@@ -111,7 +110,8 @@ def _region(st: State, at: int, f: int, size: float) -> float:
                 continue
             load = st.cost_[i] * (st.set_rate_[base + left] + st.set_rate_[base + right])
             if st.kind[i] == JOIN:
-                load += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * rate
+                share = st.selectivity_[p * st.items + i]
+                load += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / share) * rate
             least = min(least, work + weight(st, f, i, load, size))
         st.set_work_[s] = least
     return st.set_work_[(1 << m) - 1]
@@ -126,21 +126,22 @@ def flow_at(st: State, s0: int, x: float) -> None:
     end on it. Then follow the operators (item, node) that read what a node gives, and the positions of the
     chains.
     """
-    count = st.regions[0]
+    count, p = st.regions[0], st.point[s0]
     for v in range(count):
         st.region_shrink_[v] = 1.0
     for v in range(count):
-        kind, at, fl = st.regions[1 + 4 * v], st.regions[3 + 4 * v], st.regions[4 + 4 * v]
+        kind, at = st.regions[1 + 4 * v], st.regions[3 + 4 * v]
+        fl = numbers_at(st, p, st.regions[4 + 4 * v])
         raw = 0.0
         if kind == SOURCE_NODE:
             raw = st.source_rate_[s0 * st.items + st.regions[at]] * x
         elif kind == JOIN_REGION:
-            raw = _set_rates(st, at, fl + 1)
+            raw = _set_rates(st, p, at, fl + 1)
         elif kind == BLOCK_REGION:
-            raw = block_rates(st, at, fl + 1)
+            raw = block_rates(st, p, at, fl + 1)
         elif kind == AGGREGATE_NODE:
             i = st.regions[at]
-            raw = min(st.limit_[i], st.selectivity_[i] * st.region_rate_[st.regions[at + 1]])
+            raw = min(st.limit_[i], st.selectivity_[p * st.items + i] * st.region_rate_[st.regions[at + 1]])
         elif kind == SAME_NODE:
             raw = st.region_rate_[st.regions[at]]
         else:
@@ -155,7 +156,7 @@ def flow_at(st: State, s0: int, x: float) -> None:
 
 
 @jit
-def _chain(st: State, at: int, f: int, size: float) -> float:
+def _chain(st: State, p: int, at: int, f: int, size: float) -> float:
     """The least that the selections and projections right above a source ask of family f.
 
     The first k selections, the most selective first, run there, the others above the joins; k is at
@@ -164,13 +165,15 @@ def _chain(st: State, at: int, f: int, size: float) -> float:
     numbers: the least cost of a selection, then selectivities, the smallest first.
     """
     v, least_k, filters = st.regions[at], st.regions[at + 1], st.regions[at + 2]
-    projections, readers, fl = st.regions[at + 3], st.regions[at + 4], st.regions[at + 5]
+    projections, readers = st.regions[at + 3], st.regions[at + 4]
+    fl = numbers_at(st, p, st.regions[at + 5])
     first = at + 6
     cost = st.region_number_[fl]
     deferred = 1e300
     for j in range(filters):
         i = st.regions[first + j]
-        load = st.cost_[i] * st.region_rate_[v] / max(st.selectivity_[i], 1e-12) * st.region_shrink_[v]
+        share = max(st.selectivity_[p * st.items + i], 1e-12)
+        load = st.cost_[i] * st.region_rate_[v] / share * st.region_shrink_[v]
         deferred = min(deferred, weight(st, f, i, load, size))
     rate = st.region_raw_[v]
     chain = 0.0
@@ -198,15 +201,15 @@ def _chain(st: State, at: int, f: int, size: float) -> float:
 
 
 @jit
-def least_load(st: State, f: int, size: float) -> float:
-    """The least that any logical plan asks of family f at the present rates; for f = -1, how many
-    operators larger than `size` there are at least."""
+def least_load(st: State, p: int, f: int, size: float) -> float:
+    """The least that any logical plan asks of family f at the present rates, which are those of point p; for
+    f = -1, how many operators larger than `size` there are at least."""
     count = st.regions[0]
     total = 0.0
     for v in range(count):
         kind, at = st.regions[1 + 4 * v], st.regions[3 + 4 * v]
         if kind == JOIN_REGION:
-            total += _region(st, at, f, size)
+            total += _region(st, p, at, f, size)
         elif kind == BLOCK_REGION:
             total += block_load(st, at, f, size)
         elif kind == AGGREGATE_NODE:
@@ -222,7 +225,7 @@ def least_load(st: State, f: int, size: float) -> float:
         at += 2
     at += 1
     for _ in range(st.regions[at]):
-        total += _chain(st, st.regions[at + 1], f, size)
+        total += _chain(st, p, st.regions[at + 1], f, size)
         at += 1
     return total
 

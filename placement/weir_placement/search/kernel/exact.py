@@ -40,7 +40,8 @@ def loads_at(st: State, x: float) -> None:
                     out = 0.0
                     for d in range(st.low[i], st.high[i] + 1):
                         out += st.rate_[(s * m + i) * degree + d] * power(x, d)
-                    cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * out
+                    share = st.selectivity_[st.point[s] * m + i]
+                    cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / share) * out
             st.need_[i * 2 * points + at] = cpu
             st.need_[i * 2 * points + at + 1] = memory
 

@@ -76,9 +76,10 @@ def _measure(st: State, i: int, x: float) -> None:
                 memory += st.retention_[i] * (st.width_[c] + st.row_overhead_[i]) * flow
             else:
                 rate += flow
-        rate *= st.selectivity_[i]
+        share = st.selectivity_[p * m + i]
+        rate *= share
         if kind == JOIN:
-            cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / st.selectivity_[i]) * rate
+            cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / share) * rate
         elif kind == AGGREGATE:
             rate = min(rate, st.limit_[i])
         st.flow_[p * m + i] = rate

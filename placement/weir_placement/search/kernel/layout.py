@@ -40,6 +40,7 @@ DIMENSIONS = (
     "block_aliases",
     "block_pairs",
     "factors",
+    "queued",
 )
 NETWORK, OVERHEAD, LATENCY = 1, 2, 4
 """Bits of `flags`: some egress, ingress or link is limited; exchanges or fragments cost something;
@@ -108,14 +109,14 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("cost", "items"),
     ("cost_pair", "items"),
     ("cost_out", "items"),
-    ("selectivity", "items"),  # * of a join with 2 w in it
+    ("selectivity", "points*items"),  # * at each point of the profile; of a join with 2 w in it
     ("pairs", "items"),  # * 2 w of a join
     ("retention", "items"),  # * seconds that a join keeps rows
     ("row_overhead", "items"),
     ("delay", "items"),  # of a join: seconds that it keeps rows longer
     ("half", "block_pairs"),  # half of the narrowest window between two aliases of a block [s]
     ("reach", "block_pairs"),  # the furthest apart that rows of two aliases join [s]
-    ("factor", "factors"),  # the rate of each set of a block over the product of its sources' rates
+    ("factor", "points*factors"),  # the rate of each set of a block over the product of its sources' rates
     ("memory", "items"),  # what does not depend on rates
     ("processes", "items"),  # of a fragment that the item ends
     ("limit", "items"),  # an aggregate's largest output
@@ -137,7 +138,9 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("old_root", "nodes+1"),
     ("scratch", "degree*8+nodes*degree"),
     ("arrival", "items"),
-    ("region_number", "items*8"),
+    ("load_at", "queued*3"),  # cpu, egress and ingress of the nodes at one x (`kernel.latency`)
+    ("link_at", "queued*queued"),  # and loads of the links
+    ("region_number", "points*items*8"),  # of the program of `kernel.bound`, at each point
     ("region_rate", "items*2"),
     ("region_raw", "items*2"),
     ("region_shrink", "items*2"),

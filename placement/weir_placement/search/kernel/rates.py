@@ -70,6 +70,7 @@ def derive(st: State, i: int) -> None:
     st.width_[i] = width if st.fixed_width_[i] < 0 else st.fixed_width_[i]
     for s in range(st.scenarios):
         to = (s * m + i) * degree
+        share = st.selectivity_[st.point[s] * m + i]
         for d in range(degree):
             st.rate_[to + d] = 0.0
         if kind == AGGREGATE and st.capped[s * m + i]:
@@ -79,14 +80,13 @@ def derive(st: State, i: int) -> None:
             o = st.child[first + 1]
             a, b = (s * m + c) * degree, (s * m + o) * degree
             for p in range(st.low[c], st.high[c] + 1):
-                left = st.rate_[a + p] * st.selectivity_[i]
+                left = st.rate_[a + p] * share
                 for q in range(st.low[o], st.high[o] + 1):
                     st.rate_[to + p + q] += left * st.rate_[b + q]
         else:
-            factor = st.selectivity_[i]
             for slot in range(first, st.first[i + 1]):
                 o = (s * m + st.child[slot]) * degree
                 for d in range(low, high + 1):
-                    st.rate_[to + d] += factor * st.rate_[o + d]
+                    st.rate_[to + d] += share * st.rate_[o + d]
     st.low[i] = low
     st.high[i] = high

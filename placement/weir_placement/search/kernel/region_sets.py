@@ -16,6 +16,12 @@ def weight(st: State, f: int, i: int, load: float, size: float) -> float:
 
 
 @jit
+def numbers_at(st: State, p: int, at: int) -> int:
+    """Where numbers of the program are at point p that are at `at` at the first one."""
+    return p * st.items * 8 + at
+
+
+@jit
 def note_sets(st: State, tail: int, start: int, end: int, base: int) -> int:
     """Writes down a region's sets: their number, where they are listed, where their rates begin; `end`."""
     st.regions[tail] = end - start

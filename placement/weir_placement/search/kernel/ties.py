@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS, LATE, LISTED
-from weir_placement.search.kernel.evaluator import INFINITE, ends_fragment, first_reader, place, rebuild
+from weir_placement.search.kernel.evaluator import INFINITE, place, rebuild
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import SINK, SOURCE
 from weir_placement.search.kernel.moves import (
@@ -17,6 +17,7 @@ from weir_placement.search.kernel.moves import (
     turn,
 )
 from weir_placement.search.kernel.neighbourhood import EQUAL
+from weir_placement.search.kernel.node_loads import ends_fragment, first_reader
 
 EFFORT = 8_000_000
 """Nodes and items looked at while ties are broken."""
