@@ -1,7 +1,7 @@
 """Limits on latency for objectives whose plans must carry the profile: what waits there counts against them.
 
-Those planners know paths on idle nodes, which no plan's are below. What their plan is late with at the expected
-rates is refused: without it the others only wait less.
+Those planners know paths on idle nodes, which no plan's are below. What their plan is late with at the
+expected rates is refused: without it the others only wait less.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from weir_operator.api.base import (
 )
 from weir_operator.api.connectors import BUCKET, PART, S3, KafkaSecurity
 from weir_operator.api.pod_template import PodTemplate
+from weir_operator.api.robustness import ROBUST, RobustnessSpec
 from weir_operator.api.values import Duration, Quantity, parse_duration
 
 LONGEST_PLANNING = 600.0
@@ -238,8 +239,14 @@ class NamespaceLimit(Model):
 class PlacementPolicySpec(Model):
     """Everything has a default: an empty spec is the built-in policy."""
 
+    rules = ROBUST
     objective: ObjectiveName = Field("headroom", description="What plans are optimised for.")
     strategy: StrategySpec = Field(default_factory=StrategySpec, description="How plans are found.")
+    robustness: RobustnessSpec | None = Field(
+        None,
+        description="Plans for the most headroom where rates and selectivities are at their worst; by "
+        "default for what is expected of them.",
+    )
     mode: Literal["Auto", "Shadow", "Manual"] = Field(
         "Auto",
         description="Auto: plans are applied; Shadow: only shown; Manual: they wait for `weir approve`.",

@@ -30,6 +30,10 @@ class Point(Model):
     rates: Annotated[dict[StreamName, Quantity], Field(min_length=1, max_length=500)] = Field(
         description="Rate [tuples/s] by stream (ns.stream for another namespace)."
     )
+    max_rates: Annotated[dict[StreamName, Quantity], Field(max_length=500)] = Field(
+        default_factory=dict,
+        description="Largest rate [tuples/s] by stream, for plans of a policy with `robustness`.",
+    )
 
 
 class InputProfileSpec(Model):

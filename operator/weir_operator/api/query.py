@@ -63,6 +63,13 @@ def _inputs_fit(raw: Mapping[str, Any]) -> bool:
     return len(inputs) == (2 if kind == "join" else 1)
 
 
+def _range_fits(raw: Mapping[str, Any]) -> bool:
+    expected, most = raw.get("selectivity"), raw.get("maxSelectivity")
+    if not isinstance(expected, int | float) or not isinstance(most, int | float):
+        return True  # the fields themselves report that
+    return most >= expected
+
+
 class OperatorSpec(Model):
     """One operator of an explicit graph. Columns are qualified by their stream (a.y)."""
 
@@ -78,6 +85,19 @@ class OperatorSpec(Model):
         needed_with("kind", ("columns",), "project"),
         needed_with("kind", ("window",), "join"),
         needed_with("kind", ("window", "aggregates"), "aggregate"),
+        CelRule(
+            cel="!has(self.maxSelectivity) || self.kind in ['filter', 'join']",
+            message="maxSelectivity is of a filter or a join: leave it out for other kinds",
+            holds=lambda raw: raw.get("maxSelectivity") is None or raw.get("kind") in ("filter", "join"),
+            field="maxSelectivity",
+        ),
+        CelRule(
+            cel="!has(self.maxSelectivity) || !has(self.selectivity) "
+            "|| self.maxSelectivity >= self.selectivity",
+            message="maxSelectivity must be at least selectivity",
+            holds=_range_fits,
+            field="maxSelectivity",
+        ),
     )
     id: OperatorId = Field(description="Name of the operator within the query.")
     kind: Literal["filter", "project", "join", "aggregate", "union"] = Field(description="Kind of operator.")
@@ -121,6 +141,10 @@ class OperatorSpec(Model):
     )
     selectivity: Selectivity | None = Field(
         None, description="Fraction of rows (join: of pairs) that pass; by default estimated, later measured."
+    )
+    max_selectivity: Selectivity | None = Field(
+        None,
+        description="filter, join: the largest selectivity, for plans of a policy with `robustness`.",
     )
     cost: Microseconds | None = Field(
         None, description="CPU-microseconds per input row; by default calibrated, or that of the kind."

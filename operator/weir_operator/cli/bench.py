@@ -16,6 +16,7 @@ OPERATORS = {
     "manifests": "weir_operator.bench.manifests:manifests",
     "calibration": "weir_operator.bench.calibration:calibration",
     "runtime": "weir_operator.bench.runtime:runtime",
+    "latency": "weir_operator.bench.latency:latency",
     "whitewater-runtime": "weir_operator.bench.whitewater:whitewater_runtime",
 }
 """As weir_placement.bench.BENCHES; all but `manifests` start Spark."""
@@ -29,7 +30,8 @@ def bench(
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot, compared with the paper's figures.
 
-    `calibration`, `runtime` and `whitewater-runtime` measure Spark and need the machine to themselves.
+    `calibration`, `runtime`, `latency` and `whitewater-runtime` measure Spark: they need the machine to
+    themselves.
 
     Examples:
 

@@ -50,6 +50,15 @@ Output = Annotated[
     PlanFormat, typer.Option("-o", "--output", help="Output format; the plan goes to standard output.")
 ]
 
+Robust = Annotated[
+    bool,
+    typer.Option(
+        "--robust",
+        help="For the worst of the rates and selectivities that may be, as a policy with `robustness` says; "
+        "without one, of selectivities up to twice as large as expected.",
+    ),
+]
+
 
 def plan(
     filename: Paths,
@@ -59,6 +68,7 @@ def plan(
     seed: Seed = None,
     time_limit: TimeLimit = None,
     output: Output = PlanFormat.table,
+    robust: Robust = False,
     hierarchy: Annotated[
         bool,
         typer.Option("--hierarchy", help="Draw the hierarchy of partitions with the flows in it."),
@@ -75,6 +85,8 @@ def plan(
 
       weir plan -f queries/ -f nodes.yaml --strategy annealing --seed 1 -o json
 
+      weir plan -f queries/ -f nodes.yaml --robust
+
       kubectl get nodes -o yaml | weir plan -f queries/ -f - -o svg > plan.svg
     """
     from weir_operator.manifests.load import load
@@ -83,7 +95,7 @@ def plan(
 
     if hierarchy and output not in IMAGES:
         raise typer.BadParameter(f"--hierarchy is drawn: give -o {', '.join(IMAGES)}")
-    loaded = load(filename, namespace)
+    loaded = load(filename, namespace, robust=robust)
     overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit)
     planned = plan_policies(loaded.built.groups, overrides)
     if not planned:
@@ -104,6 +116,7 @@ def evaluate(
     plan: Annotated[
         Path, typer.Option("--plan", metavar="FILE", help="A plan that `weir plan -o json` has written.")
     ],
+    robust: Robust = False,
     output: Output = PlanFormat.table,
     namespace: Namespace = "default",
 ) -> int:
@@ -121,7 +134,7 @@ def evaluate(
     from weir_operator.manifests.load import load
     from weir_operator.planning.given_plan import evaluate_plan
 
-    loaded = load(filename, namespace)
+    loaded = load(filename, namespace, robust=robust)
     planned = evaluate_plan(loaded.built.groups, plan)
     zones = {node.name: node.zone for node in planned.problem.cluster.nodes}
     write(planned.report, output, zones)

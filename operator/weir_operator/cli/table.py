@@ -95,7 +95,8 @@ def summary(report: Mapping[str, Any]) -> str:
     """How good the plan is, in one line."""
     value, bound, objective = report["objectiveValue"], report["bound"], report["objective"]
     figure = report.get("objectiveReason") if value is None else _valued(objective, value)
-    parts = [f"{objective} {figure}"]
+    worst = "worst " if report.get("robust") else ""
+    parts = [f"{worst}{objective} {figure}"]
     if proved(report):
         parts.append(f"proved optimal{over_space(report)}")
     elif bound is not None:
@@ -104,12 +105,24 @@ def summary(report: Mapping[str, Any]) -> str:
         parts.append(f"bound {_valued(objective, bound)}{gap_text}{over_space(report)}")
     elif over_space(report):
         parts.append(f"the best found{over_space(report)}")
+    if report.get("robust"):
+        parts.append(expected(report["robust"]))
     if report["binding"]:
         parts.append(f"binding: {report['binding']}")
     if value is None or objective != "network-usage":
         parts.append(f"network usage {_valued('network-usage', report['networkUsageBytes'])}")
     work = f"{report['strategy']}, {report['evaluations']} evaluations in {duration(report['seconds'])}"
     return "; ".join([*parts, work])
+
+
+def expected(robust: Mapping[str, Any]) -> str:
+    """What a robust plan carries as expected, and what it gives up for its worst case."""
+    text = f"expected {times(robust['expectedHeadroom'])}"
+    nominal = robust["nominal"]
+    if not nominal:
+        return text
+    other = f"the plan for what is expected has {times(nominal['headroom'])}, and {times(nominal['worst'])}"
+    return f"{text} ({other} at worst)"
 
 
 def _valued(objective: str, value: float) -> str:

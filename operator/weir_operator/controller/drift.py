@@ -153,6 +153,8 @@ def _improve(
     policy = planning.group.policy
     if policy.drift.min_gain == 0 or not _all_measured(planning, plan, boundaries):
         return
+    if problem.robustness:  # what is better as measured gives up what the plan was chosen for
+        return
     budget = _budget(planning, running)
     floor = policy.drift.min_headroom * (1 + policy.drift.min_gain)
     gain, most = policy.drift.min_gain, max(budget, 1)

@@ -45,8 +45,15 @@ def _filter(context: OperatorContext) -> Built | None:
     selectivity = spec.selectivity
     if selectivity is None:
         selectivity = estimates.filter_selectivity(predicate, context.distinct())
-    columns = tuple(spec.columns or columns_of(predicate))
-    operator = Filter(spec.id, context.names, columns, predicate, selectivity=selectivity, **context.common())
+    operator = Filter(
+        spec.id,
+        context.names,
+        tuple(spec.columns or columns_of(predicate)),
+        predicate,
+        selectivity=selectivity,
+        max_selectivity=spec.max_selectivity or 0.0,
+        **context.common(),
+    )
     return (operator,), source
 
 
@@ -92,6 +99,7 @@ def _join(context: OperatorContext) -> Built | None:
         on,
         tuple(Window(a, b, -width, width) for a, b in _pairs(on, left.aliases, right.aliases)),
         selectivity=selectivity,
+        max_selectivity=spec.max_selectivity or 0.0,
         delay=context.delay(),
         row_overhead=estimates.CostDefaults().row_overhead if context.runs else 0.0,
         cost_pair=spec.cost_pair,

@@ -22,15 +22,18 @@ class Loaded:
     built: Built
 
 
-def load(paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE) -> Loaded:
+def load(
+    paths: Sequence[str], namespace: str = "default", site: Site = ANYWHERE, robust: bool = False
+) -> Loaded:
     """Objects and problems of files, folders and `-`; `site` is where they are to run, if that is known.
+    `robust`: as if every policy had a `robustness`.
 
     Raises:
         ManifestError: with every error of every file, in the order of files and lines.
     """
     documents, unreadable = read(paths)
     objects, findings = from_documents(documents, namespace)
-    built = build(objects, read=matrix_readers(objects), site=site)
+    built = build(objects, read=matrix_readers(objects), site=site, robust=robust)
     if not documents and not unreadable:
         right = "give files with Weir's objects and Nodes; those of other API groups are passed over"
         raise ManifestError([Finding(None, "", "no objects found", right, file=", ".join(paths))])

@@ -23,11 +23,11 @@ from weir_operator.manifests.finding import Finding, Key, isolated
 from weir_operator.manifests.network import Read, network
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.options import objective_findings, option_findings
+from weir_operator.manifests.profiles import expected_points, profile_findings, with_ranges
 from weir_operator.manifests.queries import (
     QueryScope,
     any_open,
     check_references,
-    full_stream_name,
     key_of,
     model_query,
 )
@@ -64,6 +64,7 @@ def build(
     quota_usage: QuotaUsage | None = None,
     site: Site = ANYWHERE,
     policies: Collection[str] = (),
+    robust: bool = False,
 ) -> Built:
     """Problems from objects.
 
@@ -73,6 +74,7 @@ def build(
         quota_usage: by query, what its own pods use of the quotas that count them.
         site: where they are to run, if that is known.
         policies: those that get a group also without a query that can be read.
+        robust: those without a `robustness` get the default one.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
@@ -90,7 +92,7 @@ def build(
     for policy in objects.policies.values():
         key = Key("PlacementPolicy", "", policy.metadata.name)
         findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
-    findings += _profile_findings(objects)
+    findings += profile_findings(objects)
     faulty = {finding.object for finding in findings}
     groups = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
@@ -111,7 +113,8 @@ def build(
         ]
     if not groups:  # nothing is planned, but streams and the network are still checked
         findings += _policy_problem(objects, "default", [], usage or {}, read or {}, faulty, site)[1]
-    return Built(tuple(groups), tuple(dict.fromkeys(findings)))
+    ranged = [replace(g, problem=with_ranges(g.problem, g.policy, objects, robust)) for g in groups]
+    return Built(tuple(ranged), tuple(dict.fromkeys(findings)))
 
 
 def _without(problem: Problem, findings: Sequence[Finding]) -> Problem:
@@ -149,19 +152,6 @@ def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Find
         right = suggestion(spec.topology, {"default", *objects.topologies}, "topologies")
         missing = Key("NetworkTopology", "", spec.topology)
         yield Finding.not_found(key, "spec.topology", f"no NetworkTopology {spec.topology}", right, missing)
-
-
-def _profile_findings(objects: Objects) -> Iterator[Finding]:
-    for item in objects.profiles.values():
-        namespace = item.metadata.namespace
-        key = Key("InputProfile", namespace, item.metadata.name)
-        for i, point in enumerate(item.spec.points or ()):
-            for name in point.rates:
-                if full_stream_name(name, namespace) not in objects.streams:
-                    streams = (n.removeprefix(f"{namespace}/").replace("/", ".") for n in objects.streams)
-                    right, path = suggestion(name, streams, "streams"), f"spec.points[{i}].rates.{name}"
-                    missing = Key("Stream", *full_stream_name(name, namespace).split("/", 1))
-                    yield Finding.not_found(key, path, f"no stream {name}", right, missing)
 
 
 def _policy_problem(
@@ -213,7 +203,7 @@ def _policy_problem(
         cluster=Cluster(tuple(nodes), links),
         streams={n: s for n, s in streams.items() if n in read_streams},
         queries=tuple(sorted(queries, key=lambda q: (-q.priority, q.name))),
-        profile=_profile(objects, items, read_streams),
+        profile=expected_points(objects, items, read_streams),
         overheads=Overheads(
             overheads.fragment_cpu * REFERENCE_CORE,
             overheads.fragment_memory,
@@ -243,19 +233,3 @@ def _over_limit(policy: PlacementPolicy, items: Sequence[StreamQuery]) -> Iterat
             wrong = f"policy {policy.metadata.name} allows only {count} in namespace {limit.namespace}"
             right = "suspend others, raise its priority, or raise the policy's limit"
             yield Finding(key, "spec.policy", wrong, right, "NotAllowed")
-
-
-def _profile(
-    objects: Objects, items: Sequence[StreamQuery], streams: set[str]
-) -> tuple[Mapping[str, float], ...]:
-    """The points of every profile that a query of the policy names, as rates by full stream name."""
-    points: list[Mapping[str, float]] = []
-    names = dict.fromkeys(f"{i.metadata.namespace}/{i.spec.profile}" for i in items if i.spec.profile)
-    for name in names:
-        profile = objects.profiles.get(name)
-        if profile is None:
-            continue
-        for point in profile.spec.points or ():
-            rates = {full_stream_name(n, profile.metadata.namespace): r for n, r in point.rates.items()}
-            points.append({n: r for n, r in rates.items() if n in streams})
-    return tuple(dict(pairs) for pairs in dict.fromkeys(tuple(sorted(p.items())) for p in points))

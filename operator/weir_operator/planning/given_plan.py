@@ -61,6 +61,8 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
         seconds=0.0,
     )
     scores = report(problem, result)
+    if problem.robustness:
+        scores["objectiveValue"] = scores["robust"]["worstHeadroom"]
     scores["infeasible"] += [str(reason) for reason in evaluation.overloads]
     return PlannedPolicy(first.policy.metadata.name, problem, result, scores)
 

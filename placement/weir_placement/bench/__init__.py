@@ -14,6 +14,7 @@ BENCHES: dict[str, str] = {
     "cluster-size": "weir_placement.bench.network_usage:cluster_size",
     "nos-adaptive": "weir_placement.bench.nos_adaptive:nos_adaptive",
     "nos-optimal": "weir_placement.bench.nos_optimal:nos_optimal_page",
+    "robust": "weir_placement.bench.robust:robust_page",
     "joined-rates": "weir_placement.bench.joined_rates:joined_rates_page",
     "scale": "weir_placement.bench.scale:scale",
 }

@@ -233,7 +233,8 @@ def within_all_windows(query: Query) -> Query:
         masks = [below[name] for name in op.inputs]
         below[op.id] = reduce(or_, masks)
         if isinstance(op, Join):
-            op = replace(op, selectivity=op.selectivity * rate.between(masks[0], masks[1], op.half_width))
+            share = rate.between(masks[0], masks[1], op.half_width)
+            op = replace(op, selectivity=op.selectivity * share, max_selectivity=op.max_selectivity * share)
         operators.append(op)
     return replace(query, operators=tuple(operators))
 
