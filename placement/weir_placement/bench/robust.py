@@ -1,4 +1,4 @@
-"""`robust`: what robust plans give up as expected, and gain where selectivities and rates turn out otherwise."""
+"""`robust`: what robust plans give up as expected, and gain where things turn out otherwise."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def truths(problem: Problem, seed: int) -> list[tuple[Problem, Mapping[str, floa
     def around(expected: float, factor: float) -> float:
         return expected * exp(chooser.uniform(-log(factor), log(factor)))
 
-    points = []
+    points: list[tuple[Problem, Mapping[str, float]]] = []
     for _ in range(POINTS):
         rates = {name: around(stream.rate, RATE_FACTOR) for name, stream in problem.streams.items()}
         shares = {
@@ -144,10 +144,12 @@ HEAD = (
     f"least of {POINTS} random points",
 )
 TEXT = f"""
-Random queries as in [whitewater-small](whitewater-small.md) with {EMITTERS} streams and {OPERATORS} operators on
-{NODES} nodes, links of {LIMIT:g} bytes/s. Selectivities may be {FACTOR:g} times the expected ones (at most 1), rates
-{RATE_FACTOR:g} times. A figure is the headroom of the robust plan over that of the plan which is best for what is expected:
-the median of {QUERIES} queries, and from the least to the largest. At random points every rate and selectivity
-is log-uniform from the expected one over that factor to the expected one times it, so that more may be larger at once
-than `deviations` allows. A proof is over the plans that [the searches look at](../headroom.md#what-a-search-may-change-and-what-proven-means).
+Random queries as in [whitewater-small](whitewater-small.md) with {EMITTERS} streams and {OPERATORS}
+operators on {NODES} nodes, links of {LIMIT:g} bytes/s. Selectivities may be {FACTOR:g} times the
+expected ones (at most 1), rates {RATE_FACTOR:g} times. A figure is the headroom of the robust plan over
+that of the plan which is best for what is expected: the median of {QUERIES} queries, and from the least
+to the largest. At random points every rate and selectivity is log-uniform from the expected one over
+that factor to that times the factor, so that more may be larger at once than `deviations` allows. A
+proof may be over the plans that the searches look at ([headroom](../headroom.md#what-a-search-may-
+change-and-what-proven-means)).
 """
