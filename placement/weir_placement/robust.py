@@ -37,10 +37,12 @@ def plan_robust(plan: Callable[[Problem, float], Result], problem: Problem, seco
     worst = corners.worst(first.plan)
     if worst.headroom == inf or not corners.uncertain:
         return _result(first, worst, first, {}, started, [first])
-    tried, best, looked_at = [first], (first, worst), [worst.corner]
+    tried, best = [first], (first, worst)
+    only = corners.only  # there is nothing to take turns with
+    looked_at = only or [worst.corner]
     while perf_counter() - started < seconds:
         left = seconds - (perf_counter() - started)
-        result = plan(corners.at(looked_at), EACH * left)
+        result = plan(corners.at(looked_at), left if only else EACH * left)
         tried.append(result)
         worst = corners.worst(result.plan)
         if _better(result, worst, *best):

@@ -107,9 +107,9 @@ def test_the_table_says_what_is_expected_and_what_is_not(capsys, scene):
     _, out, _ = run(capsys, "plan", "-f", scene(), "--robust")
     line = out.splitlines()[-1]
     assert line.startswith(
-        "worst headroom 1.18; proved optimal; expected 2.86 (the plan for what is expected "
+        "worst headroom 1.18x; proved optimal; expected 2.86x (the plan for what is expected "
     )
-    assert "has 4, and 0.833 at worst)" in line
+    assert "has 4x, and 0.833x at worst)" in line
 
 
 def test_a_given_plan_has_its_worst_headroom(capsys, scene, tmp_path):

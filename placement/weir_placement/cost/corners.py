@@ -77,6 +77,13 @@ class Corners:
         """How many rates and selectivities may deviate, at the point where most do."""
         return max(len(self.parameters(k)) for k in range(len(self.points)))
 
+    @property
+    def only(self) -> list[Corner]:
+        """The worst corner of each point for every plan, where all may be at their largest; else none."""
+        if self.robustness.deviations is not None and self.robustness.deviations < self.uncertain:
+            return []
+        return [Corner(k, frozenset(self.parameters(k))) for k in range(len(self.points))]
+
     def at(self, corners: Iterable[Corner]) -> Problem:
         """The problem with these corners as its profile."""
         chosen = list(corners)
