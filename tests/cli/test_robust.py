@@ -143,7 +143,7 @@ def test_the_largest_rates_of_a_profile_and_factors_where_nothing_is_declared(ca
     assert planned(capsys, scene(most), "--robust")["objectiveValue"] == pytest.approx(60 / 102)
     report = planned(capsys, scene(undeclared), "--robust")
     assert report["robust"]["worstAt"] == ["selectivity of operator default/q/f"]
-    assert report["objectiveValue"] == pytest.approx(2.5)  # the line, with two tenths of the rows
+    assert report["objectiveValue"] == pytest.approx(2.5)  # the link, with two tenths of the rows
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Latency with what waits on nodes and lines: the formulas, and what they are as constraints."""
+"""Latency with what waits on nodes and links: the formulas, and what they are as constraints."""
 
 from dataclasses import replace
 from math import inf
@@ -34,16 +34,16 @@ def score(rate: float = RATE, **more: object) -> Evaluation:
     return evaluate(*one_filter(rate, **more))
 
 
-def test_work_a_batch_and_a_line_take_longer_where_they_are_shared() -> None:
-    """u = 0.2; the line carries 800 of 1,000 bytes/s."""
+def test_work_a_batch_and_a_link_take_longer_where_they_are_shared() -> None:
+    """u = 0.2; the link carries 800 of 1,000 bytes/s."""
     evaluation = score(overheads=Overheads(exchange_latency=0.3))
-    work, batch, line = 0.002 / 0.8, 0.3 / 0.8, 8 / (1000 - 800)
-    assert evaluation.latency["default/q"] == pytest.approx(work + batch + 0.01 + line)
+    work, batch, link = 0.002 / 0.8, 0.3 / 0.8, 8 / (1000 - 800)
+    assert evaluation.latency["default/q"] == pytest.approx(work + batch + 0.01 + link)
 
 
 def test_what_falls_behind_has_no_latency() -> None:
     assert score(124).latency["default/q"] < inf
-    assert score(125).latency["default/q"] == inf  # the line is full
+    assert score(125).latency["default/q"] == inf  # the link is full
 
 
 def test_the_longest_path_is_what_remains_without_load() -> None:
@@ -61,7 +61,7 @@ def test_a_limit_binds_where_the_latency_meets_it() -> None:
     evaluation = evaluate(p, plan)
     assert evaluation.feasible
     assert evaluation.headroom is not None
-    assert evaluation.headroom < 1000 / 800  # where the line is full
+    assert evaluation.headroom < 1000 / 800  # where the link is full
     assert str(evaluation.binding).startswith("latency of query default/q at ")
     rate = RATE * evaluation.headroom
     assert score(rate).latency["default/q"] == pytest.approx(0.05)

@@ -222,7 +222,10 @@ class OverheadsSpec(Model):
     exchange_cost: Annotated[float, Field(ge=0)] = Field(
         0.0, description="CPU-microseconds per tuple at each end of a flow."
     )
-    exchange_latency: Duration = Field(0.0, description="Delay of one hop between fragments.")
+    exchange_latency: Duration = Field(
+        0.0,
+        description="What a fragment adds to the latency on an idle node: wait for a batch, and the batch.",
+    )
 
 
 class NamespaceLimit(Model):

@@ -108,9 +108,9 @@ class Corners:
     def worst(self, plan: Plan) -> Worst:
         """The worst corner for a plan, by branch and bound: with all that is undecided at its largest,
         no corner below is worse. At most `MOST` corners are looked at."""
-        found = [self._worst_at(plan, k) for k in range(len(self.points))]
-        worst = min(found, key=lambda each: each.headroom)
-        return replace(worst, least=min(each.least for each in found))
+        at_points = [self._worst_at(plan, k) for k in range(len(self.points))]
+        worst = min(at_points, key=lambda each: each.headroom)
+        return replace(worst, least=min(each.least for each in at_points))
 
     def _worst_at(self, plan: Plan, point: int) -> Worst:
         parameters = self.parameters(point)

@@ -4,7 +4,7 @@ Who shares a processor waits for each other: work of s seconds takes s / (1 - u)
 is used (M/G/1 with processor sharing, whatever the distribution of s: [2]_, section 4.4; on a node of several
 cores it takes no longer than that). A batch is such work, so a hop between fragments, or from a source into
 one, grows alike: with batches that begin when the last one ends, one of b seconds without rows takes
-b / (1 - u), and a row waits in proportion ([3]_). A row of m bytes passes a line of B bytes/s that carries L
+b / (1 - u), and a row waits in proportion ([3]_). A row of m bytes passes a link of B bytes/s that carries L
 in m / (B - L) (M/M/1).
 
 References
@@ -112,7 +112,7 @@ class Delay:
         return seconds * node.cpu_capacity / (node.cpu_capacity - used) if used < node.cpu_capacity else inf
 
     def _hop(self, hop: Hop, x: float) -> float:
-        """From where a stream is made to where it is read: links, lines, the reading fragment's batch."""
+        """From where a stream is made to where it is read: the link, and the reading fragment's batch."""
         problem, delay = self.problem, 0.0
         if hop.source != hop.target:
             index, network = problem.cluster.index, problem.cluster.network
@@ -129,7 +129,7 @@ class Delay:
 
 
 def _sent(width: float, capacity: float, load: float) -> float:
-    """[s] in which a tuple passes a line."""
+    """[s] in which a tuple passes a limited link."""
     if capacity == inf:
         return 0.0
     return width / (capacity - load) if load < capacity else inf

@@ -39,7 +39,7 @@ class Overheads:
     fragment_cpu: float = 0.0  # [CPU-us/s] of each process of a fragment
     fragment_memory: float = 0.0  # [bytes] of each process of a fragment
     exchange_cost: float = 0.0  # [CPU-us a tuple] at each end of an exchange
-    exchange_latency: float = 0.0  # [s a hop]
+    exchange_latency: float = 0.0  # [s] a fragment on an idle node: until its batch begins, and the batch
 
 
 @dataclass(frozen=True)
