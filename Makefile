@@ -18,7 +18,7 @@ test: env lint site ## every test that needs only the environment
 site: env ## the docs as a site in out/site; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
-test-tutorial: env ## docs/tutorial.md, command by command, and samples of all sorts, on Spark (six minutes)
+test-tutorial: env ## docs/tutorial.md, command by command, on Spark (four minutes)
 	@$(PY) -m pytest -q -o addopts="--import-mode=importlib --strict-markers -p no:cacheprovider" tests/tutorial
 
 ROUNDS ?= 20

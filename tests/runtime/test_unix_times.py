@@ -20,7 +20,7 @@ from weir_runtime.audit import audit
 from weir_runtime.names import END
 from weir_runtime.sources import source_log
 from weir_runtime.sources.kafka.intake import Messages
-from weir_runtime.sources.kafka.rows import TopicRows
+from weir_runtime.sources.kafka.log import KafkaLog
 
 from tests.runtime.support import files_output, fragment, launch, sink_rows, source
 
@@ -62,12 +62,14 @@ def of_files(folder: Path, form: str, rows: Rows, units: Mapping[str, str], **ch
 
 def of_topic(folder: Path, form: str, rows: Rows, units: Mapping[str, str]) -> Any:
     """The same of a topic's messages."""
-    topic = TopicRows(arrow_schema(COLUMNS, "columns", units), "ts", None)
+    options = {"bootstrapServers": "none:9092", "topic": "t", "unixTimes": units}
+    log = source_log(Input("a", "source", "d/a", {"kafka": options}, COLUMNS, "ts"), "")
+    assert isinstance(log, KafkaLog)
     messages = Messages(0)
     for offset, row in enumerate(rows):
         messages.offsets.append(offset)
         messages.values.append(json.dumps(row).encode())
-    parsed = topic.parse(messages, None)
+    parsed = log._rows.parse(messages, None)
     return parsed.rows.to_pylist(), [row.reason for row in parsed.bad]
 
 

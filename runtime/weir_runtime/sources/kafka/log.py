@@ -60,7 +60,7 @@ class KafkaLog(Log):
 
     Args:
         options: bootstrapServers, topic, and optionally format (json), startingOffsets, onDataLoss, security.
-        schema: the stream's columns, the keys of the JSON objects; times as ISO 8601 in UTC.
+        schema: the stream's columns, the keys of the JSON objects; times as ISO 8601 or by `unixTimes`.
         event_time: one of them, of type timestamp.
         delay: watermark delay [us].
         sidelog: folder for late rows; "" for none.
