@@ -64,7 +64,7 @@ def test_a_query_goes_on_from_its_snapshot(place: Place, capsys: pytest.CaptureF
         present = place.machine.cluster.store.status("StreamQuery", "other", "sums2").get("conditions") or ()
         return next((c["message"] for c in present if c["type"] == "Ready"), "")
 
-    place.until(lambda: "files of after it" in message(), "word of the rows of after the snapshot")
+    place.until(lambda: "files written after it" in message(), "word of the rows of after the snapshot")
     assert not place.states()
     planned = manifest.fragments[-1].planned
     for path in sink_files(place):

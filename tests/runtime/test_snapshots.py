@@ -97,7 +97,7 @@ def test_any_cut_of_a_running_query_goes_on_elsewhere(tmp_path: Path, run: Run) 
         later = [n for n in files(root / "out") if int(n[-18:-8]) > delivers.planned]
         if number < SNAPSHOTS - 1:
             assert later
-            with pytest.raises(SnapshotError, match=f"sink .* has {len(later)} files of after it"):
+            with pytest.raises(SnapshotError, match=f"sink .* has {len(later)} files written after it"):
                 restore(snapshot, again, "here")
         for name in later:
             (root / "out" / name).unlink()
