@@ -30,7 +30,7 @@ def test_a_pod_that_has_a_drivers_name_is_not_replaced(labels: dict[str, str]) -
     memory = Memory()
     adapter = placed(memory)
     memory.put(stranger("f1-e2", **labels))
-    with pytest.raises(Refused, match=r"pod f1-e2 .* was not made by Weir"):
+    with pytest.raises(Refused, match=r"pod f1-e2 .* was not created by Weir"):
         adapter.apply(NEXT)
     assert "f1-e2" in memory.names("Pod")
 
