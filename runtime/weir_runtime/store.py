@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -140,6 +141,17 @@ class ObjectStore:
         """Puts an object in the place of one that may be there."""
         with self._asking():
             obstore.put(self._client(), self._path + name, text.encode(), use_multipart=False)
+
+    def put_file(self, name: str, path: Path) -> None:
+        """Puts a file's content, of any size, in the place of an object that may be there."""
+        with self._asking():
+            obstore.put(self._client(), self._path + name, path)
+
+    def fetch(self, name: str, path: Path) -> None:
+        """Writes the body to a file. Raises Denied when there is no such object."""
+        with self._asking(), open(path, "wb") as file:
+            for some in obstore.get(self._client(), self._path + name).stream():
+                file.write(some)
 
     def about(self, name: str) -> dict[str, str] | None:
         """The attributes beside the body, and its `SIZE`; None when there is no such object."""

@@ -103,6 +103,7 @@ def manifest(kind: str, namespace: str, name: str, **more: Any) -> Manifest:
         "PlacementPolicy",
         "NetworkTopology",
         "Placement",
+        "QuerySnapshot",
     )
     version = "weir.dev/v1alpha1" if weir else VERSIONS.get(kind, "v1")
     where = {"name": name, **({"namespace": namespace} if namespace else {})}

@@ -16,6 +16,7 @@ from weir_operator.controller.decision import (
     RequestCut,
     RestoreLease,
     RestoreState,
+    SnapshotOrder,
     Start,
     Stop,
     WritePlacement,
@@ -54,6 +55,7 @@ class FakeCluster:
     crash_at: int | None = None
     writes: int = 0
     log: list[str] = field(default_factory=list)
+    orders: list[SnapshotOrder] = field(default_factory=list)
 
     def observe(self) -> Observed:
         self.time += 1.0
@@ -77,6 +79,9 @@ class FakeCluster:
             restored=frozenset(self.restored),
             budget_since={p.fragment: self.drained[p.node] for p in processes if p.node in self.drained},
         )
+
+    def order(self, order: SnapshotOrder) -> None:
+        self.orders.append(order)
 
     def put_elsewhere(self) -> tuple[Process, str]:
         """Something ignores a pin without a word: the process as it was, and the node where it is now."""

@@ -66,9 +66,9 @@ def test_another_query_or_no_snapshot_is_refused() -> None:
     town.apply(asked(SECOND, sql="SELECT s.k FROM s AS s WHERE s.k > 2", **FROM))
     settle(town.loop)
     assert "snapshot default/s1 belongs to another query: spec.sql" in town.ready()[1]
-    town.apply(asked(SECOND, restoreFrom={"snapshot": {"name": "s2", "namespace": "other"}}))
+    town.apply(asked(SECOND, restoreFrom={"snapshot": {"name": "s2"}}))
     settle(town.loop)
-    assert "no snapshot other/s2; snapshots: default/s1" in town.ready()[1]
+    assert "no snapshot default/s2; snapshots: default/s1" in town.ready()[1]
     town.cluster.snapshots["default/s1"] = {"damaged": "manifest.json is damaged"}
     town.apply(asked(SECOND, **FROM))
     settle(town.loop)

@@ -8,7 +8,7 @@ from pathlib import Path
 from weir_placement.model.fragment import Input, Output
 from weir_placement.model.location import Location
 
-from tests.runtime.support import files_output, fragment
+from tests.runtime.support import COLUMNS, files_output, fragment
 
 KEPT = 100
 """Batches of which a fragment keeps its files, as Spark does, and a flow its own."""
@@ -24,7 +24,7 @@ class Running:
             upstream.readers.append(self)
             read = Input(upstream.flow.name, "exchange", flow=Location("folder", str(upstream.flow)))
         else:
-            read = Input("a", "source", source={"rate": {}})
+            read = Input("a", "source", source={"rate": {}}, columns=COLUMNS, event_time="ts")
         output = Output("exchange", flow=Location("folder", str(self.flow)))
         output = files_output(sink, "k") if sink else output
         self.spec = fragment(root, name, [read], [], output)

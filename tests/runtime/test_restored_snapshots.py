@@ -14,8 +14,8 @@ from weir_placement.model.location import Location
 from weir_placement.model.operators import Filter
 from weir_runtime.checkpoint import RESTORED, Checkpoint, restored_name
 from weir_runtime.snapshots.manifest import SnapshotError
-from weir_runtime.snapshots.restore import described, restore
-from weir_runtime.snapshots.take import take
+from weir_runtime.snapshots.restore import restore
+from weir_runtime.snapshots.take import described, take
 
 from tests.runtime.snapshot_model import Running
 from tests.runtime.support import fragment

@@ -13,8 +13,8 @@ from weir_placement.model.fragment import FragmentSpec, Input
 from weir_placement.model.location import Location
 from weir_placement.model.operators import Filter
 from weir_runtime.snapshots.manifest import SnapshotError, read_manifest
-from weir_runtime.snapshots.restore import described, restore
-from weir_runtime.snapshots.take import take
+from weir_runtime.snapshots.restore import restore
+from weir_runtime.snapshots.take import described, take
 
 from tests.runtime.queries import cut, verdict
 from tests.runtime.replayer import COLUMNS, COUNT, Replayer

@@ -1,1 +1,1 @@
-"""What users write and read: models of the six kinds, and of what planning reads of Kubernetes' own."""
+"""What users write and read: models of the seven kinds, and of what planning reads of Kubernetes' own."""

@@ -12,6 +12,7 @@ from weir_operator.api.placement import Placement
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.profile import InputProfile
 from weir_operator.api.query import StreamQuery
+from weir_operator.api.query_snapshot import QuerySnapshot
 from weir_operator.api.stream import Stream
 from weir_operator.api.tenancy import LimitRange, ResourceQuota
 from weir_operator.api.topology import NetworkTopology
@@ -23,6 +24,7 @@ Object = (
     | PlacementPolicy
     | NetworkTopology
     | Placement
+    | QuerySnapshot
     | Node
     | ResourceQuota
     | LimitRange
@@ -136,6 +138,20 @@ KINDS: tuple[Kind, ...] = (
             PrinterColumn("NODES", "string", ".status.nodes"),
             PrinterColumn("REVISION", "integer", ".spec.revision"),
             PrinterColumn("RETAINED", "string", ".spec.retained.until"),
+            AGE,
+        ),
+    ),
+    Kind(
+        "QuerySnapshot",
+        "querysnapshots",
+        "wqs",
+        QuerySnapshot,
+        (
+            READY,
+            PrinterColumn("QUERY", "string", ".status.query"),
+            PrinterColumn("TAKEN", "string", ".status.taken"),
+            PrinterColumn("SIZE", "string", ".status.size"),
+            REASON,
             AGE,
         ),
     ),

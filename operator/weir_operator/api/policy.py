@@ -32,7 +32,7 @@ from weir_operator.api.values import Duration, Quantity, parse_duration
 
 LONGEST_PLANNING = 600.0
 """[s]"""
-_OBJECTS = re.compile(f"{BUCKET}{PART}*$")
+OBJECTS = re.compile(f"{BUCKET}{PART}*$")
 
 
 if TYPE_CHECKING:
@@ -138,9 +138,9 @@ class FilesExchange(Model):
 
     rules = (
         CelRule(
-            cel=f"!has(self.uri) || self.uri.matches('{_OBJECTS.pattern}')",
+            cel=f"!has(self.uri) || self.uri.matches('{OBJECTS.pattern}')",
             message="uri must be s3://BUCKET or s3://BUCKET/PREFIX, such as s3://weir/prod",
-            holds=lambda raw: raw.get("uri") is None or bool(_OBJECTS.match(str(raw["uri"]))),
+            holds=lambda raw: raw.get("uri") is None or bool(OBJECTS.match(str(raw["uri"]))),
             field="uri",
         ),
         CelRule(

@@ -232,10 +232,14 @@ def _no_secret_of_executors(raw: Mapping[str, Any]) -> bool:
 
 
 class SnapshotName(Model):
-    """A snapshot of `weir snapshot`."""
+    """A QuerySnapshot, or a snapshot of `weir snapshot`."""
 
     name: Name = Field(description="Name of the snapshot.")
-    namespace: Name | None = Field(None, description="Namespace of its query; by default this one.")
+    namespace: Name | None = Field(
+        None,
+        description="With `weir run`, namespace of its query; by default this one, and on a "
+        "cluster no other.",
+    )
 
 
 class RestoreFrom(Model):
@@ -249,8 +253,9 @@ class RestoreFrom(Model):
     )
     snapshot: SnapshotName | None = Field(
         None,
-        description="A snapshot, of `weir run` alone in this version. The new query must have the same SQL "
-        "or operators and sources, and a sink without rows from after the snapshot; names are its own.",
+        description="A snapshot: on a cluster a QuerySnapshot of this namespace, with `weir run` one of its "
+        "run folder. The new query must have the same SQL or operators and sources, and a sink without rows "
+        "from after the snapshot; names are its own.",
     )
 
 

@@ -43,8 +43,11 @@ class StateReference:
         return StateReference(str(raw.get("retained") or ""), name)
 
 
-def beginning(snapshot: Snapshot, placements: Mapping[str, Manifest], query: Manifest) -> Beginning:
-    """Of a query's raw object, from the Placements by name and the snapshots that are there."""
+def beginning(
+    snapshot: Snapshot, placements: Mapping[str, Manifest], query: Manifest, tenants: bool
+) -> Beginning:
+    """Of a query's raw object, from the Placements by name and the snapshots that are there; with `tenants`
+    those of other namespaces are not its own."""
     meta = part(query, "metadata")
     namespace, short, uid = meta.get("namespace") or "default", str(meta["name"]), str(meta.get("uid") or "")
     wants = StateReference.of(part(query, "spec"), namespace)
@@ -52,14 +55,27 @@ def beginning(snapshot: Snapshot, placements: Mapping[str, Manifest], query: Man
     if owner.get("uid") == uid and uid:
         return _goes_on(owner, short, uid, wants)
     if wants.snapshot:
-        if wants.snapshot in snapshot.snapshots:
-            return Beginning(uid, snapshot=wants.snapshot)
-        there = ", ".join(sorted(snapshot.snapshots)) or "none (this version takes none on a cluster)"
-        text = f"spec.restoreFrom.snapshot: no snapshot {wants.snapshot}; snapshots: {there}"
-        return Beginning(uid, refusal=text)
+        return _of_snapshot(snapshot, namespace, uid, wants.snapshot, tenants)
     if not wants.retained:
         return Beginning(uid)
     return _of_retained(placements, f"{namespace}/{short}", uid, wants.retained)
+
+
+def _of_snapshot(snapshot: Snapshot, namespace: str, uid: str, wanted: str, tenants: bool) -> Beginning:
+    if tenants and not wanted.startswith(f"{namespace}/"):
+        there, name = wanted.split("/", 1)
+        text = (
+            f"spec.restoreFrom.snapshot.namespace: {there!r}: a query begins from a snapshot of its own "
+            f"namespace: make a QuerySnapshot in {namespace} with existing: {{namespace: {there}, "
+            f"name: {name}}}"
+        )
+        return Beginning(uid, refusal=text)
+    if wanted in snapshot.snapshots:
+        return Beginning(uid, snapshot=wanted)
+    own = (name for name in snapshot.snapshots if not tenants or name.startswith(f"{namespace}/"))
+    there = ", ".join(sorted(own)) or "none"
+    text = f"spec.restoreFrom.snapshot: no snapshot {wanted}; snapshots: {there}"
+    return Beginning(uid, refusal=text)
 
 
 def _of_retained(placements: Mapping[str, Manifest], query: str, uid: str, retained: str) -> Beginning:

@@ -17,6 +17,7 @@ from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.overdue import overdue_moves
 from weir_operator.controller.owner import Retained
 from weir_operator.controller.plan_groups import plan_groups
+from weir_operator.controller.query_snapshots import snapshot_orders
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.refusal_memory import RefusalMemory
@@ -81,11 +82,13 @@ def decide(
             state.fail(name, error)
             leave_alone(state, name)
     written = statuses(state)
+    orders, described = snapshot_orders(state)
     return Decision(
         placements=tuple(placements),
         actions=tuple(actions(state)),
-        statuses=tuple(written),
+        statuses=(*written, *described),
         events=tuple(state.events),
+        snapshots=tuple(orders),
         keep=_fragments_to_keep(state)
         if settings.first_round_of(settings.sweep_period, snapshot.now)
         else None,

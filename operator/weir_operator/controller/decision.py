@@ -113,7 +113,9 @@ class DeletePlacement:
 class WriteStatus:
     """Set the `/status` of a user's object, and nothing else in it."""
 
-    kind: Literal["StreamQuery", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology"]
+    kind: Literal[
+        "StreamQuery", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology", "QuerySnapshot"
+    ]
     namespace: str  # "" for cluster kinds
     name: str
     status: Mapping[str, Any]
@@ -123,10 +125,38 @@ class WriteStatus:
 class Event:
     """Something that people may want to know; `reason` is one of a stable set."""
 
-    query: str  # namespace/name
+    query: str  # namespace/name of the object that it is about
     reason: str
     message: str
     warning: bool = False
+    kind: Literal["StreamQuery", "QuerySnapshot"] = "StreamQuery"
+
+
+SnapshotVerb = Literal["take", "read", "remove", "forget"]
+
+
+@dataclass(frozen=True)
+class SnapshotOrder:
+    """Have a QuerySnapshot's files taken, read or removed where the query's volume is; or `forget` the
+    object, whose files are gone.
+
+    Attributes:
+        snapshot: namespace/name of the QuerySnapshot.
+        uid: its uid.
+        verb: what is to be done.
+        generation: of the spec that is carried out.
+        lies: namespace/name that it has in its place.
+        specs: to take: the query's fragments in topological order.
+        about: to take: what its manifest says of the query.
+    """
+
+    snapshot: str
+    uid: str
+    verb: SnapshotVerb
+    generation: int
+    lies: str
+    specs: tuple[FragmentSpec, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -137,6 +167,7 @@ class Decision:
     actions: tuple[Action, ...] = ()
     statuses: tuple[WriteStatus, ...] = ()
     events: tuple[Event, ...] = ()
+    snapshots: tuple[SnapshotOrder, ...] = ()
     keep: frozenset[str] | None = None  # sweep the files of all other fragments now; None: not now
     paused: str = ""  # why nothing moves
     wake_after: float = 5.0  # [s] until the next round, at most

@@ -74,7 +74,7 @@ class DesiredStateBuilder:
             policies=set(policies.values()),
         )
         faults = _faults([*findings, *built.findings], raw)
-        beginnings = {name: beginning(snapshot, placements, o) for name, o in raw.items()}
+        beginnings = {name: beginning(snapshot, placements, o, self.site.tenants) for name, o in raw.items()}
         for name, begins in beginnings.items():
             if begins.refusal and name not in faults:
                 faults[name] = Fault(begins.refusal, False, generation(raw[name], 1))

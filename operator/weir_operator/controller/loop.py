@@ -99,6 +99,7 @@ class Loop:
             budget_since=observed.budget_since,
             quota_usage=observed.quota_usage,
             snapshots=observed.snapshots,
+            snapshot_jobs=observed.snapshot_jobs,
             restored=observed.restored,
             refusals=self.failed.refusals(),
             unwritten=self.failed.unwritten(),
@@ -154,6 +155,7 @@ class Loop:
         self._write_each(partial(self._apply_in_order, writes), by_fragment.values())
         if decision.keep is not None:
             self.exchange.sweep(decision.keep)
+        self._write_each(self.cluster.order, decision.snapshots)
         self._write_each(writes.status, decision.statuses)
         self._write_each(self._publish, [*news, *writes.events])
         self.failed = writes.failed
@@ -231,4 +233,5 @@ class _Unwritten:
 
 def _subject(item: object) -> str:
     """The query, fragment or object of a write."""
-    return str(next((v for f in ("query", "fragment", "name") if (v := getattr(item, f, ""))), ""))
+    fields = ("query", "fragment", "snapshot", "name")
+    return str(next((v for f in fields if (v := getattr(item, f, ""))), ""))

@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from weir_operator.controller.decision import Action, DeletePlacement, Event, WritePlacement, WriteStatus
-from weir_operator.controller.snapshot import FragmentMetrics, Lease, Manifest, Process, Requests
+from weir_operator.controller.decision import (
+    Action,
+    DeletePlacement,
+    Event,
+    SnapshotOrder,
+    WritePlacement,
+    WriteStatus,
+)
+from weir_operator.controller.snapshot import FragmentMetrics, Lease, Manifest, Process, Requests, SnapshotJob
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,7 @@ class Observed:
     budget_since: Mapping[str, float] = field(default_factory=dict)
     quota_usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     snapshots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    snapshot_jobs: Mapping[str, SnapshotJob] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()
 
 
@@ -59,6 +67,10 @@ class ClusterPort(Protocol):
 
     def write_status(self, status: WriteStatus) -> None:
         """Write a user's object's `/status` subresource."""
+        ...
+
+    def order(self, order: SnapshotOrder) -> None:
+        """Have something done about a QuerySnapshot; `Observed.snapshot_jobs` says how far it is."""
         ...
 
     def emit(self, event: Event) -> None:

@@ -113,11 +113,22 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class SnapshotJob:
+    """What is being done, or was, about a QuerySnapshot."""
+
+    uid: str
+    verb: str  # of a `SnapshotOrder`
+    generation: int
+    state: Literal["running", "succeeded", "failed"]
+    message: str = ""  # why it failed, or what holds it up
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Everything that `decide` may look at, its own past included (in the Placements' status)."""
 
     now: float  # [s since 1970]
-    objects: tuple[Manifest, ...]  # the six kinds and v1 Node, ResourceQuota and LimitRange, as in v1
+    objects: tuple[Manifest, ...]  # the seven kinds and v1 Node, ResourceQuota and LimitRange, as in v1
     processes: tuple[Process, ...] = ()
     leases: Mapping[str, Lease] = field(default_factory=dict)
     metrics: Mapping[str, FragmentMetrics] = field(default_factory=dict)  # by fragment, the live epoch's
@@ -132,6 +143,8 @@ class Snapshot:
     """When somebody set the clock that says `now` [s since 1970]; 0: never."""
     snapshots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Snapshots of queries by namespace/name: what each says about its query (`placement`: its spec)."""
+    snapshot_jobs: Mapping[str, SnapshotJob] = field(default_factory=dict)
+    """By QuerySnapshot (namespace/name)."""
     restored: frozenset[str] = frozenset()
     """Fragments whose state was laid down from a snapshot."""
     refusals: Mapping[str, str] = field(default_factory=dict)

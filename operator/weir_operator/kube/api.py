@@ -59,6 +59,7 @@ _RESOURCES: dict[str, tuple[str, str, bool]] = {
     "PlacementPolicy": ("weir.dev/v1alpha1", "placementpolicies", False),
     "NetworkTopology": ("weir.dev/v1alpha1", "networktopologies", False),
     "Placement": ("weir.dev/v1alpha1", "placements", True),
+    "QuerySnapshot": ("weir.dev/v1alpha1", "querysnapshots", True),
 }
 
 

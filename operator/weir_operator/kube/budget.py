@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from weir_operator.controller.decision import Protect
 from weir_operator.kube import names
+from weir_operator.kube.api import Api
 from weir_operator.kube.owner_references import OwnerReference, metadata
 
 
@@ -33,3 +35,9 @@ def build_disruption_budget_spec(
             "selector": selector,
         },
     }
+
+
+def protect(api: Api, action: Protect, owner: OwnerReference) -> None:
+    """Have the budget of a fragment."""
+    about = (action.query.split("/", 1)[0], action.fragment, action.query, owner)
+    api.apply(build_disruption_budget_spec(*about, action.executors))

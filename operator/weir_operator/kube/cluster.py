@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_operator.api.kinds import KINDS
 from weir_operator.controller.decision import (
     Action,
     CleanUp,
@@ -18,6 +21,7 @@ from weir_operator.controller.decision import (
     RequestCut,
     RestoreLease,
     RestoreState,
+    SnapshotOrder,
     Start,
     Stop,
     WritePlacement,
@@ -27,8 +31,8 @@ from weir_operator.controller.ports import Observed, Refused
 from weir_operator.controller.snapshot import Process
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, ObjectGone
-from weir_operator.kube.budget import build_disruption_budget_spec
-from weir_operator.kube.fragment import start_fragment, stop_fragment
+from weir_operator.kube.budget import protect
+from weir_operator.kube.fragment import clean_up, start_fragment, stop_fragment
 from weir_operator.kube.lease import (
     SilentHolders,
     broken_notes,
@@ -38,7 +42,7 @@ from weir_operator.kube.lease import (
     request_cut,
 )
 from weir_operator.kube.matrices import Matrices
-from weir_operator.kube.nodes import drained_pods, lost_node_of, lost_since, without_images
+from weir_operator.kube.nodes import by_fragment, drained_pods, lost_node_of, lost_since, without_images
 from weir_operator.kube.operator_class import Served
 from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.ownership import (
@@ -56,13 +60,13 @@ from weir_operator.kube.refusals import refusals
 from weir_operator.kube.report_writer import ReportWriter
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.shapes import check_fragment
+from weir_operator.kube.snapshots import PODS, SnapshotPods
 from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
 from weir_operator.kube.template import template_of
 from weir_operator.kube.unreadable import UnreadableObjects
 
-KINDS = ("Stream", "StreamQuery", "InputProfile", "PlacementPolicy", "NetworkTopology", "Placement")
+NAMESPACED = {kind.name: kind.namespaced for kind in KINDS}
 TENANCY = ("ResourceQuota", "LimitRange")
-CLUSTER_KINDS = ("PlacementPolicy", "NetworkTopology")
 FOREIGN_SECONDS = 30.0
 DEFAULT_POLICY = "default"  # built in
 Address = tuple[str, int]  # fragment, epoch
@@ -77,6 +81,7 @@ class KubernetesCluster:
         self._clock = clock
         self._steady = time.monotonic if clock is time.time else clock
         self._sweeper = Sweeper(api, settings, clock)
+        self._snapshots = SnapshotPods(api, settings, clock)
         self.matrices = Matrices(api, settings.namespace, self._steady)
         self._silence = SilentHolders()
         self.unreadable = UnreadableObjects()
@@ -111,7 +116,10 @@ class KubernetesCluster:
     def _own(self) -> Observed:
         self.unreadable.begin()
         nodes = list(map(without_images, self._api.list("Node")))
-        objects = [*nodes, *(o for kind in KINDS for o in self._list(kind, kind not in CLUSTER_KINDS))]
+        objects = [
+            *nodes,
+            *(o for kind, namespaced in NAMESPACED.items() for o in self._list(kind, namespaced)),
+        ]
         objects += self.matrices.objects(self._readable(objects, "NetworkTopology"))
         placements = self._readable(objects, "Placement")
         home, everything = namespaces_of_fragments(placements), objects
@@ -147,6 +155,8 @@ class KubernetesCluster:
             for pod in drivers
         )
         self.processes = processes
+        snapshot_pods = self.unreadable.readable(self._list("Pod", selector=PODS))
+        self._snapshots.observe(objects, snapshot_pods, leases_by_fragment)
         protected = frozenset(budget["metadata"]["name"] for budget in budgets)
         return Observed(
             objects=tuple(objects),
@@ -155,6 +165,9 @@ class KubernetesCluster:
             protected=protected,
             budget_since=self._drains(nodes, drivers, processes),
             quota_usage=usage_by_query(pods, self.queries(), self._clock()),
+            snapshots=self._snapshots.contents,
+            snapshot_jobs=self._snapshots.jobs,
+            restored=self._snapshots.restored,
         )
 
     def _readable(self, objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -174,10 +187,7 @@ class KubernetesCluster:
 
     def queries(self) -> list[Mapping[str, Any]]:
         """The StreamQueries as last observed."""
-        return self._of_kind("StreamQuery")
-
-    def _of_kind(self, kind: str) -> list[Mapping[str, Any]]:
-        return [o for (of, _, _), o in list(self._objects.items()) if of == kind]
+        return [o for (kind, _, _), o in list(self._objects.items()) if kind == "StreamQuery"]
 
     def _list(self, kind: str, namespaced: bool = True, selector: str = "") -> Iterator[dict[str, Any]]:
         for namespace in (self._settings.watch_namespaces if namespaced else ()) or ("",):
@@ -233,12 +243,7 @@ class KubernetesCluster:
         """By fragment on a node that is being drained: since when, whether or not it has a disruption budget:
         a budget that has expired is not made again."""
         self._drained_since = drained_pods(nodes, drivers, self._drained_since, self._clock())
-        since: dict[str, float] = {}
-        for pod, process in zip(drivers, processes, strict=True):
-            at = self._drained_since.get(pod["metadata"]["uid"])
-            if at is not None:
-                since[process.fragment] = min(at, since.get(process.fragment, at))
-        return since
+        return by_fragment(drivers, processes, self._drained_since)
 
     # apply
 
@@ -259,18 +264,19 @@ class KubernetesCluster:
                 namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
                 self._api.create(build_released_lease_spec(action, namespace, owner))
             case RestoreState():
-                raise Refused("snapshots are not restored on a cluster in this version")
+                self._restore(action)
             case RequestCut():
                 request_cut(self._api, self._namespace(action.fragment), action)
-            case Protect():
-                self._protect(action)
+            case Protect(enabled=True):
+                protect(self._api, action, self._owner(action.query))
+            case Protect(fragment=fragment):
+                delete_own(self._api, "PodDisruptionBudget", self._namespace(fragment), fragment)
             case CleanUp():
-                self._clean_up(action)
+                clean_up(self._api, self._namespace(action.fragment), action.fragment)
 
     def _start(self, action: Start) -> None:
         namespace, name = action.query.split("/", 1)
-        if self._sweeper.in_the_way(namespace, names.object_name(action.spec.name)):
-            raise ApiError(409, f"files of deleted queries are being removed in namespace {namespace}")
+        self._let_sweeps_end(namespace, action.spec)
         query = self._objects.get(("StreamQuery", namespace, name))
         policy = self._objects.get(("PlacementPolicy", "", action.policy))
         if policy is None and action.policy != DEFAULT_POLICY:  # its pods must not be less restricted
@@ -279,20 +285,19 @@ class KubernetesCluster:
         start_fragment(self._api, action, owner, query or {}, template)
         self._namespaces[names.object_name(action.spec.name)] = namespace
 
-    def _protect(self, action: Protect) -> None:
-        if action.enabled:
-            namespace, owner = action.query.split("/", 1)[0], self._owner(action.query)
-            about = (namespace, action.fragment, action.query, owner)
-            self._api.apply(build_disruption_budget_spec(*about, action.executors))
-        else:
-            namespace = self._namespace(action.fragment)
-            delete_own(self._api, "PodDisruptionBudget", namespace, action.fragment)
+    def _restore(self, action: RestoreState) -> None:
+        namespace = action.query.split("/", 1)[0]
+        self._let_sweeps_end(namespace, *action.specs)
+        self._snapshots.restore(action, self._owner(action.query))
 
-    def _clean_up(self, action: CleanUp) -> None:
-        """The lease last: as long as it exists, the rest is tried again."""
-        namespace = self._namespace(action.fragment)
-        for kind in ("PodDisruptionBudget", "RoleBinding", "Role", "ServiceAccount", "Lease"):
-            delete_own(self._api, kind, namespace, action.fragment)
+    def _let_sweeps_end(self, namespace: str, *specs: FragmentSpec) -> None:
+        if any(self._sweeper.in_the_way(namespace, names.object_name(spec.name)) for spec in specs):
+            raise ApiError(409, f"files of deleted queries are being removed in namespace {namespace}")
+
+    def order(self, order: SnapshotOrder) -> None:
+        """Carry out one order about a QuerySnapshot; ApiError: it is tried again in the next round."""
+        with refusals():
+            self._snapshots.order(order)
 
     def _namespace(self, fragment: str) -> str:
         try:

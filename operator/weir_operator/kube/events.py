@@ -1,4 +1,4 @@
-"""Events about a query, with the stable reasons that the controller gives."""
+"""Events about a query or a snapshot, with the stable reasons that the controller gives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def build_event_spec(
     meta = (about or {}).get("metadata", {})
     regarding = {
         "apiVersion": "weir.dev/v1alpha1",
-        "kind": "StreamQuery",
+        "kind": event.kind,
         "namespace": namespace,
         "name": name,
         **({"uid": meta["uid"]} if meta.get("uid") else {}),

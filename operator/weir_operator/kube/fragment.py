@@ -131,6 +131,12 @@ def _replace_if_needed(api: Api, pod: Mapping[str, Any], action: Start) -> None:
         raise ApiError(409, f"pod {meta['name']} is being replaced")
 
 
+def clean_up(api: Api, namespace: str, fragment: str) -> None:
+    """Delete what a fragment had. The lease last: as long as it exists, the rest is tried again."""
+    for kind in ("PodDisruptionBudget", "RoleBinding", "Role", "ServiceAccount", "Lease"):
+        delete_own(api, kind, namespace, fragment)
+
+
 def stop_fragment(api: Api, namespace: str, fragment: str, epoch: int) -> None:
     """Delete the Pod with its grace period; on a lost node it ends when the node returns."""
     delete_own(api, "Pod", namespace, fragment, names.pod_name(fragment, epoch))

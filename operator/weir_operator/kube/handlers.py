@@ -20,6 +20,7 @@ KINDS = (
     "placementpolicies",
     "networktopologies",
     "placements",
+    "querysnapshots",
 )
 
 
@@ -27,7 +28,7 @@ BACKOFFS = (1.0, 2.0, 5.0, *[10.0] * 8640)
 """[s] between tries of a watch: for a day, and never so long that the API server's return goes unnoticed."""
 LAG_LOOK = 0.5  # [s]
 FIRST_LOOK = 60.0  # [s]
-CHECKED = ("streams", "streamqueries", "inputprofiles", "placementpolicies", "networktopologies")
+CHECKED = tuple(plural for plural in KINDS if plural != "placements")
 
 
 def registry(

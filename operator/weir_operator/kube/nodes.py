@@ -7,6 +7,7 @@ from typing import Any
 
 from weir_operator.api.node import Taint
 from weir_operator.api.query import Toleration
+from weir_operator.controller.snapshot import Process
 from weir_operator.controller.times import seconds
 from weir_operator.manifests.cluster import keeps_away
 
@@ -72,3 +73,15 @@ def lost_node_of(pod: Mapping[str, Any], losses: Mapping[str, float | None]) -> 
     """Since when the pod's node is lost: always, for a node that no longer exists."""
     node = pod["spec"].get("nodeName")
     return losses.get(node, 0.0) if node else None
+
+
+def by_fragment(
+    drivers: Iterable[Mapping[str, Any]], processes: Iterable[Process], drained_since: Mapping[str, float]
+) -> dict[str, float]:
+    """The earliest of what `drained_pods` says of each fragment's drivers."""
+    since: dict[str, float] = {}
+    for pod, process in zip(drivers, processes, strict=True):
+        at = drained_since.get(pod["metadata"]["uid"])
+        if at is not None:
+            since[process.fragment] = min(at, since.get(process.fragment, at))
+    return since

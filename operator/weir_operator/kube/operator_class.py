@@ -69,6 +69,9 @@ class Served:
                 return self._queries[name_of(manifest)]
             case "Placement":  # of a query that is gone: as it was
                 return self._queries.get(name_of(manifest), label_of(manifest))
+            case "QuerySnapshot":  # of its query; what exists, of the release that describes what all share
+                name = f"{manifest['metadata'].get('namespace')}/{part(manifest, 'spec').get('query')}"
+                return self._queries.get(name, min(self._policies.values(), default=""))
         return self._own
 
 

@@ -107,7 +107,7 @@ class ReportWriter:
         return stored
 
     def emit(self, event: Event) -> None:
-        """Publish an event about the query."""
+        """Publish an event about a query or a snapshot."""
         namespace, name = event.query.split("/", 1)
-        about = self.objects.get(("StreamQuery", namespace, name))
+        about = self.objects.get((event.kind, namespace, name))
         self._api.create(build_event_spec(event, about, self._settings.identity, self._clock()))

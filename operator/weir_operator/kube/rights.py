@@ -93,6 +93,21 @@ RIGHTS: tuple[Right, ...] = (
     Right("namespace", "weir.dev", ("placements/status",), ("patch",), "what runs, and the plan's history"),
     Right(
         "namespace",
+        "weir.dev",
+        ("querysnapshots",),
+        ("get", "list", "watch", "delete"),
+        "which snapshots are asked for; deleted when their time is over; get because the pod that copies one "
+        "is granted it",
+    ),
+    Right(
+        "namespace",
+        "weir.dev",
+        ("querysnapshots/status",),
+        ("patch", "update"),
+        "whether it is whole; update because the pod that copies one says there what it holds",
+    ),
+    Right(
+        "namespace",
         "",
         ("pods",),
         ("get", "create", "delete"),

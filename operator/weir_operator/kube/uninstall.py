@@ -16,7 +16,7 @@ from weir_operator.kube.operator_class import label_of
 from weir_operator.kube.settings import OperatorSettings
 
 QUERIES, PLACEMENTS = "StreamQuery", "Placement"
-OTHERS = ("Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
+OTHERS = ("QuerySnapshot", "Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 LABELLED = ("Pod", "PodDisruptionBudget", "Lease")
 LOOK = 0.5  # [s] between two checks
 QUIET = 12.0  # [s] in which the operator runs at least two rounds: what it starts after a removal is noticed

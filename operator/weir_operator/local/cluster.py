@@ -24,12 +24,13 @@ from weir_operator.controller.decision import (
     RequestCut,
     RestoreLease,
     RestoreState,
+    SnapshotOrder,
     Start,
     Stop,
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.ports import Observed
+from weir_operator.controller.ports import Observed, Refused
 from weir_operator.controller.record import name_of
 from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
@@ -150,6 +151,10 @@ class LocalCluster:
     def write_status(self, status: WriteStatus) -> None:
         """See RunStore."""
         self.store.write_status(status)
+
+    def order(self, order: SnapshotOrder) -> None:
+        """There are no QuerySnapshots here: `HERE` refuses them."""
+        raise Refused(f"QuerySnapshot {order.snapshot}: on one machine `weir snapshot` takes them")
 
     def emit(self, event: Event) -> None:
         """To the log of events and to all listeners; a repeated event is dropped."""

@@ -10,10 +10,11 @@ from typing import Any
 from weir_placement.model.fragment import FragmentSpec
 from weir_runtime.checkpoint import RESTORED
 from weir_runtime.snapshots.manifest import Manifest, SnapshotError, is_complete, read_manifest
-from weir_runtime.snapshots.restore import described, restore
+from weir_runtime.snapshots.restore import restore
 from weir_runtime.snapshots.take import take
 
 from weir_operator.controller.ports import Refused
+from weir_operator.controller.query_snapshots import about_query
 from weir_operator.controller.record import read_record
 
 
@@ -34,13 +35,7 @@ class Snapshots:
                 f"query {record.query}: an edit is under way, and both plans run: try again when "
                 "`weir status` says that it is through"
             )
-        inputs = [item for spec in record.specs for item in spec.inputs if item.kind == "source"]
-        about = {
-            "query": record.query,
-            "placement": placement["spec"],
-            "statistics": {key: placement["status"].get(key) for key in ("headroom", "links")},
-            "sources": {item.name: described(item) for item in inputs},
-        }
+        about = about_query(record.query, placement)
         return take(record.specs, about, self._folder(f"{record.query.split('/')[0]}/{name}"))
 
     def of_query(self, query: str) -> list[tuple[str, Manifest]]:

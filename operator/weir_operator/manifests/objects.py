@@ -14,6 +14,7 @@ from weir_operator.api.placement import Placement
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.profile import InputProfile
 from weir_operator.api.query import StreamQuery
+from weir_operator.api.query_snapshot import QuerySnapshot
 from weir_operator.api.stream import Stream
 from weir_operator.api.tenancy import LimitRange, ResourceQuota
 from weir_operator.api.topology import NetworkTopology
@@ -35,6 +36,7 @@ class Objects:
     policies: dict[str, PlacementPolicy] = field(default_factory=dict)
     topologies: dict[str, NetworkTopology] = field(default_factory=dict)
     placements: dict[str, Placement] = field(default_factory=dict)
+    snapshots: dict[str, QuerySnapshot] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     quotas: dict[str, ResourceQuota] = field(default_factory=dict)
     limit_ranges: dict[str, LimitRange] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Objects:
             "PlacementPolicy": self.policies,
             "NetworkTopology": self.topologies,
             "Placement": self.placements,
+            "QuerySnapshot": self.snapshots,
             "Node": self.nodes,
             "ResourceQuota": self.quotas,
             "LimitRange": self.limit_ranges,

@@ -86,6 +86,8 @@ def build(
         findings += isolated(key_of(item), partial(_checked, item, objects, policy, tenancy, site), None)[1]
         if policy is not None:
             by_policy.setdefault(item.spec.policy, []).append(item)
+    for snapshot in objects.snapshots.values():
+        findings += site.copied(snapshot)
     for name in policies:
         if objects.policy(name) is not None:
             by_policy.setdefault(name, [])

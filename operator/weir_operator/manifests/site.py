@@ -10,17 +10,20 @@ from weir_placement.model.location import STORE, files_location
 
 from weir_operator.api.connectors import Files
 from weir_operator.api.query import StreamQuery
+from weir_operator.api.query_snapshot import QuerySnapshot
 from weir_operator.manifests.finding import Finding, Key, shown
 
 
 @dataclass(frozen=True)
 class Site:
     """`files` is the folder that has a root folder for each namespace, in which relative URIs lie; None: URIs
-    stay as they are. `secrets`: whether Secrets can be read. `executors`: whether fragments may have them."""
+    stay as they are. `secrets`: whether Secrets can be read. `executors`: whether fragments may have them.
+    `tenants`: whether namespaces are closed to each other, and pods copy snapshots."""
 
     files: str | None = None
     secrets: bool = True
     executors: bool = True
+    tenants: bool = True
 
     def root(self, namespace: str) -> str:
         """The namespace's own folder, without a '/' at the end."""
@@ -69,7 +72,14 @@ class Site:
             wrong, right = "this installation runs no executors", "write 0"
             yield Finding(key, "spec.resources.executors", wrong, right, "NotAllowed")
 
+    def copied(self, item: QuerySnapshot) -> Iterator[Finding]:
+        """A finding about a QuerySnapshot where nobody serves it."""
+        if not self.tenants:
+            key = Key(item.kind, item.metadata.namespace, item.metadata.name)
+            right = "leave it out, and run `weir snapshot` while the query runs"
+            yield Finding(key, "kind", "QuerySnapshots are of a cluster", right)
+
 
 ANYWHERE = Site()
-HERE = Site(secrets=False)
+HERE = Site(secrets=False, tenants=False)
 """Processes of this machine."""

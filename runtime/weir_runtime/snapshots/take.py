@@ -12,6 +12,7 @@ are there before the first fragment is cut, and those that are published until t
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -20,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from weir_placement.model.fragment import FragmentSpec
-from weir_placement.model.identity import digest
+from weir_placement.model.fragment import FragmentSpec, Input
+from weir_placement.model.identity import digest, identity_source
 from weir_placement.model.location import FOLDER
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.waits import waits
@@ -37,33 +38,43 @@ VERSION = re.compile(r"\.?(\d+)(?:_[^.]*)?\.(?:delta|snapshot|changelog|zip)(?:\
 BATCH = re.compile(r"\.?(\d+)(?:\.crc)?")
 
 
+class NotYet(SnapshotError):
+    """It may be possible a little later."""
+
+
 class _Moved(Exception):
     """A file is gone that was there a moment ago."""
 
 
 def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) -> Manifest:
     """Writes a snapshot of a query's fragments (in topological order, the last one delivers) to a new folder.
+    To `about` it adds the `sources` that its places rest on.
 
     Durable and complete when it returns. O(bytes of state and of unread batches). Raises SnapshotError.
     """
     if folder.exists():
         raise SnapshotError(f"snapshot {folder}: there is one already; give another name")
+    inputs = [item for spec in specs for item in spec.inputs if item.kind == "source"]
+    about = {**about, "sources": {item.name: described(item) for item in inputs}}
     _check(specs)
     for attempt in range(1, TRIES + 1):
-        partial = folder.with_name(f".{folder.name}.partial")
+        partial = folder.with_name(f".{folder.name}.{about.get('uid', '')}partial")
         shutil.rmtree(partial, ignore_errors=True)
         try:
             cuts = _copy(specs, partial)
             break
         except _Moved as error:
             if attempt == TRIES:
-                raise SnapshotError(f"snapshot {folder}: {error} {TRIES} times in a row; try again") from None
+                raise NotYet(f"snapshot {folder}: {error} {TRIES} times in a row; try again") from None
     sink = {"kind": specs[-1].output.kind, "uri": specs[-1].output.uri}
     manifest = Manifest(about, time.time(), cuts, sink, checksums(partial))
     for path in partial.rglob("*"):
         sync(path)
     manifest.write(partial)
-    partial.rename(folder)
+    try:
+        partial.rename(folder)
+    except OSError as error:
+        raise SnapshotError(f"snapshot {folder}: there is one already ({error.strerror})") from None
     sync(folder.parent)
     return manifest
 
@@ -72,6 +83,17 @@ def shape(spec: FragmentSpec) -> str:
     """Hash of what state depends on inside of a fragment: operators, executors. Names and places are none."""
     parts = [[semantics(op) for op in spec.operators], list(waits(spec.operators).values())]
     return digest([*parts, max(1, spec.executors)], 16)
+
+
+def described(item: Input) -> str:
+    """What places in a source rest on, whatever the stream is called."""
+    parts = (
+        [vars(column) for column in item.columns],
+        item.event_time,
+        item.delay,
+        identity_source(item.source),
+    )
+    return json.dumps(parts, sort_keys=True)
 
 
 def _check(specs: Sequence[FragmentSpec]) -> None:
@@ -105,7 +127,7 @@ def _copy_checkpoint(spec: FragmentSpec, target: Path) -> FragmentCut:
     committed = checkpoint.committed()
     planned = checkpoint.planned()
     if committed < 0:
-        raise SnapshotError(f"fragment {spec.name}: it has committed no batch yet; try again later")
+        raise NotYet(f"fragment {spec.name}: it has committed no batch yet; try again later")
     last = {"offsets": min(planned, committed + 1), "commits": committed}
     try:
         for path in sorted(source.rglob("*")):
@@ -131,7 +153,7 @@ def _checkpoint_of(spec: FragmentSpec) -> Path:
     if len(folders) == 1:
         return folders[0]
     what = "has none yet, or one of a version before format 1" if not folders else f"has {len(folders)}"
-    raise SnapshotError(
+    raise (SnapshotError if folders else NotYet)(
         f"fragment {spec.name}: its folder {spec.checkpoint} must have one checkpoint; it {what}"
     )
 
