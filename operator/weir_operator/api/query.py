@@ -27,6 +27,7 @@ from weir_operator.api.base import (
     needed_with,
 )
 from weir_operator.api.connectors import Sink
+from weir_operator.api.query_snapshot import SnapshotSettings
 from weir_operator.api.values import Duration, Quantity
 
 OperatorId = Annotated[str, Field(max_length=63, pattern=OPERATOR_ID_PATTERN)]
@@ -304,6 +305,9 @@ class StreamQuerySpec(Model):
         "default, keeps them for retention.deletedQueries of its policy, for restoreFrom.",
     )
     restore_from: RestoreFrom | None = Field(None, description="The state to begin with; by default none.")
+    snapshots: SnapshotSettings | None = Field(
+        None, description="QuerySnapshots that the operator makes on a schedule; only in a cluster."
+    )
     resources: Resources = Field(default_factory=Resources, description="Requests of each fragment.")
     labels: Labels = Field(default_factory=dict, description="Labels of the query's pods.")
     tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(
@@ -337,6 +341,9 @@ class StreamQueryStatus(ObjectStatus):
     revision: int | None = Field(None, description="Revision of the plan in force.")
     binding: Annotated[str, Field(max_length=1024)] | None = Field(
         None, description="What binds: the constraint that limits the headroom."
+    )
+    last_snapshot: Annotated[str, Field(max_length=32)] | None = Field(
+        None, description="The time of its schedule for which the last QuerySnapshot was made, in UTC."
     )
 
 

@@ -19,6 +19,7 @@ from weir_operator.api.base import (
 )
 from weir_operator.api.connectors import S3
 from weir_operator.api.policy import OBJECTS
+from weir_operator.api.schedule import Schedule
 from weir_operator.api.values import Duration
 
 
@@ -53,6 +54,28 @@ class SnapshotPlace(Model):
         "the query's fragments.",
     )
     store: SnapshotStore | None = Field(None, description="An object store.")
+
+
+class SnapshotKeep(Model):
+    """How many snapshots of a schedule are kept, and for how long."""
+
+    count: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="So many whole ones, the newest; by default all."
+    )
+    age: Duration | None = Field(None, description="keepFor of each; by default none.")
+
+
+class SnapshotSettings(Model):
+    """Snapshots that the operator takes of the query by itself."""
+
+    schedule: Schedule = Field(
+        description="When, in UTC: minute, hour, day, month, weekday. Of several that were missed, the last "
+        "is made up for."
+    )
+    keep: SnapshotKeep = Field(
+        default_factory=SnapshotKeep, description="Which of them stay; by default all of them."
+    )
+    place: SnapshotPlace = Field(default_factory=SnapshotPlace, description="Where they lie.")
 
 
 class ExistingSnapshot(Model):

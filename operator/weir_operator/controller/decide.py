@@ -81,8 +81,8 @@ def decide(
         except Exception as error:  # whatever it is: without its intent nothing of it is done
             state.fail(name, error)
             leave_alone(state, name)
-    written = statuses(state)
     orders, described = snapshot_orders(state)
+    written = statuses(state)
     return Decision(
         placements=tuple(placements),
         actions=tuple(actions(state)),

@@ -160,6 +160,15 @@ class SnapshotOrder:
 
 
 @dataclass(frozen=True)
+class NewSnapshot:
+    """Have a QuerySnapshot (namespace/name) that a schedule asks for; one of that name stays as it is."""
+
+    snapshot: str
+    spec: Mapping[str, Any]
+    annotations: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Decision:
     """In the order in which it is applied: intents, then the actions that they need, then reports."""
 
@@ -167,7 +176,7 @@ class Decision:
     actions: tuple[Action, ...] = ()
     statuses: tuple[WriteStatus, ...] = ()
     events: tuple[Event, ...] = ()
-    snapshots: tuple[SnapshotOrder, ...] = ()
+    snapshots: tuple[SnapshotOrder | NewSnapshot, ...] = ()
     keep: frozenset[str] | None = None  # sweep the files of all other fragments now; None: not now
     paused: str = ""  # why nothing moves
     wake_after: float = 5.0  # [s] until the next round, at most

@@ -11,6 +11,7 @@ from weir_operator.controller.decision import (
     Action,
     DeletePlacement,
     Event,
+    NewSnapshot,
     SnapshotOrder,
     WritePlacement,
     WriteStatus,
@@ -69,7 +70,7 @@ class ClusterPort(Protocol):
         """Write a user's object's `/status` subresource."""
         ...
 
-    def order(self, order: SnapshotOrder) -> None:
+    def order(self, order: SnapshotOrder | NewSnapshot) -> None:
         """Have something done about a QuerySnapshot; `Observed.snapshot_jobs` says how far it is."""
         ...
 

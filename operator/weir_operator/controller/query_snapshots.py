@@ -14,11 +14,12 @@ from typing import Any
 from weir_operator.api.fit import fit
 from weir_operator.api.values import parse_duration
 from weir_operator.controller.conditions import Health, conditions, worth_writing
-from weir_operator.controller.decision import Event, SnapshotOrder, SnapshotVerb, WriteStatus
+from weir_operator.controller.decision import Event, NewSnapshot, SnapshotOrder, SnapshotVerb, WriteStatus
 from weir_operator.controller.raw_fields import created, generation, part, parts
 from weir_operator.controller.record import Record, name_of
 from weir_operator.controller.round_state import RoundState
 from weir_operator.controller.snapshot import Manifest, SnapshotJob
+from weir_operator.controller.snapshot_schedules import due_snapshot, scheduled
 from weir_operator.controller.times import timestamp
 
 KIND = "QuerySnapshot"
@@ -33,16 +34,25 @@ def about_query(query: str, placement: Manifest) -> dict[str, Any]:
     return {"query": query, "placement": placement["spec"], "statistics": statistics}
 
 
-def snapshot_orders(state: RoundState) -> tuple[list[SnapshotOrder], list[WriteStatus]]:
+def snapshot_orders(state: RoundState) -> tuple[list[SnapshotOrder | NewSnapshot], list[WriteStatus]]:
     """What is to be done in this round, and the statuses that differ."""
-    orders: list[SnapshotOrder] = []
+    orders: list[SnapshotOrder | NewSnapshot] = []
+    surplus: set[str] = set()
+    for name, made in scheduled(state).items():
+        try:
+            orders += filter(None, [due_snapshot(made, state.snapshot.now)])
+            surplus |= made.surplus()
+            if last := made.last_text():
+                state.last_snapshots[name] = last
+        except Exception:  # whatever it is: the others have theirs
+            log.exception("the schedule of %s cannot be served", name)
     statuses: list[WriteStatus] = []
     placements = {name_of(o): o for o in state.snapshot.objects if o.get("kind") == "Placement"}
     for manifest in state.snapshot.objects:
         if manifest.get("kind") != KIND:
             continue
         try:
-            asked = _Asked(manifest, state, placements)
+            asked = _Asked(manifest, state, placements, name_of(manifest) in surplus)
             order, health = asked.verdict()
             orders += [order] if order else []
             statuses += _status(state, asked, health)
@@ -58,6 +68,7 @@ class _Asked:
     manifest: Manifest
     state: RoundState
     placements: Mapping[str, Manifest]
+    surplus: bool
 
     @property
     def name(self) -> str:
@@ -96,14 +107,21 @@ class _Asked:
         return self._read() if self.spec.get("existing") else self._take()
 
     def _over(self) -> bool:
-        """Whether it was to be kept only until now; one that failed, from when it was asked for."""
-        if self.spec.get("keepFor") is None or not (self.content or self._failure()):
+        """Whether it is more than is kept, or its time is over; of one that failed, since it was
+        asked for."""
+        if not (self.content or self._failure()):
+            return False
+        if self.surplus:
+            return True
+        if self.spec.get("keepFor") is None:
             return False
         since = float(self.content["taken"]) if self.content else created(self.manifest)
         return self.state.snapshot.now >= since + parse_duration(self.spec["keepFor"])
 
     def _end(self) -> tuple[SnapshotOrder | None, Health]:
-        health = Health.in_progress("Removing", "spec.keepFor is over: its files, then this object, go")
+        health = Health.in_progress(
+            "Removing", "it is not to be kept any longer: its files, then this object, go"
+        )
         job = self._job("remove")
         if job is not None and job.state == "succeeded":
             return self._order("forget"), health

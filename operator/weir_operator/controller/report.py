@@ -168,6 +168,8 @@ def _status(
         "conditions": described,
         **{k: v for k, v in extra.items() if v is not None},
     }
+    if last := state.last_snapshots.get(name):
+        status["lastSnapshot"] = last
     status = fit("StreamQuery", "status", status)
     if not worth_writing(present, status, numbers(state)):
         return []

@@ -46,6 +46,7 @@ class RoundState:
         default_factory=dict
     )  # queries whose plan in force has no room in a quota
     paused: str = ""  # why nothing moves in this round
+    last_snapshots: dict[str, str] = field(default_factory=dict)  # by query, as its status says
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding
 
     @contextmanager

@@ -17,6 +17,7 @@ from weir_operator.controller.decision import (
     DeletePlacement,
     Event,
     HandOver,
+    NewSnapshot,
     Protect,
     RequestCut,
     RestoreLease,
@@ -294,7 +295,7 @@ class KubernetesCluster:
         if any(self._sweeper.in_the_way(namespace, names.object_name(spec.name)) for spec in specs):
             raise ApiError(409, f"files of deleted queries are being removed in namespace {namespace}")
 
-    def order(self, order: SnapshotOrder) -> None:
+    def order(self, order: SnapshotOrder | NewSnapshot) -> None:
         """Carry out one order about a QuerySnapshot; ApiError: it is tried again in the next round."""
         with refusals():
             self._snapshots.order(order)

@@ -95,9 +95,9 @@ RIGHTS: tuple[Right, ...] = (
         "namespace",
         "weir.dev",
         ("querysnapshots",),
-        ("get", "list", "watch", "delete"),
-        "which snapshots are asked for; deleted when their time is over; get because the pod that copies one "
-        "is granted it",
+        ("get", "list", "watch", "create", "delete"),
+        "which snapshots are asked for; created by schedules of queries, deleted when their time is over; "
+        "get because the pod that copies one is granted it",
     ),
     Right(
         "namespace",

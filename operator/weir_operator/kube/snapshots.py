@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from weir_operator.controller.decision import RestoreState, SnapshotOrder
+from weir_operator.api.base import API_VERSION
+from weir_operator.controller.decision import NewSnapshot, RestoreState, SnapshotOrder
 from weir_operator.controller.ports import Refused
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import name_of
@@ -15,7 +16,7 @@ from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.driver_pod import DriverTemplate
-from weir_operator.kube.owner_references import OwnerReference
+from weir_operator.kube.owner_references import OwnerReference, metadata
 from weir_operator.kube.ownership import fragments_of
 from weir_operator.kube.process import CANNOT_RUN
 from weir_operator.kube.settings import OperatorSettings
@@ -114,9 +115,14 @@ class SnapshotPods:
         """Of the pods of a query; of one that is not there, or whose policy is not, the installation's."""
         return template_of(self._policies.get(self._policy_of.get(query, "")), self._settings)
 
-    def order(self, order: SnapshotOrder) -> None:
+    def order(self, order: SnapshotOrder | NewSnapshot) -> None:
         """Carries out an order. Raises OSError, Refused."""
         namespace, name = order.snapshot.split("/", 1)
+        if isinstance(order, NewSnapshot):
+            labels = {names.MANAGED_BY: names.FIELD_MANAGER}
+            meta = metadata(name, namespace, labels, None, dict(order.annotations))
+            self._api.create({"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": order.spec})
+            return
         if order.verb == "forget":
             self._api.delete(KIND, namespace, name, order.uid)
             return

@@ -20,6 +20,7 @@ from weir_operator.controller.decision import (
     DeletePlacement,
     Event,
     HandOver,
+    NewSnapshot,
     Protect,
     RequestCut,
     RestoreLease,
@@ -152,7 +153,7 @@ class LocalCluster:
         """See RunStore."""
         self.store.write_status(status)
 
-    def order(self, order: SnapshotOrder) -> None:
+    def order(self, order: SnapshotOrder | NewSnapshot) -> None:
         """There are no QuerySnapshots here: `HERE` refuses them."""
         raise Refused(f"QuerySnapshot {order.snapshot}: on one machine `weir snapshot` takes them")
 

@@ -77,6 +77,7 @@ def check_references(
         *site.outside(item.spec.sink.files, key, "spec.sink.files"),
         *site.hidden(item, key),
         *site.alone(item, key),
+        *site.scheduled(item, key),
     ]
     if policy is None:
         right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")

@@ -66,6 +66,12 @@ class Site:
                 wrong, right = "`weir run` does not read Secrets", "write `value` to run it on this machine"
                 yield Finding(key, f"spec.env[{i}].secretRef", wrong, right)
 
+    def scheduled(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
+        """A finding about a schedule of snapshots where nobody serves it."""
+        if item.spec.snapshots is not None and not self.tenants:
+            right = f"leave it out, and run `weir snapshot {key.name} --keep 7` from a timer"
+            yield Finding(key, "spec.snapshots", "schedules are of a cluster", right)
+
     def alone(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
         """A finding about executors where drivers may create no pods."""
         if item.spec.resources.executors and not self.executors:

@@ -1,0 +1,102 @@
+"""Snapshots that a query asks for by a schedule: which is due, and which are more than it keeps.
+
+What was made is read from the QuerySnapshots that are there; `status.lastSnapshot` of the query remembers it
+when they are gone, so that none is made twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from weir_operator.api.kinds import MAX_NAME
+from weir_operator.api.schedule import last_due
+from weir_operator.controller.decision import NewSnapshot
+from weir_operator.controller.raw_fields import created, part
+from weir_operator.controller.record import name_of
+from weir_operator.controller.round_state import RoundState
+from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.times import seconds, timestamp
+
+DUE = "weir.dev/due"
+"""Annotation of a QuerySnapshot that was made by a schedule: for when."""
+STAMP = "%Y%m%d%H%M"
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """The QuerySnapshots of one query that its schedule has made, by when they were due [s since 1970]."""
+
+    query: Manifest
+    by_due: dict[float, Manifest] = field(default_factory=dict)
+
+    def last(self) -> float:
+        """For when the last one was made; 0: none."""
+        return max([seconds(part(self.query, "status").get("lastSnapshot")), *self.by_due])
+
+    def last_text(self) -> str | None:
+        """The same, as the query's status says it."""
+        return timestamp(self.last()) if self.last() else None
+
+    def surplus(self) -> set[str]:
+        """Names of those beyond `keep.count`: of whole ones the oldest; failed ones before a whole one."""
+        count = part(part(part(self.query, "spec"), "snapshots"), "keep").get("count")
+        if not isinstance(count, int):
+            return set()
+        ordered = [self.by_due[due] for due in sorted(self.by_due, reverse=True)]
+        whole = [o for o in ordered if part(part(o, "status"), "content")]
+        before = ordered[ordered.index(whole[0]) + 1 :] if whole else []
+        failed = [o for o in before if o not in whole]
+        return {name_of(o) for o in (*whole[count:], *failed)}
+
+
+def scheduled(state: RoundState) -> dict[str, Scheduled]:
+    """By query that has a schedule, or had one."""
+    objects = state.snapshot.objects
+    queries = {name_of(o): o for o in objects if o.get("kind") == "StreamQuery"}
+    asked = {
+        name: Scheduled(o)
+        for name, o in queries.items()
+        if part(part(o, "spec"), "snapshots") or part(o, "status").get("lastSnapshot")
+    }
+    for snapshot in (o for o in objects if o.get("kind") == "QuerySnapshot"):
+        name = f"{snapshot['metadata'].get('namespace') or 'default'}/{part(snapshot, 'spec').get('query')}"
+        due = part(part(snapshot, "metadata"), "annotations").get(DUE)
+        if due and name in asked:
+            with suppress(TypeError, ValueError):  # a person has written it
+                asked[name].by_due[seconds(due)] = snapshot
+    return asked
+
+
+def due_snapshot(made: Scheduled, now: float) -> NewSnapshot | None:
+    """What the schedule of a query asks for now; of several that were missed, the last. Raises ValueError or
+    TypeError where the spec is not as the schema says."""
+    query = made.query
+    settings = part(part(query, "spec"), "snapshots")
+    due = last_due(str(settings["schedule"]), now) if settings.get("schedule") else None
+    if due is None or due <= max(made.last(), created(query)) or "deletionTimestamp" in query["metadata"]:
+        return None
+    meta = query["metadata"]
+    spec: dict[str, Any] = {"query": meta["name"]}
+    if place := part(settings, "place"):
+        spec["place"] = place
+    if age := part(settings, "keep").get("age"):
+        spec["keepFor"] = age
+    namespace = meta.get("namespace") or "default"
+    return NewSnapshot(f"{namespace}/{name_for(meta['name'], due)}", spec, {DUE: timestamp(due)})
+
+
+def name_for(query: str, due: float) -> str:
+    """Of a QuerySnapshot; the same for the same query and time.
+
+    >>> name_for("by-carrier", 1_767_236_400.0)
+    'by-carrier-202601010300'
+    """
+    stamp = datetime.fromtimestamp(due, UTC).strftime(STAMP)
+    longest = MAX_NAME - len(stamp) - 1
+    if len(query) > longest:
+        query = f"{query[: longest - 7].rstrip('-')}-{sha256(query.encode()).hexdigest()[:6]}"
+    return f"{query}-{stamp}"
