@@ -142,3 +142,21 @@ def test_files_on_the_claim_of_another_namespace_cannot_be_read() -> None:
         "pods of default do not mount it: run the query there, or read a topic"
     )
     assert built(*raw).findings == ()
+
+
+def test_what_pods_copy_is_refused_on_this_machine_alone() -> None:
+    manifest = query()
+    manifest["spec"]["snapshots"] = {"schedule": "0 3 * * *"}
+    snapshot = {
+        "apiVersion": "weir.dev/v1alpha1",
+        "kind": "QuerySnapshot",
+        "metadata": {"name": "s"},
+        "spec": {"query": "q"},
+    }
+    raw = [*NODES, clicks("in"), manifest, snapshot]
+    assert [finding.message for finding in built(*raw, site=HERE).findings] == [
+        "spec.snapshots: schedules are of a cluster; leave it out, and run `weir snapshot q --keep 7` from a "
+        "timer",
+        "kind: QuerySnapshots are of a cluster; leave it out, and run `weir snapshot` while the query runs",
+    ]
+    assert built(*raw).findings == built(*raw, site=CLUSTER).findings == ()
