@@ -68,8 +68,8 @@ class SnapshotPods:
             return InMemoryRequests(self.world)
         account = pod["spec"].get("serviceAccountName", "default")
         path = f"/api/v1/namespaces/{self.world.namespace}/serviceaccounts/{account}/token"
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-        answer = self.world.admin.call("POST", path, asked)
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+        answer = self.world.admin.call("POST", path, request)
         context = ssl.create_default_context(cafile=str(self.world.server.authority))
         token = str(answer["status"]["token"])
         return KeptConnections(Server("127.0.0.1", self.world.server.port, lambda: token, context), 30.0)
@@ -82,8 +82,8 @@ class SnapshotPods:
 
     def write_checkpoints(self, placement: dict[str, Any]) -> None:
         """What the drivers of a plan leave after a batch."""
-        told = json.dumps(placement["spec"]["plan"]["told"]).replace(VOLUME, str(self.volume))
-        for raw in json.loads(told):
+        specs = json.dumps(placement["spec"]["plan"]["told"]).replace(VOLUME, str(self.volume))
+        for raw in json.loads(specs):
             spec = FragmentSpec.from_json(json.dumps(raw))
             folder = Path(spec.checkpoint) / "0123456789ab"
             for name in ("offsets", "commits", "state/0/0"):

@@ -38,11 +38,11 @@ def snapshot_orders(state: RoundState) -> tuple[list[SnapshotOrder | NewSnapshot
     """What is to be done in this round, and the statuses that differ."""
     orders: list[SnapshotOrder | NewSnapshot] = []
     surplus: set[str] = set()
-    for name, made in scheduled(state).items():
+    for name, series in scheduled(state).items():
         try:
-            orders += filter(None, [due_snapshot(made, state.snapshot.now)])
-            surplus |= made.surplus()
-            if last := made.last_text():
+            orders += filter(None, [due_snapshot(series, state.snapshot.now)])
+            surplus |= series.surplus()
+            if last := series.last_text():
                 state.last_snapshots[name] = last
         except Exception:  # whatever it is: the others have theirs
             log.exception("the schedule of %s cannot be served", name)
@@ -52,10 +52,10 @@ def snapshot_orders(state: RoundState) -> tuple[list[SnapshotOrder | NewSnapshot
         if manifest.get("kind") != KIND:
             continue
         try:
-            asked = _Asked(manifest, state, placements, name_of(manifest) in surplus)
-            order, health = asked.verdict()
+            request = _Asked(manifest, state, placements, name_of(manifest) in surplus)
+            order, health = request.verdict()
             orders += [order] if order else []
-            statuses += _status(state, asked, health)
+            statuses += _status(state, request, health)
         except Exception:  # whatever it is: the others have theirs
             log.exception("%s %s cannot be served", KIND, name_of(manifest))
     return orders, statuses
@@ -132,8 +132,8 @@ class _Asked:
     def _job(self, verb: SnapshotVerb) -> SnapshotJob | None:
         """What is being done about this very spec."""
         job = self.state.snapshot.snapshot_jobs.get(self.name)
-        asked = self.manifest["metadata"].get("uid"), verb, generation(self.manifest, 1)
-        return job if job and (job.uid, job.verb, job.generation) == asked else None
+        request = self.manifest["metadata"].get("uid"), verb, generation(self.manifest, 1)
+        return job if job and (job.uid, job.verb, job.generation) == request else None
 
     def _failure(self) -> str:
         """Why it was not taken or read as it is asked for; "": it may be."""
@@ -175,18 +175,18 @@ class _Asked:
 
     def _under_way(self, reason: str, verb: SnapshotVerb, what: str) -> Health:
         job = self._job(verb)
-        held = f": {job.message}" if job and job.message else ""
-        return Health.in_progress(reason, f"{what}{held}")
+        hold = f": {job.message}" if job and job.message else ""
+        return Health.in_progress(reason, f"{what}{hold}")
 
     def _order(self, verb: SnapshotVerb, lies: str = "") -> SnapshotOrder:
         uid = str(self.manifest["metadata"].get("uid") or "")
         return SnapshotOrder(self.name, uid, verb, generation(self.manifest, 1), lies or self.name)
 
 
-def _status(state: RoundState, asked: _Asked, health: Health) -> list[WriteStatus]:
+def _status(state: RoundState, request: _Asked, health: Health) -> list[WriteStatus]:
     """What differs from the one that it has; `content` is the pod's."""
-    observed, content = generation(asked.manifest, -1), asked.content
-    present = {key: value for key, value in asked.status.items() if key != "content"}
+    observed, content = generation(request.manifest, -1), request.content
+    present = {key: value for key, value in request.status.items() if key != "content"}
     status: dict[str, Any] = {
         "observedGeneration": observed,
         "conditions": conditions(health, observed, state.snapshot.now, parts(present, "conditions")),
@@ -200,11 +200,11 @@ def _status(state: RoundState, asked: _Asked, health: Health) -> list[WriteStatu
         return []
     if health.ready and not _was(present, "Ready"):
         text = f"{status['query']} as of {status['taken']}, {status['size']}"
-        state.events.append(Event(asked.name, "SnapshotComplete", text, kind="QuerySnapshot"))
+        state.events.append(Event(request.name, "SnapshotComplete", text, kind="QuerySnapshot"))
     if health.stalled and not _was(present, "Stalled"):
         text = health.message
-        state.events.append(Event(asked.name, "SnapshotFailed", text, warning=True, kind="QuerySnapshot"))
-    namespace, name = asked.name.split("/", 1)
+        state.events.append(Event(request.name, "SnapshotFailed", text, warning=True, kind="QuerySnapshot"))
+    namespace, name = request.name.split("/", 1)
     return [WriteStatus("QuerySnapshot", namespace, name, status)]
 
 

@@ -57,7 +57,7 @@ def scheduled(state: RoundState) -> dict[str, Scheduled]:
     """By query that has a schedule, or had one."""
     objects = state.snapshot.objects
     queries = {name_of(o): o for o in objects if o.get("kind") == "StreamQuery"}
-    asked = {
+    by_query = {
         name: Scheduled(o)
         for name, o in queries.items()
         if part(part(o, "spec"), "snapshots") or part(o, "status").get("lastSnapshot")
@@ -65,19 +65,19 @@ def scheduled(state: RoundState) -> dict[str, Scheduled]:
     for snapshot in (o for o in objects if o.get("kind") == "QuerySnapshot"):
         name = f"{snapshot['metadata'].get('namespace') or 'default'}/{part(snapshot, 'spec').get('query')}"
         due = part(part(snapshot, "metadata"), "annotations").get(DUE)
-        if due and name in asked:
+        if due and name in by_query:
             with suppress(TypeError, ValueError):  # a person has written it
-                asked[name].by_due[seconds(due)] = snapshot
-    return asked
+                by_query[name].by_due[seconds(due)] = snapshot
+    return by_query
 
 
-def due_snapshot(made: Scheduled, now: float) -> NewSnapshot | None:
+def due_snapshot(series: Scheduled, now: float) -> NewSnapshot | None:
     """What the schedule of a query asks for now; of several that were missed, the last. Raises ValueError or
     TypeError where the spec is not as the schema says."""
-    query = made.query
+    query = series.query
     settings = part(part(query, "spec"), "snapshots")
     due = last_due(str(settings["schedule"]), now) if settings.get("schedule") else None
-    if due is None or due <= max(made.last(), created(query)) or "deletionTimestamp" in query["metadata"]:
+    if due is None or due <= max(series.last(), created(query)) or "deletionTimestamp" in query["metadata"]:
         return None
     meta = query["metadata"]
     spec: dict[str, Any] = {"query": meta["name"]}

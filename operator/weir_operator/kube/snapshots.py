@@ -99,8 +99,8 @@ class SnapshotPods:
     def _look_at_job(self, pod: Manifest, owner: Mapping[str, Any]) -> None:
         meta = pod["metadata"]
         name = f"{meta['namespace']}/{owner['name']}"
-        asked = self._objects.get(name)
-        if asked is None or (asked["metadata"]["uid"], pod_of(name)) != (owner["uid"], meta["name"]):
+        manifest = self._objects.get(name)
+        if manifest is None or (manifest["metadata"]["uid"], pod_of(name)) != (owner["uid"], meta["name"]):
             return
         notes, phase = meta["annotations"], _phase(pod)
         state: Any = {"Succeeded": "succeeded", "Failed": "failed"}.get(phase, "running")
@@ -108,7 +108,7 @@ class SnapshotPods:
         if state == "failed" and _exit_code(pod) != CANNOT_RUN:
             state, message = "running", f"{message or 'its pod failed'}; it is tried again"
         self.jobs[name] = SnapshotJob(owner["uid"], notes[VERB], int(notes[GENERATION]), state, message)
-        if phase == "Succeeded" and notes[VERB] != "remove" and part(part(asked, "status"), "content"):
+        if phase == "Succeeded" and notes[VERB] != "remove" and part(part(manifest, "status"), "content"):
             self._delete(pod)
 
     def _template(self, query: str) -> DriverTemplate:
@@ -168,10 +168,10 @@ class SnapshotPods:
         if pod is not None:
             self._judge(pod, owner)
             return
-        asked = self._objects.get(action.snapshot)
-        if asked is None:
+        manifest = self._objects.get(action.snapshot)
+        if manifest is None:
             raise Refused(f"QuerySnapshot {action.snapshot} is gone")
-        spec, (own_namespace, own_name) = part(asked, "spec"), action.snapshot.split("/", 1)
+        spec, (own_namespace, own_name) = part(manifest, "spec"), action.snapshot.split("/", 1)
         existing = part(spec, "existing")
         lies = f"{existing.get('namespace', own_namespace)}/{existing.get('name', own_name)}"
         place = SnapshotMount.of(spec)
