@@ -6,14 +6,13 @@ Nothing here is canned: the plan, the moves and the audit follow from the manife
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,8 @@ class Demo:
     begin: float = field(default_factory=time.monotonic)
     cold: str = ""  # the query whose fragment is moved back cold, for comparison
     dropped: float = 0.0
-    loaded: dict[str, Any] = field(default_factory=dict)  # the plan under load, before that goes back
+    loaded: dict[str, Any] = field(default_factory=dict)  # the first plan that the load has led to
+    why: str = ""  # the reason of the latest plan
     replayer: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -97,6 +97,8 @@ class Demo:
             self.pauses.look(snapshot.processes)
             self.dropped = max([self.dropped, *(m.dropped_rows for m in snapshot.metrics.values())])
             self._note()
+            if not self.loaded and any(record.revision > 1 for record in self._records()):
+                self.loaded = self._draw("after")
             self._move_one_back_cold()
             table = progress(self.machine.loop)
             table.title = f"{self._clock()} {what}"
@@ -140,9 +142,8 @@ class Demo:
         if record is None:
             return
         self.cold = record.query
-        self.loaded = self._draw("after")
         loop = self.machine.loop
-        loop.settings = dataclasses.replace(loop.settings, standby=False)
+        loop.settings = replace(loop.settings, standby=False)
         self.machine.cluster.store.set_revision(record.query, pinned=record.revision - 1)
         self.console.print(f"[{self._clock()}] for comparison: {record.query} goes back cold (weir rollback)")
 
@@ -156,6 +157,8 @@ class Demo:
 
     def _event(self, event: Event) -> None:
         self.console.print(f"[{self._clock()}] {event.query}: {event.reason}: {event.message}", markup=False)
+        if event.reason == "Planned" and not self.loaded:
+            self.why = f"{event.query}: {event.message}"
 
     def _complain(self, findings: list) -> None:  # type: ignore[type-arg]
         for finding in findings:
@@ -167,14 +170,16 @@ class Demo:
         return loop.desired_state(loop.snapshot, loop.settings)
 
     def _plan(self) -> dict[str, Any]:
-        """The report of the plans in force, at the rates that the loop has measured."""
-        group = self._desired_state().groups[0]
+        """The report of the plans in force, at the rates that the loop has measured, if it has."""
+        loop, group = self.machine.loop, self._desired_state().groups[0]
+        measured = [v["rates"] for v in loop.last.explain.values() if v.get("rates")]
+        problem = replace(group.problem, profile=tuple(measured[:1])) if measured else group.problem
         records = {r.query: r for r in self._records()}
         plans = tuple(records[n].plan for n in group.queries if n in records)
         plan = Plan(tuple(p for p in plans if p is not None))
-        name = group.policy.strategy.name
-        value = OBJECTIVES[group.policy.objective].value(evaluate(group.problem, plan))
-        return report(group.problem, Result(plan, name, group.policy.objective, value, None, False, 0, 0.0))
+        name, objective = group.policy.strategy.name, OBJECTIVES[group.policy.objective]
+        value = objective.value(evaluate(problem, plan))
+        return report(problem, Result(plan, name, objective.name, value, None, False, 0, 0.0))
 
     def _draw(
         self, name: str, before: dict[str, Any] | None = None, plan: dict[str, Any] | None = None
@@ -182,8 +187,8 @@ class Demo:
         """Draws a plan, by default that in force, and what has changed since `before`; returns the plan."""
         plan = plan or self._plan()
         zones = {node.name: node.zone for node in self._desired_state().groups[0].problem.cluster.nodes}
-        (OUT / f"plan-{name}.svg").write_bytes(picture(plan, "svg", zones, before))
-        (OUT / f"plan-{name}.png").write_bytes(picture(plan, "png", zones, before))
+        (OUT / f"plan-{name}.svg").write_bytes(picture(plan, "svg", zones, before, self.why))
+        (OUT / f"plan-{name}.png").write_bytes(picture(plan, "png", zones, before, self.why))
         return plan
 
     def _report(self) -> int:

@@ -20,8 +20,8 @@ Places = Mapping[tuple[str, str], str]  # (query, operator) -> node
 SAME = 0.01  # rates that differ by less than this share count as the same
 
 
-def compared(before: Report, after: Report, zones: Mapping[str, str] | None = None) -> Content:
-    """The later plan with what has changed since the earlier one; `zones` maps node name -> zone."""
+def compared(before: Report, after: Report, zones: Mapping[str, str] | None = None, why: str = "") -> Content:
+    """The later plan with what has changed since the earlier one, and `why`; `zones` maps node -> zone."""
     old, new = read(before, zones), read(after, zones)
     was, now = _places(old), _places(new)
     earlier = {node.name: node for node in old.nodes}
@@ -43,7 +43,7 @@ def compared(before: Report, after: Report, zones: Mapping[str, str] | None = No
         f"{word}: {' · '.join((content.title, *content.subtitles))}"
         for word, content in (("before", old), ("after", new))
     )
-    return Content(title, subtitles, tuple(nodes), flows)
+    return Content(title, (*filter(None, [why]), *subtitles), tuple(nodes), flows)
 
 
 def _places(content: Content) -> Places:

@@ -46,6 +46,7 @@ def picture(
     form: ImageFormat,
     zones: Mapping[str, str] | None = None,
     before: Report | None = None,
+    why: str = "",
 ) -> bytes:
     """The plan as a picture.
 
@@ -54,8 +55,9 @@ def picture(
         form: of the file.
         zones: node name -> zone.
         before: an earlier plan's report; then what has changed since is shown too.
+        why: it has changed.
     """
-    content = read(report, zones) if before is None else compared(before, report, zones)
+    content = read(report, zones) if before is None else compared(before, report, zones, why)
     return drawn(content).rendered(content, form)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import inf
 from typing import Literal, TypeAlias
 
 from weir_operator.pictures.tracks import Stretch, tracks
@@ -106,27 +107,38 @@ def choose(ends: Sequence[tuple[Port, Port]], column_width: float, levels: Level
     crowd = Crowd()
     routes: list[Route] = []
     for start, end in ends:
-
-        def cost(route: Route) -> float:
-            first, last = route.gutters
-            way = abs(first - last) * column_width + sum(abs(a - b) for _, a, b in route.falls(levels))
-            odd = (route.leaves == "left") + (route.arrives == "right")
-            bends = 0 if route.aisle is None else 2
-            return way + AROUND * bends + BACKWARDS * odd + CROWD * crowd.beside(route, levels)
-
-        best = min(_candidates(start, end, len(levels.aisles)), key=cost)
+        lengths = {route: _length(route, column_width, levels) for route in _candidates(start, end)}
+        best, least = None, inf
+        for route in sorted(lengths, key=lambda route: lengths[route]):
+            if lengths[route] >= least:  # nor is any later one better
+                break
+            cost = lengths[route] + CROWD * crowd.beside(route, levels)
+            if cost < least:
+                best, least = route, cost
+        assert best is not None
         crowd.add(best, levels)
         routes.append(best)
     return routes
 
 
-def _candidates(start: Port, end: Port, aisles: int) -> Iterator[Route]:
+def _length(route: Route, column_width: float, levels: Levels) -> float:
+    """The length of a way [points], with what its bends and odd sides count."""
+    first, last = route.gutters
+    way = abs(first - last) * column_width + sum(abs(a - b) for _, a, b in route.falls(levels))
+    odd = (route.leaves == "left") + (route.arrives == "right")
+    bends = 0 if route.aisle is None else 2
+    return way + AROUND * bends + BACKWARDS * odd
+
+
+def _candidates(start: Port, end: Port) -> Iterator[Route]:
+    """By each side of both cards, and by each aisle beside their rows or between them."""
+    aisles = range(min(start.row, end.row), max(start.row, end.row) + 2)
     sides: tuple[Side, Side] = ("right", "left")
     for leaves, arrives in product(sides, reversed(sides)):
         if start.gutter(leaves) == end.gutter(arrives):
             yield Route(start, end, leaves, arrives, None)
         else:
-            for aisle in range(aisles):
+            for aisle in aisles:
                 yield Route(start, end, leaves, arrives, aisle)
 
 
