@@ -78,6 +78,35 @@ def test_a_picture_of_the_hierarchy(capsysbinary):
     assert b"clusters of at most 16" in capsysbinary.readouterr().out
 
 
+def test_a_picture_of_what_has_changed(capsysbinary, tmp_path):
+    before = tmp_path / "plan.json"
+    assert main(["plan", "-f", str(FLIGHTS), "-o", "json"]) == 0
+    before.write_bytes(capsysbinary.readouterr().out)
+    command = ["plan", "-f", str(FLIGHTS), "--since", str(before), "-o", "svg"]
+    assert main(command) == 0
+    assert b"What moved: 0 operators" in capsysbinary.readouterr().out
+    assert main([*command, "--strategy", "round-robin", "--objective", "headroom"]) == 0
+    picture = capsysbinary.readouterr().out.decode()
+    assert "moved to west-1" in picture
+    assert "moved here from newyork-1" in picture
+
+
+@pytest.mark.parametrize(
+    ("report", "wrong"),
+    [
+        ({}, "field 'nodes' is missing"),
+        ({"nodes": 1, "queries": []}, "a field has a value of the wrong kind ('int' object is not iterable)"),
+        ({"nodes": [], "queries": [], "flows": []}, "field 'objective' is missing"),
+    ],
+)
+def test_a_picture_since_what_is_no_plan(capsys, tmp_path, report, wrong):
+    before = tmp_path / "plan.json"
+    before.write_text(json.dumps({"kind": "PlanReport", **report}))
+    code, _, err = run(capsys, "plan", "-f", FLIGHTS, "--since", before, "-o", "svg")
+    assert code == 2
+    assert err.startswith(f"{before}: {wrong}")
+
+
 def test_a_strategy_that_refuses_a_value_is_bad_input(capsys):
     options = ("--strategy", "top-down", "--set", "maxClusterSize=1")
     code, _, err = run(capsys, "plan", "-f", FLIGHTS, *options)

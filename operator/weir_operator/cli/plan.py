@@ -73,6 +73,14 @@ def plan(
         bool,
         typer.Option("--hierarchy", help="Draw the hierarchy of partitions with the flows in it."),
     ] = False,
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            "--since",
+            metavar="FILE",
+            help="Draw what has changed since a plan that `weir plan -o json` has written.",
+        ),
+    ] = None,
     namespace: Namespace = "default",
 ) -> int:
     """Plan the queries of manifests: which operator runs on which node. Needs no cluster and no Spark.
@@ -95,6 +103,10 @@ def plan(
 
     if hierarchy and output not in IMAGES:
         raise typer.BadParameter(f"--hierarchy is drawn: give -o {', '.join(IMAGES)}")
+    if since and output not in IMAGES:
+        raise typer.BadParameter(f"--since is drawn: give -o {', '.join(IMAGES)}")
+    if since and hierarchy:
+        raise typer.BadParameter("--since and --hierarchy are two pictures: give one of them")
     loaded = load(filename, namespace, robust=robust)
     overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit)
     planned = plan_policies(loaded.built.groups, overrides)
@@ -107,7 +119,7 @@ def plan(
         sys.stdout.buffer.write(_hierarchy(report, planned[0].problem, output))
         sys.stdout.buffer.flush()
     else:
-        write(report, output, zones)
+        write(report, output, zones, since)
     return DIFFERENT if any(not query["admitted"] for query in report["queries"]) else 0
 
 
@@ -151,8 +163,10 @@ def _hierarchy(report: dict[str, Any], problem: Problem, output: PlanFormat) -> 
     return hierarchy_picture(report, tree, names, IMAGES[output])
 
 
-def write(report: dict[str, Any], output: PlanFormat, zones: dict[str, str]) -> None:
-    """Write a PlanReport to standard output."""
+def write(
+    report: dict[str, Any], output: PlanFormat, zones: dict[str, str], since: Path | None = None
+) -> None:
+    """Write a PlanReport to standard output; a picture with what has changed since that of a file."""
     if output is PlanFormat.table:
         from weir_operator.cli.table import print_report
 
@@ -166,5 +180,19 @@ def write(report: dict[str, Any], output: PlanFormat, zones: dict[str, str]) -> 
     else:
         from weir_operator.pictures.draw import picture
 
-        sys.stdout.buffer.write(picture(report, IMAGES[output], zones))
+        drawn = _since(since, report, output, zones) if since else picture(report, IMAGES[output], zones)
+        sys.stdout.buffer.write(drawn)
         sys.stdout.buffer.flush()
+
+
+def _since(file: Path, report: dict[str, Any], output: PlanFormat, zones: dict[str, str]) -> bytes:
+    from weir_operator.pictures.content import read
+    from weir_operator.pictures.draw import picture
+    from weir_operator.planning.given_plan import read_report, refused
+
+    before = read_report(file)
+    try:
+        read(before)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise refused(file, error) from None
+    return picture(report, IMAGES[output], zones, before)

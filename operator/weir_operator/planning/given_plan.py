@@ -31,19 +31,11 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     streams = {name: s for group in groups for name, s in group.problem.streams.items()}
     queries = tuple(query for group in groups for query in group.problem.queries)
     problem = replace(first.problem, streams=streams, queries=queries)
+    document = read_report(file)
     try:
-        document = _read_json(file)
-        if not isinstance(document, dict) or document.get("kind") != "PlanReport":
-            raise ValueError("it is not a PlanReport; write one with `weir plan -o json`")
         plan = read_plan(problem, document)
-    except OSError as error:
-        right = "give what `weir plan -o json` has written"
-        raise ManifestError(
-            [Finding(None, "", f"cannot be read: {error.strerror}", right, file=str(file))]
-        ) from None
     except (ValueError, KeyError, TypeError) as error:
-        text = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ManifestError([Finding(None, "", text, "", file=str(file))]) from None
+        raise refused(file, error) from None
     placed = {one.query.name for one in plan.queries}
     missing = tuple(Rejection(q.name, "the plan does not place it") for q in queries if q.name not in placed)
     plan = replace(plan, rejected=(*plan.rejected, *missing))
@@ -67,8 +59,31 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     return PlannedPolicy(first.policy.metadata.name, problem, result, scores)
 
 
-def _read_json(file: Path) -> Any:
+def read_report(file: Path) -> dict[str, Any]:
+    """The report of a plan, as `weir plan -o json` has written it.
+
+    Raises:
+        ManifestError: the file cannot be read, or is none.
+    """
+    right = "give what `weir plan -o json` has written"
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _refused(file, f"cannot be read: {error.strerror}", right) from None
     except ValueError as error:
-        raise ValueError(f"is not JSON ({error}); give what `weir plan -o json` has written") from None
+        raise _refused(file, f"is not JSON ({error})", right) from None
+    if not isinstance(document, dict) or document.get("kind") != "PlanReport":
+        raise _refused(file, "it is not a PlanReport", "write one with `weir plan -o json`")
+    return document
+
+
+def refused(file: Path, error: Exception) -> ManifestError:
+    """What to raise for a report in which something is missing or is no value for it."""
+    if isinstance(error, (TypeError, AttributeError)):
+        wrong = f"a field has a value of the wrong kind ({error})"
+        return _refused(file, wrong, "give what `weir plan -o json` has written")
+    return _refused(file, f"field {error} is missing" if isinstance(error, KeyError) else str(error))
+
+
+def _refused(file: Path, wrong: str, right: str = "") -> ManifestError:
+    return ManifestError([Finding(None, "", wrong, right, file=str(file))])
