@@ -20,9 +20,9 @@ from weir_operator.pictures.content import Content, quantity
 from weir_operator.pictures.shapes import LINE, MARGIN, SMALL, TEXT, Box, Point
 from weir_operator.pictures.text import FAMILY, Weight, fit, width, wrap
 
-# Mostly Okabe and Ito's, which colour-blind people can tell apart (https://jfly.uni-koeln.de/color/). Nothing
-# is said by colour alone.
-QUERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5e3c99", "#6b6b6b")
+# Okabe and Ito's, which colour-blind people can tell apart (https://jfly.uni-koeln.de/color/), but an
+# indigo in place of their yellow, which is faint on white. Nothing is said by colour alone.
+QUERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#332288", "#000000")
 INK, FAINT, PAPER, ZONE, CARD, BAR = "#1f2933", "#5f6b78", "#ffffff", "#f3f6f9", "#ffffff", "#0072b2"
 RIM, BINDS, FLOW, SOURCE, SINK = "#9fb3c8", "#b00020", "#52606d", "#00694d", "#8c3f6b"
 SVG = "{http://www.w3.org/2000/svg}"
