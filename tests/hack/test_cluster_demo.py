@@ -26,7 +26,7 @@ case "$*" in
   *"wait --for=condition=Ready"*) [[ -f asked ]] || {{{{ touch asked; exit 1; }}}} ; [[ ! -f never-ready ]] ;;
   *"get streamqueries"*) echo "by-carrier: Ready   made-up-time: PodsNotReady" ;;
   *"role=driver"*) if [[ -f drained ]]; then echo "{DRIVERS[True]}"; else echo "{DRIVERS[False]}"; fi ;;
-  *GetOffsetShell*) n=$(($(cat rows 2>/dev/null || echo 0) + 7)); echo $n >rows; echo "by-carrier:0:$n" ;;
+  *job/replay*) n=$(($(cat rows 2>/dev/null || echo 0) + 7)); echo $n >rows; echo "by-carrier: $n rows" ;;
   drain*) [[ ! -f stuck ]] || {{{{ echo "error: evicting pod: no"; exit 1; }}}}; touch drained ;;
 esac
 """
