@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
+from weir_operator.cli.progress import progress
 from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.record import Record, read_record
@@ -27,7 +28,6 @@ from weir_operator.controller.statistics import measured_by_fragment
 from weir_operator.local.audit import audit
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.pauses import Pauses
-from weir_operator.local.progress import progress
 from weir_operator.pictures.draw import picture
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.fragments import Knobs
@@ -66,6 +66,7 @@ class Demo:
         knobs = Knobs(trigger_ms=2000, heap_mb=512)
         options = Options(MANIFESTS, OUT / "run", Path("."), knobs, Path(".weir/calibration.json"))
         self.machine = Machine(options, self._complain)
+        self.machine.cluster.store.attend()
         self.machine.cluster.on_event(self._event)
         self.pauses = Pauses(options.root)
 
@@ -100,9 +101,7 @@ class Demo:
             if not self.loaded and any(record.revision > 1 for record in self._records()):
                 self.loaded = self._draw("after")
             self._move_one_back_cold()
-            table = progress(self.machine.loop)
-            table.title = f"{self._clock()} {what}"
-            live.update(table)
+            live.update(Group(f"{self._clock()} {what}", progress(self.machine.loop, self.console.width)))
             if snapshot.processes and done(snapshot.processes):
                 return
             if self.replayer is not None and self.replayer.poll():

@@ -116,7 +116,15 @@ def test_a_query_shows_what_a_person_wants_to_know():
         for c in crd(query)["spec"]["versions"][0]["additionalPrinterColumns"]
         if not c.get("priority")
     ]
-    assert names == ["READY", "FRAGMENTS", "HEADROOM", "LATENCY", "NODES", "REVISION", "AGE"]
+    assert names == ["READY", "REASON", "FRAGMENTS", "HEADROOM", "REVISION", "AGE"]
+
+
+@every_kind
+def test_what_grows_with_the_cluster_or_a_message_is_shown_by_wide_alone(kind):
+    """`kubectl get` neither folds nor cuts: one long column moves all that follow out of sight."""
+    columns = crd(kind)["spec"]["versions"][0]["additionalPrinterColumns"]
+    long = (".status.nodes", ".message", "[*].name") if kind.name in ("StreamQuery", "Placement") else ()
+    assert not [c for c in columns if c["jsonPath"].endswith(long) and not c.get("priority")]
 
 
 def test_exactly_one_of_sql_and_operators_is_a_cel_rule():

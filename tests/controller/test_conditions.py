@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.record import Record
+from weir_operator.controller.repeats import without_repeats
 
 READY = Health.current("Running", "2 fragments running on 2 nodes")
 STALLED = Health.failed("Rejected", "memory of node n1")
@@ -54,8 +55,35 @@ def test_the_same_status_is_never_written_again(status: dict[str, Any]) -> None:
     assert not worth_writing(status, status)
 
 
-def test_the_same_decision_is_written_once_however_long_it_is() -> None:
+def test_the_same_decision_is_one_line_however_long_it_is() -> None:
     for text in ("stay", "stay: " + "x" * 600):
-        once = Record("d/q").with_decision(1.0, text)
-        assert once.with_decision(2.0, text) is once
-        assert len(once.with_decision(2.0, "move").status["decisions"]) == 2
+        record = Record("d/q")
+        for second in range(2000):
+            record = record.with_decision(float(second), text)
+        (line,) = record.status["decisions"]
+        assert line.startswith("1970-01-01T00:33:19Z stay")
+        assert line.endswith(" (2000 times since 1970-01-01T00:00:00Z)")
+        assert len(line) <= 512
+        assert len(record.with_decision(3.0, "move").status["decisions"]) == 2
+
+
+def test_reasons_to_stay_that_alternate_are_two_lines_until_something_moves() -> None:
+    record = Record("d/q")
+    for second in range(20):
+        record = record.with_decision(float(second), f"stay: {'a' if second % 2 else 'b'}")
+    record = record.with_decision(20.0, "move f to n2").with_decision(21.0, "stay: a")
+    assert record.status["decisions"] == [
+        "1970-01-01T00:00:21Z stay: a",
+        "1970-01-01T00:00:20Z move f to n2",
+        "1970-01-01T00:00:19Z stay: a (10 times since 1970-01-01T00:00:01Z)",
+        "1970-01-01T00:00:18Z stay: b (10 times since 1970-01-01T00:00:00Z)",
+    ]
+
+
+def test_a_repeated_decision_is_not_written_every_round() -> None:
+    once = Record("d/q").with_decision(1.0, "stay: b").with_decision(2.0, "stay: a").status
+    again = Record("d/q", status=once).with_decision(3.0, "stay: b").status
+    other = Record("d/q", status=once).with_decision(3.0, "stay: c").status
+    assert worth_writing(once, again)
+    assert not worth_writing(without_repeats(once), without_repeats(again))
+    assert worth_writing(without_repeats(once), without_repeats(other))

@@ -22,6 +22,7 @@ WHOSE = (
     "weir_operator.controller.actions._moves_now",
     "weir_operator.controller.loop.",  # these isolate
     "weir_operator.controller.writes.fragment_of",
+    "weir_operator.controller.desired_state_builder._uid",
     "weir_operator.manifests.parse.key_of",
     "weir_operator.manifests.queries.key_of",
     "weir_operator.manifests.objects.Objects.add",

@@ -20,7 +20,11 @@ STATUS: Manifest = {
     "ready": "1/1",
     "history": [{"revision": 2, "reason": "moved"}, {"revision": 1, "reason": "first plan"}],
     "proposed": {"revision": 3, "hash": "beef", "reason": "waits for approval", "diff": "~ f: n1 -> n2"},
-    "decisions": ["2026-01-01T00:00:00Z moved", "2026-01-01T00:00:00Z first plan"],
+    "decisions": [
+        "2026-01-01T00:01:00Z stay: it is full (12 times since 2026-01-01T00:00:05Z)",
+        "2026-01-01T00:00:00Z moved",
+        "2026-01-01T00:00:00Z first plan",
+    ],
 }
 SPEC: Manifest = {
     "revision": 2,
@@ -96,11 +100,18 @@ def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.C
 
 def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("status") == 0
-    (row,) = [line for line in capsys.readouterr().out.splitlines() if "a/q" in line]
-    for output in ("True", "1.25", "1/1", "Running: 1 fragments run; on n1"):
-        assert output in row
+    (row, note) = [line for line in capsys.readouterr().out.splitlines() if "a/q" in line]
+    assert row.split() == ["a/q", "True", "Running", "1/1", "1.25x", "2", "n1"]
+    assert note == "a/q: plan beef is proposed: waits for approval"
     assert cluster.weir("explain", "a/q") == 0
     output = capsys.readouterr().out
-    for line in ("a/q, revision 2", "binding: cpu of node n1", "proposed: plan beef", "~ f: n1 -> n2"):
+    lines = (
+        "a/q: revision 2, headroom 1.25x, binding: cpu of node n1",
+        "Ready True, Running: 1 fragments run",
+        "proposed: plan beef",
+        "~ f: n1 -> n2",
+        "  2026-01-01 00:00:05 to 00:01:00, 12 times: stay: it is full",
+    )
+    for line in lines:
         assert line in output
     assert output.index("moved") < output.index("first plan")

@@ -113,8 +113,10 @@ def test_an_exhausted_budget_says_why_nothing_moves(story: Story) -> None:
     for second in range(0, 60, 5):
         story.round(2000.0 + second, 650)
     assert story.nodes() == before
-    (decision, *_) = story.records["default/made-up-time"].status["decisions"]
-    assert "stay: headroom" in decision
+    decision, *earlier = story.records["default/made-up-time"].status["decisions"]
+    assert len(earlier) == 1, "only the first plan"
+    assert "stay: headroom is below 1.1 (bandwidth of link newyork-1 -> west-1), but moveBudget" in decision
+    assert "but moveBudget (0 in 1h) is used up (11 times since 1970-01-01T00:33:25Z)" in decision
 
 
 def test_a_rolled_back_query_is_not_moved_by_drift(story: Story) -> None:
@@ -128,3 +130,23 @@ def test_a_rolled_back_query_is_not_moved_by_drift(story: Story) -> None:
     nodes = story.nodes()
     assert nodes["default/made-up-time/join-d-with-w"] == "newyork-1"
     assert story.records["default/made-up-time"].revision == 3
+
+
+def test_a_rolled_back_query_says_that_the_rollback_keeps_it(story: Story) -> None:
+    """And what its neighbours say is that no move of theirs helps, not how many moves they have left."""
+    test_a_rolled_back_query_is_not_moved_by_drift(story)
+    decision, *earlier = story.records["default/made-up-time"].status["decisions"]
+    assert "but a rollback keeps it at revision 1 until `weir unpin default/made-up-time`" in decision
+    assert "times since" in decision
+    assert not any("stay: " in line for line in earlier)
+    (stays,) = [line for line in story.records["default/by-carrier"].status["decisions"] if "stay: " in line]
+    assert "no move raises it by minGain (20%) while default/made-up-time may not move (" in stays
+
+
+def test_a_query_that_has_just_moved_says_that_it_waits(story: Story) -> None:
+    for second in (0, 6):
+        story.round(2000.0 + second, 650)
+    for second in range(7, 20):
+        story.round(2000.0 + second, 2000)
+    decision = story.records["default/made-up-time"].status["decisions"][0]
+    assert "but it has changed within the cooldown (15s) (" in decision

@@ -67,6 +67,7 @@ class Kind:
 
 READY = PrinterColumn("READY", "string", '.status.conditions[?(@.type=="Ready")].status')
 REASON = PrinterColumn("REASON", "string", '.status.conditions[?(@.type=="Ready")].reason', priority=1)
+MESSAGE_PATH = '.status.conditions[?(@.type=="Ready")].message'
 AGE = PrinterColumn("AGE", "date", ".metadata.creationTimestamp")
 
 KINDS: tuple[Kind, ...] = (
@@ -91,12 +92,13 @@ KINDS: tuple[Kind, ...] = (
         StreamQuery,
         (
             READY,
+            PrinterColumn("REASON", "string", REASON.path),
             PrinterColumn("FRAGMENTS", "string", ".status.ready"),
             PrinterColumn("HEADROOM", "number", ".status.headroom"),
-            PrinterColumn("LATENCY", "number", ".status.latencySeconds"),
-            PrinterColumn("NODES", "string", ".status.nodes"),
             PrinterColumn("REVISION", "integer", ".status.revision"),
-            REASON,
+            PrinterColumn("LATENCY", "number", ".status.latencySeconds", priority=1),
+            PrinterColumn("NODES", "string", ".status.nodes", priority=1),
+            PrinterColumn("MESSAGE", "string", MESSAGE_PATH, priority=1),
             AGE,
         ),
     ),
@@ -134,10 +136,10 @@ KINDS: tuple[Kind, ...] = (
         (
             PrinterColumn("READY", "string", ".status.ready"),
             PrinterColumn("HEADROOM", "number", ".status.headroom"),
-            PrinterColumn("FRAGMENTS", "string", ".spec.fragments[*].name", priority=1),
-            PrinterColumn("NODES", "string", ".status.nodes"),
             PrinterColumn("REVISION", "integer", ".spec.revision"),
             PrinterColumn("RETAINED", "string", ".spec.retained.until"),
+            PrinterColumn("NODES", "string", ".status.nodes", priority=1),
+            PrinterColumn("FRAGMENTS", "string", ".spec.fragments[*].name", priority=1),
             AGE,
         ),
     ),

@@ -16,7 +16,7 @@ COMMANDS: dict[str, str] = {
     "query": "weir_operator.cli.query:query",
     "bench": "weir_operator.cli.bench:bench",
     "calibrate": "weir_operator.cli.calibrate:calibrate",
-    "status": "weir_operator.cli.state:status",
+    "status": "weir_operator.cli.status:status",
     "explain": "weir_operator.cli.state:explain",
     "approve": "weir_operator.cli.state:approve",
     "rollback": "weir_operator.cli.state:rollback",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -22,7 +23,9 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
     """Runs `weir ARGUMENTS...` with these commands; returns the exit code."""
     app = typer.Typer(
         name="weir",
-        help="Places streaming queries on a cluster. Every command has --help with examples.",
+        help="Places streaming queries on a cluster. Every command has --help with examples.\n\n"
+        "Exit codes: 0 done; 1 a query is rejected, a test fails, something differs; 2 bad input, nothing is "
+        "done; 70 a bug in Weir.",
         add_completion=False,
         no_args_is_help=True,
         rich_markup_mode="rich",
@@ -31,7 +34,7 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
     )
     app.callback()(_root)
     for name, function in functions.items():
-        app.command(name)(function)
+        app.command(name, help=_flowing(inspect.getdoc(function) or ""))(function)
     try:
         result = typer.main.get_command(app).main(list(arguments), prog_name="weir", standalone_mode=False)
         return int(result or 0)
@@ -57,6 +60,15 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         traceback.print_exc()
         print("internal error: this is a bug in Weir, not in the input", file=sys.stderr)
         return INTERNAL
+
+
+def _flowing(text: str) -> str:
+    """A help text whose paragraphs wrap where the terminal ends; indented lines, the examples, stay.
+
+    >>> _flowing("One.\\n\\nTwo\\nlines.\\n\\n  weir plan")
+    'One.\\n\\nTwo lines.\\n\\n  weir plan'
+    """
+    return re.sub(r"(?<=[^\n])\n(?=[^\s])", " ", text)
 
 
 def _usage(error: Any, arguments: Sequence[str]) -> str:

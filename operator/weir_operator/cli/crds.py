@@ -26,9 +26,9 @@ def crds(
 
     Examples:
 
-      weir crds                 write crds/*.yaml
+      weir crds                                # writes crds/*.yaml
 
-      weir crds --check         list the files that differ from the models
+      weir crds --check                        # lists the files that differ from the models
 
       weir crds - | kubectl apply --server-side -f -
 

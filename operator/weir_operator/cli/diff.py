@@ -39,7 +39,7 @@ def diff(
 
       weir diff -f examples/flights
 
-      weir diff --base main/examples/flights -f examples/flights -o markdown
+      git worktree add -d base main && weir diff --base base/examples/flights -f examples/flights -o markdown
     """
     if base:
         from weir_operator.cli.review import review, written

@@ -15,12 +15,15 @@ Context = Annotated[str | None, typer.Option("--context", metavar="NAME", help="
 def operator(context: Context = None) -> int:
     """Run the operator until it is stopped. This is what the Helm chart starts.
 
+    Exit code 0: stopped; 2: wrong settings, or no cluster to connect to.
+
     Examples:
 
-      weir operator                      in a pod, or with the current kubeconfig
+      weir operator                            # in a pod, or with the current kubeconfig
 
       weir operator --context kind-weir
     """
+    from weir_operator.kube.api import ApiError
     from weir_operator.kube.main import run
     from weir_operator.kube.settings import OperatorSettings
 
@@ -29,7 +32,11 @@ def operator(context: Context = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
-    run(settings, context)
+    try:
+        run(settings, context)
+    except ApiError as error:  # at the start: later ones end no process
+        print(f"weir operator: {error}", file=sys.stderr)
+        return BAD_INPUT
     return 0
 
 

@@ -23,7 +23,7 @@ def help_page(
 
     Examples:
 
-      weir help          the list of pages
+      weir help                                # the list of pages
 
       weir help sql
     """

@@ -91,11 +91,11 @@ def plan(
 
       weir plan -f examples/flights
 
-      weir plan -f queries/ -f nodes.yaml --strategy annealing --seed 1 -o json
+      weir plan -f examples/flights --objective headroom --strategy annealing --seed 1 -o json
 
-      weir plan -f queries/ -f nodes.yaml --robust
+      weir plan -f examples/flights --objective headroom --strategy auto --robust
 
-      kubectl get nodes -o yaml | weir plan -f queries/ -f - -o svg > plan.svg
+      kubectl get nodes -o yaml | weir plan -f QUERIES -f - -o svg > plan.svg
     """
     from weir_operator.manifests.load import load
     from weir_operator.planning.merged_report import merged

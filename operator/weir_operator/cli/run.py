@@ -64,20 +64,24 @@ def run(
 
       weir status; weir query by-carrier
     """
-    from rich.console import Console
     from rich.live import Live
     from weir_placement.fragments import Knobs
 
+    from weir_operator.cli import columns
+    from weir_operator.cli.progress import progress
+    from weir_operator.cli.query_lines import query_lines
     from weir_operator.local.bad_rows import bad_rows
     from weir_operator.local.machine import Machine, Options
     from weir_operator.local.overlooked import overlooked
-    from weir_operator.local.progress import progress
     from weir_operator.local.results import RunResults
+    from weir_operator.local.store import RunStore
     from weir_operator.manifests.load import load
     from weir_operator.manifests.site import HERE
 
+    if RunStore(run_folder).attended():
+        raise typer.BadParameter(f"`weir run` is at work in {run_folder} already: name another --run-folder")
     load(filename, site=HERE)  # every error at once, before anything is started
-    console = Console()
+    console = columns.console()
     knobs = Knobs(trigger_ms=trigger, heap_mb=heap)
     options = Options(tuple(filename), run_folder, Path("."), knobs, CALIBRATION)
 
@@ -89,6 +93,7 @@ def run(
     machine = Machine(options, tell)
     if not machine.files.objects():
         return BAD_INPUT
+    machine.cluster.store.attend()
     machine.cluster.on_event(lambda e: console.print(f"{e.query}: {e.reason}: {e.message}", markup=False))
     results, notices = RunResults(run_folder), Notices(console)
     try:
@@ -100,7 +105,7 @@ def run(
                         notices.tell(overlooked(machine.objects()))
                         notices.tell(bad_rows(run_folder))
                     machine.loop.once()
-                    live.update(progress(machine.loop))
+                    live.update(progress(machine.loop, console.width))
                     if show_rows:
                         _show(results, console, notices)
                 except Exception as error:  # of any kind: the fragments go on, and the next round comes
@@ -110,6 +115,9 @@ def run(
                     notices.tell(bad_rows(run_folder))
                     if show_rows:
                         _show(results, console, notices)
+                    for line in query_lines(machine.cluster.store):
+                        for note in line.notes:
+                            console.print(f"{line.query}: {note}", markup=False)
                     return 0
                 number += 1
                 time.sleep(options.period)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,48 +29,6 @@ PlanHash = Annotated[
     str, typer.Argument(metavar="PLAN", help="Hash of a proposed plan; see `weir explain QUERY`.")
 ]
 Revision = Annotated[int, typer.Argument(metavar="REVISION", help="Number of a plan; see `weir status`.")]
-
-
-def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> int:
-    """Show the queries that run, on this machine or in a cluster: health, headroom, fragments, revisions.
-
-    Examples:
-
-      weir status
-
-      weir status --context kind-weir
-    """
-    from rich.console import Console
-    from rich.table import Table
-
-    store = _store(run_folder, context)
-    table = Table()
-    table.add_column("query", no_wrap=True)
-    for column in ("ready", "headroom", "fragments", "revision", "proposed", "why"):
-        table.add_column(column)
-    for placement in store.placements():
-        meta, current = placement["metadata"], placement["status"]
-        if kept := placement["spec"].get("retained"):
-            why = f"deleted {kept['deleted']}, retained until {kept['until']}: "
-            why += f"restoreFrom.retained: {kept['uid']}"
-            table.add_row(f"{meta['namespace']}/{kept['query']}", "Retained", "-", "-", "-", "-", why)
-            continue
-        query_status = store.status("StreamQuery", meta["namespace"], meta["name"])
-        ready: Mapping[str, Any] = next(
-            (c for c in query_status.get("conditions") or [] if c["type"] == "Ready"), {}
-        )
-        headroom = query_status.get("headroom")
-        table.add_row(
-            f"{meta['namespace']}/{meta['name']}",
-            ready.get("status", "Unknown"),
-            "-" if headroom is None else f"{headroom:.2f}",
-            current.get("ready") or "-",
-            str(placement["spec"].get("revision", 0)),
-            str((current.get("proposed") or {}).get("hash", "-")),
-            f"{ready.get('reason', '')}: {ready.get('message', '')}; on {current.get('nodes') or 'no node'}",
-        )
-    Console().print(table)
-    return 0
 
 
 def approve(
@@ -168,9 +126,9 @@ def explain(
 
       weir explain -f examples/flights
 
-      weir explain -f two-streams/ --region region.svg
+      weir explain -f PATH --region region.svg # where queries read two streams
 
-      weir explain --defaults                         the built-in policy and topology
+      weir explain --defaults                  # the built-in policy and topology
 
       weir explain --defaults -f examples/flights
     """
@@ -188,33 +146,13 @@ def explain(
         return print_prices(filename, namespace, region)
     if query is None:
         raise typer.BadParameter("give a QUERY, or -f PATH, or --defaults")
-    from rich.console import Console
-    from rich.table import Table
+    from weir_operator.cli.why import print_why
 
     store, name, placement = _find(run_folder, context, query)
-    if placement is None:
-        return _unknown(query)
-    console, spec, current = Console(), placement["spec"], placement["status"]
-    namespace, short = name.split("/", 1)
-    query_status = store.status("StreamQuery", namespace, short)
-    console.print(f"{name}, revision {spec.get('revision', 0)}", markup=False)
-    console.print(
-        f"headroom {query_status.get('headroom')}, binding: {query_status.get('binding')}", markup=False
-    )
-    table = Table("operator", "kind", "inputs", "node")
-    for op in spec.get("operators") or []:
-        table.add_row(op["id"], op["kind"], ", ".join(op["inputs"]), op["node"])
-    console.print(table)
-    if proposed := current.get("proposed"):
-        console.print(f"proposed: plan {proposed.get('hash')}, {proposed['reason']}", markup=False)
-        console.print(proposed["diff"], markup=False)
-    console.print("decisions, newest first:")
-    for line in current.get("decisions") or ["none yet"]:
-        console.print(f"  {line}", markup=False)
-    return 0
+    return 0 if print_why(store, name, placement) else _unknown(query)
 
 
-def _store(run_folder: Path, context: str | None) -> Any:
+def store_of(run_folder: Path, context: str | None) -> Any:
     """The run folder's, if it exists and no context is given; otherwise the cluster's."""
     if context or not run_folder.exists():
         from weir_operator.kube.store import reachable
@@ -233,7 +171,7 @@ def _store(run_folder: Path, context: str | None) -> Any:
 
 
 def _find(run_folder: Path, context: str | None, query: str) -> tuple[Any, str, dict[str, Any] | None]:
-    store = _store(run_folder, context)
+    store = store_of(run_folder, context)
     name = full_name(query)
     return store, name, placement_of(store.placements(), name)
 

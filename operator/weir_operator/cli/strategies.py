@@ -31,7 +31,7 @@ def strategies(
 
       weir strategies
 
-      weir strategies annealing     and its options for --set
+      weir strategies annealing                # and its options for --set
     """
     from weir_placement.model.suggestion import suggestion
     from weir_placement.strategies import STRATEGIES

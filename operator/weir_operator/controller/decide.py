@@ -21,6 +21,7 @@ from weir_operator.controller.query_snapshots import snapshot_orders
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.refusal_memory import RefusalMemory
+from weir_operator.controller.repeats import without_repeats
 from weir_operator.controller.report import (
     assess,
     fragments,
@@ -111,12 +112,17 @@ def _placement(
         return None
     record = with_running(state, record)
     present = state.before[name]
-    if _intent(record) == _intent(present) and not worth_writing(
-        present.status, record.status, numbers(state)
-    ):
+    if _intent(record) == _intent(present) and not _is_news(present, record, numbers(state)):
         return None
     specs = specs_of(state, name)
     return replace(record.placement(fragments(specs), specs or record.specs), awaited=bool(specs))
+
+
+def _is_news(present: Record, record: Record, numbers_too: bool) -> bool:
+    """Whether a status is to be written; that a decision was repeated counts as a number."""
+    if numbers_too:
+        return worth_writing(present.status, record.status)
+    return worth_writing(without_repeats(present.status), without_repeats(record.status), numbers=False)
 
 
 def _intent(record: Record) -> tuple[object, ...]:

@@ -18,8 +18,10 @@ from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM, OBJECTIVES, Objective
 from weir_placement.replacement import Replacement, better_placement, replace_fragments
 
+from weir_operator.api.values import format_duration
 from weir_operator.controller.current_plan import excluded_nodes
 from weir_operator.controller.group_replan import GroupReplan
+from weir_operator.controller.repeats import STAY
 
 FOREVER_MOVES = 1000
 
@@ -43,8 +45,8 @@ def drift(planning: GroupReplan) -> None:
     problem = replace(problem, pinned={**problem.pinned, **_pins(planning, still)})
     present = planning.evaluation.rank
     low = present < planning.group.policy.drift.min_headroom and bool(planning.rates)
-    if _has_lasted(planning, running, "lowSince", low):
-        _relieve(planning, problem, plan, boundaries, running, present)
+    if lasting := _lasting(planning, running, "lowSince", low):
+        _relieve(planning, problem, plan, boundaries, lasting)
     if planning.look:
         _improve(planning, problem, plan, boundaries, running, low)
 
@@ -99,7 +101,7 @@ def _forced(
     if replacement is None or any(
         barred.nodes_to_leave(q) for q in replacement.plan.queries if q.query.name in leaving
     ):
-        _record_decision(planning, list(leaving), f"stay: must leave {names}, but no other node has room")
+        _record_decision(planning, list(leaving), f"{STAY}must leave {names}, but no other node has room")
     if replacement is None:
         return False
     _adopt(planning, replacement, f"must leave {names}", drift=False)
@@ -113,33 +115,51 @@ def _union(*barred: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
 
 
 def _relieve(
-    planning: GroupReplan,
-    problem: Problem,
-    plan: Plan,
-    boundaries: Boundaries,
-    running: list[str],
-    present: float,
+    planning: GroupReplan, problem: Problem, plan: Plan, boundaries: Boundaries, lasting: list[str]
 ) -> None:
     """The fewest moves that raise a low headroom to `minHeadroom` and `minGain` beyond it."""
-    drift = planning.group.policy.drift
-    assert planning.evaluation is not None
-    reasons = planning.evaluation.reasons
-    # without its numbers, which differ at each look: the same decision is recorded once
-    binding = reasons[0].subject if reasons else str(planning.evaluation.binding)
-    budget = _budget(planning, running)
-    target = drift.min_headroom * (1 + drift.min_gain)
-    replacement = (
-        replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget) if budget else None
-    )
-    if replacement is None:
-        text = (
-            f"stay: headroom {present:.2f} is below {drift.min_headroom:g} ({binding}); "
-            f"no plan within {budget} moves raises it enough"
-        )
-        _record_decision(planning, running, text)
+    policy = planning.group.policy
+    drift, evaluation = policy.drift, planning.evaluation
+    assert evaluation is not None
+    # without its numbers, which differ at each look: an equal decision is counted, not listed again
+    binds = evaluation.binding
+    binding = evaluation.reasons[0].subject if evaluation.reasons else binds.name if binds else "no capacity"
+    low = f"headroom is below {drift.min_headroom:g} ({binding})"
+    obstacles = {name: why for name in lasting if (why := _obstacle(planning, name))}
+    for name, why in obstacles.items():
+        _record_decision(planning, [name], f"{STAY}{low}, but {why}")
+    free = [name for name in lasting if name not in obstacles]
+    if not free:
         return
-    why = f"headroom {present:.2f} is below {drift.min_headroom:g} ({binding}); "
+    budget = _budget(planning, planning.running())
+    if not budget:
+        _record_decision(planning, free, f"{STAY}{low}, but {_used_up(planning)}")
+        return
+    target = drift.min_headroom * (1 + drift.min_gain)
+    replacement = replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget)
+    if replacement is None:
+        others = ", ".join(name for name in planning.running() if not _may_move(planning, name))
+        text = f"{low}, and no move raises it by minGain ({drift.min_gain:.0%})"
+        text += f" while {others} may not move" if others else ""
+        _record_decision(planning, free, STAY + text)
+        return
+    why = f"headroom {evaluation.rank:.2f} is below {drift.min_headroom:g} ({binding}); "
     _adopt(planning, replacement, why + f"{replacement.evaluation.rank:.2f} after the move", drift=True)
+
+
+def _obstacle(planning: GroupReplan, name: str) -> str:
+    """Why drift may not move a query now; empty: it may."""
+    record, policy = planning.records[name], planning.group.policy
+    if record.pinned is not None:
+        return f"a rollback keeps it at revision {record.pinned} until `weir unpin {name}`"
+    if not _may_move(planning, name):
+        return f"it has changed within the cooldown ({format_duration(policy.cooldown)})"
+    return ""
+
+
+def _used_up(planning: GroupReplan) -> str:
+    budget = planning.group.policy.move_budget
+    return f"moveBudget ({budget.moves} in {format_duration(budget.period)}) is used up"
 
 
 def _improve(
@@ -162,12 +182,14 @@ def _improve(
     if not low:
         objective = _objective(planning)
         replacement = better_placement(problem, plan, boundaries, objective, gain, floor, most)
-    if not _has_lasted(planning, running, "betterSince", replacement is not None) or replacement is None:
+    lasting = _lasting(planning, running, "betterSince", replacement is not None)
+    if replacement is None or not any(_may_move(planning, name) for name in lasting):
+        return
+    if not budget:
+        text = f"a plan is better by minGain ({gain:.0%}) or more, but {_used_up(planning)}"
+        _record_decision(planning, lasting, STAY + text)
         return
     why = _gain(planning, replacement)
-    if not budget:
-        _record_decision(planning, running, f"stay: {why}, but the move budget is used up")
-        return
     _adopt(planning, replacement, f"a plan that was better for {policy.drift.hold:g} s: {why}", drift=True)
 
 
@@ -189,10 +211,10 @@ def _all_measured(planning: GroupReplan, plan: Plan, boundaries: Boundaries) -> 
     )
 
 
-def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: bool) -> bool:
-    """Whether a condition, whose start is stored under `mark`, has lasted for `drift.hold` for a query that
-    may move; the time in which a query is moving does not count."""
-    lasted = []
+def _lasting(planning: GroupReplan, running: list[str], mark: str, holds: bool) -> list[str]:
+    """The queries for which a condition, whose start is stored under `mark`, has lasted for `drift.hold`; the
+    time in which a query is moving does not count."""
+    lasting = []
     for name in running:
         record = planning.records[name]
         since = record.drift.get(mark)
@@ -202,9 +224,9 @@ def _has_lasted(planning: GroupReplan, running: list[str], mark: str, holds: boo
             memory = {k: v for k, v in record.drift.items() if k != mark}
             record = record.with_status(drift={**memory, **({mark: start} if holds_here else {})})
             planning.records[name] = record
-        long = start is not None and planning.passed(start) >= planning.group.policy.drift.hold
-        lasted.append(long and _may_move(planning, name))
-    return any(lasted)
+        if start is not None and planning.passed(start) >= planning.group.policy.drift.hold:
+            lasting.append(name)
+    return lasting
 
 
 def _may_move(planning: GroupReplan, name: str) -> bool:

@@ -59,6 +59,8 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
         return Health.current("Changing", text, moving=True)
     if moving:
         return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
+    if all(step.owner is not None and step.owner.state == "finished" for step in steps.values()):
+        return Health.current("Finished", "every input has ended, and all of its rows are written")
     nodes = {spec.node for spec in specs_of(state, name)}
     text = f"{count(len(steps), 'fragment')} running on {count(len(nodes), 'node')}"
     return Health.current("Running", text)

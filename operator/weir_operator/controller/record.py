@@ -16,16 +16,15 @@ from weir_placement.model.operator_form import compact
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import QueryPlan
 
-from weir_operator.api.fit import clip, fit
+from weir_operator.api.fit import fit
 from weir_operator.controller.approval import Approval, read_approval
 from weir_operator.controller.decision import WritePlacement
 from weir_operator.controller.owner import Owner, Retained, read_owner, read_retained
+from weir_operator.controller.repeats import with_line
 from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import timestamp
 
 HISTORY = 10
-DECISION_LENGTH = 512
-TIMESTAMP_LENGTH = len(timestamp(0.0))
 
 
 @dataclass(frozen=True)
@@ -126,12 +125,8 @@ class Record:
         return dataclasses.replace(self, status=present)
 
     def with_decision(self, now: float, text: str) -> Record:
-        """The record with one more line in its last ten decisions; a repeated decision adds no line."""
-        lines = list(self.status.get("decisions") or [])
-        line = clip(f"{timestamp(now)} {text}", DECISION_LENGTH)
-        if lines and lines[0][TIMESTAMP_LENGTH:] == line[TIMESTAMP_LENGTH:]:
-            return self
-        return self.with_status(decisions=[line, *lines][:HISTORY])
+        """The record with one more of its last decisions."""
+        return self.with_status(decisions=with_line(self.status.get("decisions") or [], now, text))
 
     def placement(
         self, fragments: list[Mapping[str, Any]], specs: tuple[FragmentSpec, ...] = ()

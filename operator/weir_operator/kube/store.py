@@ -19,6 +19,12 @@ class ClusterStore:
         for manifest in self._api.list("Placement"):
             yield {"spec": {}, "status": {}, **manifest}
 
+    def queries(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """(namespace/name, status) of every StreamQuery that the caller may list."""
+        for manifest in self._api.list("StreamQuery"):
+            meta = manifest["metadata"]
+            yield f"{meta['namespace']}/{meta['name']}", manifest.get("status") or {}
+
     def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
         """An object's status; empty before it is first written."""
         return (self._api.get(kind, namespace, name) or {}).get("status") or {}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from weir_runtime.lease import holder_is_gone, holder_name
 from weir_runtime.names import read_json, write_whole
 
 from weir_operator.controller.decision import DeletePlacement, Event, WritePlacement, WriteStatus
@@ -17,6 +18,22 @@ class RunStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    def attend(self) -> None:
+        """Says that this process is the controller, until it ends however it may."""
+        write_whole(self._root / "controller.json", json.dumps({"holder": holder_name()}))
+
+    def attended(self) -> bool:
+        """Whether a controller is at work."""
+        entry = read_json(self._root / "controller.json")
+        return entry is not None and not holder_is_gone(entry["holder"])
+
+    def queries(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """(namespace/name, status) of every query in the manifests as they were read last."""
+        for key in read_json(self._root / "objects.json") or {}:
+            kind, namespace, name = key.split("/")
+            if kind == "StreamQuery":
+                yield f"{namespace}/{name}", self.status(kind, namespace, name)
 
     def placements(self) -> Iterator[dict[str, Any]]:
         """Placements as manifests, with what a person has approved or pinned in `spec`."""

@@ -1,0 +1,87 @@
+"""What `weir run` shows while queries run: rates, lag and headroom by query, and where fragments are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.text import Text
+
+from weir_operator.cli.columns import Row, TableColumn, table
+from weir_operator.cli.table import times
+from weir_operator.controller.loop import Loop
+from weir_operator.controller.record import Record, read_record
+from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
+from weir_operator.controller.statistics import measured_by_fragment
+
+QUERIES = (
+    TableColumn("QUERY"),
+    TableColumn("ROWS/S IN", number=True),
+    TableColumn("ROWS/S OUT", number=True),
+    TableColumn("LAG", number=True),
+    TableColumn("BACKLOG", number=True, leaves=1),
+    TableColumn("HEADROOM", number=True),
+)
+FRAGMENTS = (
+    TableColumn("FRAGMENT"),
+    TableColumn("NODE"),
+    TableColumn("EPOCH", number=True, leaves=1),
+    TableColumn("STATE"),
+)
+LEGEND = """LAG: since a batch was last published; BACKLOG: batches that wait; EPOCH: rises with every move
+HEADROOM: how many times the measured rates the plan carries"""
+
+
+def progress(loop: Loop, width: int) -> Group:
+    """A line for each query and one for each of its fragments' processes, from the last round."""
+    snapshot = loop.snapshot
+    if snapshot is None:
+        return Group()
+    records = [read_record(o) for o in snapshot.objects if o["kind"] == "Placement"]
+    running = [record for record in records if record.plan is not None]
+    queries = [_query(loop, snapshot, record) for record in running]
+    fragments = [row for record in running for row in _fragments(snapshot, record)]
+    return Group(
+        table(QUERIES, queries, width), "", table(FRAGMENTS, fragments, width), Text(LEGEND, style="dim")
+    )
+
+
+def _query(loop: Loop, snapshot: Snapshot, record: Record) -> Row:
+    assert record.plan is not None
+    names = _names(record)
+    rates = measured_by_fragment(snapshot.previous_metrics, snapshot.metrics)
+    rows_in: dict[str, float] = {}
+    rows_out = 0.0
+    for name in names:
+        if name in rates:
+            for alias in record.plan.query.sources:
+                rows_in[alias] = max(rows_in.get(alias, 0.0), rates[name].rows_in.get(alias, 0.0))
+            rows_out = rates[name].rows_out.get(record.plan.query.operators[-1].id, rows_out)
+    metrics = [snapshot.metrics[name] for name in names if name in snapshot.metrics]
+    headroom = loop.last.explain.get(record.query, {}).get("headroom")
+    return (
+        record.query,
+        f"{sum(rows_in.values()):,.0f}",
+        f"{rows_out:,.0f}",
+        _lag(metrics),
+        f"{sum(m.backlog for m in metrics):.0f}",
+        "-" if headroom is None else times(headroom),
+    )
+
+
+def _lag(metrics: list[FragmentMetrics]) -> str:
+    published = [m.published for m in metrics if m.published]
+    return f"{max(0.0, time.time() - min(published)):.1f} s" if published else "-"
+
+
+def _fragments(snapshot: Snapshot, record: Record) -> Iterator[Row]:
+    processes = sorted(snapshot.processes, key=lambda process: process.epoch)
+    for name in _names(record):
+        for process in processes:
+            if process.fragment == name:
+                yield name.rsplit("-", 1)[0], process.node, str(process.epoch), process.state
+
+
+def _names(record: Record) -> list[str]:
+    return [entry["name"] for entry in record.status.get("running") or []]

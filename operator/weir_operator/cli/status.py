@@ -1,0 +1,64 @@
+"""`weir status`: a line for each query, then all that there is to say of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
+from weir_operator.cli.state import Context, store_of
+
+LEGEND = """FRAGMENTS: ready, of all; HEADROOM: how many times the measured rates the plan carries
+`weir explain QUERY`: why it is where it is; `weir query QUERY`: its rows"""
+
+
+def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> int:
+    """Show the queries that run, on this machine or in a cluster: a line for each, then what it waits for,
+    why it is not ready, or where its results are.
+
+    Exit code 0: shown; 2: nothing has run here, and there is no cluster.
+
+    Examples:
+
+      weir status
+
+      weir status --context kind-weir
+    """
+    from rich.text import Text
+
+    from weir_operator.cli.columns import TableColumn, console, table
+    from weir_operator.cli.query_lines import query_lines
+    from weir_operator.local.store import RunStore
+
+    store, left, out = store_of(run_folder, context), None, console()
+    if isinstance(store, RunStore) and not store.attended():
+        left = _states(run_folder)
+        text = f"`weir run` has ended in {run_folder}: nothing is moved or restarted"
+        out.print(Text(text, style="yellow"))
+    lines = query_lines(store, left)
+    if not lines:
+        out.print("no queries")
+        return 0
+    columns = (
+        TableColumn("QUERY"),
+        TableColumn("READY", leaves=2),
+        TableColumn("REASON"),
+        TableColumn("FRAGMENTS"),
+        TableColumn("HEADROOM", number=True, leaves=3),
+        TableColumn("REVISION", number=True, leaves=1),
+        TableColumn("NODES", wraps=True),
+    )
+    rows = [(x.query, x.ready, x.reason, x.fragments, x.headroom, x.revision, x.nodes) for x in lines]
+    out.print(table(columns, rows, out.width))
+    for line in lines:
+        for note in line.notes:
+            out.print(Text(f"{line.query}: {note}"))
+    out.print(Text(LEGEND, style="dim"))
+    return 0
+
+
+def _states(run_folder: Path) -> dict[str, str]:
+    """By fragment, the state of its last process."""
+    from weir_operator.local.processes import Processes
+
+    processes = sorted(Processes(run_folder).observe(), key=lambda process: process.epoch)
+    return {process.fragment: process.state for process in processes}
