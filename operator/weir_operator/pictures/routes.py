@@ -7,6 +7,8 @@ but never lie on each other.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -74,36 +76,55 @@ class Route:
         return [(first, start, between), (last, between, end)]
 
 
+class Lane:
+    """The intervals that lines take of one gutter or aisle. O(log lines) a question."""
+
+    def __init__(self) -> None:
+        self._lows: list[float] = []  # each in order
+        self._highs: list[float] = []
+
+    def add(self, low: float, high: float) -> None:
+        """Takes one more."""
+        insort(self._lows, low)
+        insort(self._highs, high)
+
+    def beside(self, low: float, high: float) -> int:
+        """How many share more than an end with the interval."""
+        return max(0, bisect_left(self._lows, high) - bisect_right(self._highs, low))
+
+    def touching(self, low: float, high: float) -> int:
+        """How many share at least an end with it."""
+        return bisect_right(self._lows, high) - bisect_left(self._highs, low)
+
+
 @dataclass
 class Crowd:
-    """What already runs in the gutters and aisles, as intervals."""
+    """What already runs in the gutters and aisles."""
 
-    gutters: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
-    aisles: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    gutters: defaultdict[int, Lane] = field(default_factory=lambda: defaultdict(Lane))
+    aisles: defaultdict[int, Lane] = field(default_factory=lambda: defaultdict(Lane))
 
     def add(self, route: Route, levels: Levels) -> None:
         """Counts a chosen route."""
         for gutter, start, end in route.falls(levels):
-            self.gutters.setdefault(gutter, []).append((min(start, end), max(start, end)))
+            self.gutters[gutter].add(min(start, end), max(start, end))
         if route.aisle is not None:
-            self.aisles.setdefault(route.aisle, []).append((min(route.gutters), max(route.gutters)))
+            self.aisles[route.aisle].add(min(route.gutters), max(route.gutters))
 
     def beside(self, route: Route, levels: Levels) -> int:
         """How many lines run beside a route."""
         count = sum(
-            min(start, end) < high and low < max(start, end)
+            self.gutters[gutter].beside(min(start, end), max(start, end))
             for gutter, start, end in route.falls(levels)
-            for low, high in self.gutters.get(gutter, [])
         )
         if route.aisle is not None:
-            first, last = min(route.gutters), max(route.gutters)
-            count += sum(first <= high and low <= last for low, high in self.aisles.get(route.aisle, []))
+            count += self.aisles[route.aisle].touching(min(route.gutters), max(route.gutters))
         return count
 
 
 def choose(ends: Sequence[tuple[Port, Port]], column_width: float, levels: Levels) -> list[Route]:
     """A short route of few bends beside few others for each pair of ports; `levels` may be estimates, and
-    `column_width` is that of a card with a gutter. O(lines^2 x aisles)."""
+    `column_width` is that of a card with a gutter. O(lines x aisles x log lines)."""
     crowd = Crowd()
     routes: list[Route] = []
     for start, end in ends:

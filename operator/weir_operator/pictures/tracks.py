@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -30,24 +32,22 @@ def tracks(stretches: Sequence[Stretch], apart: float) -> list[int]:
         if taken[i] == len(ends):
             ends.append(0.0)
         ends[taken[i]] = stretches[i].high
-    order = _order(_costs(stretches, taken, len(ends)))
+    order = _order(_costs(stretches, taken, len(ends)) if stretches else [])
     rank = {track: place for place, track in enumerate(order)}
     return [rank[track] for track in taken]
 
 
 def _costs(stretches: Sequence[Stretch], taken: Sequence[int], count: int) -> list[list[int]]:
     """`[a][b]`: how many lines cross when track a lies lower than track b."""
-    costs = [[0] * count for _ in range(count)]
-    for i, first in enumerate(stretches):
-        for j, second in enumerate(stretches):
-            if taken[i] != taken[j]:
-                costs[taken[i]][taken[j]] += _crossings(first, second, -1) + _crossings(second, first, 1)
-    return costs
-
-
-def _crossings(over: Stretch, other: Stretch, side: int) -> int:
-    """How many arms of `other` that go to `side` cross the stretch `over`, which lies there."""
-    return sum(over.low < at < over.high for at, direction in other.arms if direction == side)
+    lows, highs = (np.array([getattr(s, end) for s in stretches])[:, None, None] for end in ("low", "high"))
+    at, side = (np.array([[arm[part] for arm in s.arms] for s in stretches]) for part in (0, 1))
+    within = (lows < at) & (at < highs)  # by stretch, other stretch, the other's arm
+    down, up = ((within & (side == direction)).sum(axis=2) for direction in (-1, 1))
+    costs = np.zeros((count, count), dtype=int)
+    np.add.at(costs, np.ix_(taken, taken), down + up.T)
+    np.fill_diagonal(costs, 0)
+    costs_by_track: list[list[int]] = costs.tolist()
+    return costs_by_track
 
 
 def _order(costs: Sequence[Sequence[int]]) -> list[int]:
