@@ -15,7 +15,7 @@ from tests.e2e.conftest import SHARED
 from tests.e2e.kubectl import Manifest, apply, condition, get, kubectl, wait_until
 from tests.e2e.reference import columns, compare, expected
 
-HOURS, SPEED = 500, 0.4
+HOURS, SPEED = 240, 0.5
 SQL = """
     SELECT d.carrier, window.start, window.end, count(*) AS departures, avg(d.dep_delay) AS mean_delay
     FROM departures d WHERE d.month < 13 GROUP BY d.carrier, window(d.ts, '6 seconds')
@@ -99,7 +99,7 @@ def test_a_query_goes_on_from_its_snapshot_when_all_else_of_it_is_gone(namespace
             path.unlink()
     flights.wait_ready(namespace, 300, ("again",))
 
-    flights.wait_replayed(namespace, 400)
+    flights.wait_replayed(namespace, 600)
     want = expected(namespace)["by-carrier"]
     wait_until(300, "every row delivered", lambda: not compare(want, delivered(namespace)).missing, every=5)
     verdict = compare(want, delivered(namespace))

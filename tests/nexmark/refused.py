@@ -44,7 +44,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "q11": (
         "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder, session_window(dateTime, '10 seconds')",
-        "sessions, which are not there yet",
+        "session_window is not supported: it opens session windows",
     ),
     "q12": (
         "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder, window(now(), '10 seconds')",
