@@ -22,7 +22,7 @@ AT_THE_END = "set -m; trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait' EXIT
 
 @dataclass
 class Step:
-    """A fenced block of commands and, if the page shows it, the output. `needs`: the word after `sh`."""
+    """A fenced block of commands and, if the page shows it, the output. `needs`: the word of its title."""
 
     commands: str
     needs: str
@@ -50,10 +50,11 @@ def sections(page: Path) -> list[Section]:
         parts: list[Step | tuple[str, str]] = []
         for fence in FENCE.finditer(body):
             language, _, rest = fence["info"].partition(" ")
-            if title_of_file := re.search(r'title="([^"]+)"', rest):
-                parts.append((title_of_file[1], fence["text"]))
-            elif language == "sh":
-                parts.append(Step(fence["text"], rest))
+            title_of = re.search(r'title="(needs )?([^"]+)"', rest)
+            if language == "sh":
+                parts.append(Step(fence["text"], title_of[2] if title_of else ""))
+            elif title_of:
+                parts.append((title_of[2], fence["text"]))
             elif language == "text" and isinstance(parts[-1], Step):
                 parts[-1].output = fence["text"]
         if any(isinstance(part, Step) for part in parts):
