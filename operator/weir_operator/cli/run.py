@@ -87,14 +87,16 @@ def run(
 
     def tell(findings: list) -> None:  # type: ignore[type-arg]
         for finding in findings:
-            console.print(str(finding), style="red", markup=False)
+            console.print(str(finding), style="red", markup=False, soft_wrap=True)
         console.print("nothing changes until this is fixed", style="red")
 
     machine = Machine(options, tell)
     if not machine.files.objects():
         return BAD_INPUT
     machine.cluster.store.attend()
-    machine.cluster.on_event(lambda e: console.print(f"{e.query}: {e.reason}: {e.message}", markup=False))
+    machine.cluster.on_event(
+        lambda e: console.print(f"{e.query}: {e.reason}: {e.message}", markup=False, soft_wrap=True)
+    )
     results, notices = RunResults(run_folder), Notices(console)
     try:
         with Live(console=console, refresh_per_second=2) as live:
@@ -117,7 +119,7 @@ def run(
                         _show(results, console, notices)
                     for line in query_lines(machine.cluster.store):
                         for note in line.notes:
-                            console.print(f"{line.query}: {note}", markup=False)
+                            console.print(f"{line.query}: {note}", markup=False, soft_wrap=True)
                     return 0
                 number += 1
                 time.sleep(options.period)
