@@ -173,3 +173,17 @@ def test_an_operator_where_it_may_not_run_is_named() -> None:
     )
     e = evaluate(p, placed(p, {"a": "n1"}, "n2", f="n1"))
     assert texts(e) == ("operator default/q/f may run on n2 only, not on n1",)
+
+
+def test_a_window_has_no_more_groups_than_rows() -> None:
+    """2 rows/s, windows of 10 s, two at a time: 20 rows at most in each, however many groups there may be."""
+    op = Aggregate("g", ("a",), window=10.0, slide=5.0, groups=1e6, memory=500.0)
+    p = problem(cluster([1.0], memory=80_000.0), [stream("a", 2, "n1")], [op])
+    e = evaluate(p, placed(p, {"a": "n1"}, g="n1"))
+    assert e.feasible, texts(e)
+    memory = e.loads["n1"].memory
+    assert (memory(1.0), memory(2.0)) == (500.0 * 2 * 20, 500.0 * 2 * 40)
+    assert e.headroom == 4.0
+    few = problem(p.cluster, [stream("a", 2, "n1")], [replace(op, groups=30.0)])
+    memory = evaluate(few, placed(few, {"a": "n1"}, g="n1")).loads["n1"].memory
+    assert (memory(1.0), memory(2.0)) == (500.0 * 2 * 20, 500.0 * 2 * 30)

@@ -49,7 +49,9 @@ def random_problem(seed: int, operators: int = 6, nodes: int = 3, *, limits: boo
         tops.append(name)
     if r.random() < 0.2:
         operators_.append(
-            Aggregate("agg", (tops[0],), window=10.0, slide=5.0, groups=50, cost=5.0, memory=9.0)
+            Aggregate(
+                "agg", (tops[0],), window=10.0, slide=5.0, groups=50, cost=5.0, memory=r.choice([9.0, 90.0])
+            )
         )
         operators_.append(replace(filter_("last", "agg", "n", 0.5, 500), columns=()))
     overheads = Overheads(r.choice([0, 100.0]), r.choice([0, 50.0]), r.choice([0, 5.0]), r.choice([0, 0.1]))

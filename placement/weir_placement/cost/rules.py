@@ -132,8 +132,9 @@ def _aggregate_output(op: Aggregate, inputs: Inputs) -> Load:
     return inputs[0].rate.times(op.window / op.slide).at_most(op.groups / op.slide)
 
 
-def _aggregate_memory(op: Aggregate, _: Inputs) -> Load:
-    return Load.of(op.memory * op.groups * op.window / op.slide)
+def _aggregate_memory(op: Aggregate, inputs: Inputs) -> Load:
+    """m min(g, r window) in each of the window / slide windows that are open: no more groups than rows."""
+    return _aggregate_output(op, inputs).times(op.memory * op.window)
 
 
 def _aggregate_columns(op: Aggregate, inputs: Inputs) -> Mapping[str, float]:

@@ -87,9 +87,6 @@ class _Grouper:
         groups = 1.0
         for text in self.keys:
             groups *= max((distinct_values(c, scope.distinct) for c in columns_of(text)), default=1.0)
-        if len(scope.streams) == 1:  # no more groups than rows
-            (stream,) = scope.streams.values()
-            groups = min(groups, max(1.0, stream.rate * length / 1e6))
         aggregate = Aggregate(
             scope.ids.new("a"),
             (top,),

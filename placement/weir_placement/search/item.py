@@ -42,7 +42,7 @@ class Numbers(NamedTuple):
     Of inputs with rates r and widths m an item gives `selectivity` times the sum of r; an AGGREGATE at most
     `limit`, a JOIN `selectivity` times their product. Its CPU is `cost` times the sum of r, its memory is
     `memory`; a JOIN has `cost_pair pairs r1 r2 + cost_out out` more, and keeps `kept (m + row_overhead) r` of
-    each input.
+    each input; an AGGREGATE keeps `group_memory out`.
     """
 
     cost: float = 0.0
@@ -53,6 +53,7 @@ class Numbers(NamedTuple):
     retention: float = 0.0
     row_overhead: float = 0.0
     memory: float = 0.0
+    group_memory: float = 0.0
     limit: float = 0.0
     fixed_width: float = -1.0  # [bytes] of a tuple; -1: that of its inputs
     delay: float = 0.0  # [s] of the watermark, in `retention`
@@ -88,8 +89,13 @@ def _join(op: Join, width: float) -> Numbers:
 
 def _aggregate(op: Aggregate, width: float) -> Numbers:
     share = op.window / op.slide
-    memory = op.memory * op.groups * share
-    return Numbers(op.cost, selectivity=share, memory=memory, limit=op.groups / op.slide, fixed_width=width)
+    return Numbers(
+        op.cost,
+        selectivity=share,
+        group_memory=op.memory * op.window,
+        limit=op.groups / op.slide,
+        fixed_width=width,
+    )
 
 
 def _union(op: Union, width: float) -> Numbers:

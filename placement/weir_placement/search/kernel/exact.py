@@ -9,7 +9,7 @@ from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS, GAVE_UP, LOGICAL_PLANS, STEPS
 from weir_placement.search.kernel.evaluator import INFINITE, node_root, place, power, value
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.layout import JOIN, SINK, SOURCE
+from weir_placement.search.kernel.layout import AGGREGATE, JOIN, SINK, SOURCE
 from weir_placement.search.kernel.moves import logical, rotation_from, save, turn
 from weir_placement.search.kernel.neighbourhood import EQUAL
 
@@ -36,10 +36,12 @@ def loads_at(st: State, x: float) -> None:
                     cpu += st.cost_[i] * rate
                     if kind == JOIN:
                         memory += st.retention_[i] * (st.width_[c] + st.row_overhead_[i]) * rate
-                if kind == JOIN:
+                if kind in (JOIN, AGGREGATE):
                     out = 0.0
                     for d in range(st.low[i], st.high[i] + 1):
                         out += st.rate_[(s * m + i) * degree + d] * power(x, d)
+                    memory += st.group_memory_[i] * out
+                if kind == JOIN:
                     share = st.selectivity_[st.point[s] * m + i]
                     cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / share) * out
             st.need_[i * 2 * points + at] = cpu

@@ -82,6 +82,7 @@ def _measure(st: State, i: int, x: float) -> None:
             cpu += (st.cost_out_[i] + st.cost_pair_[i] * st.pairs_[i] / share) * rate
         elif kind == AGGREGATE:
             rate = min(rate, st.limit_[i])
+            memory += st.group_memory_[i] * rate
         st.flow_[p * m + i] = rate
         st.need_[2 * (i * points + p)] = 0.0 if kind == SINK else cpu
         st.need_[2 * (i * points + p) + 1] = 0.0 if kind == SINK else memory

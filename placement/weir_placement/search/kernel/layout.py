@@ -118,6 +118,7 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("reach", "block_pairs"),  # the furthest apart that rows of two aliases join [s]
     ("factor", "points*factors"),  # the rate of each set of a block over the product of its sources' rates
     ("memory", "items"),  # what does not depend on rates
+    ("group_memory", "items"),  # of an aggregate, for each row/s that leaves it
     ("processes", "items"),  # of a fragment that the item ends
     ("limit", "items"),  # an aggregate's largest output
     ("source_rate", "scenarios*items"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weir_placement.search.kernel.jit import State, jit
-from weir_placement.search.kernel.layout import JOIN, NETWORK, OVERHEAD, SINK, SOURCE
+from weir_placement.search.kernel.layout import AGGREGATE, JOIN, NETWORK, OVERHEAD, SINK, SOURCE
 
 
 @jit
@@ -81,6 +81,9 @@ def sum_node(st: State, n: int, s: int) -> int:
                     window_bytes = st.retention_[i] * (st.width_[c] + st.row_overhead_[i])
                     for d in range(st.low[c], st.high[c] + 1):
                         a[degree + d] += window_bytes * st.rate_[rate + d]
+            if kind == AGGREGATE:
+                for d in range(st.low[i], st.high[i] + 1):
+                    a[degree + d] += st.group_memory_[i] * st.rate_[out + d]
             per_out = st.cost_out_[i]
             share = st.selectivity_[st.point[s] * m + i]
             if kind == JOIN and share > 0:
