@@ -40,6 +40,16 @@ NUMBERS_FROM = 100_000_000_000_000
 
 FROM_YEAR_1_TO_9999 = "BETWEEN -62135596800000000 AND 253402300799999999"
 
+DAY_OF = r"\d{4}-\d\d-\d\d"
+HOUR = r"([01]\d|2[0-3])"
+MINUTES = rf"{DAY_OF}[T ]{HOUR}:[0-5]\d(:[0-5]\d([.]\d+)?)?"
+ISO_8601 = {
+    "DATE": DAY_OF,
+    "TIMESTAMP": rf"{DAY_OF}([T ]{HOUR})?|{MINUTES}(Z|[+-]{HOUR}(:?[0-5]\d)?)?",
+    "TIMESTAMP_NTZ": rf"{DAY_OF}([T ]{HOUR})?|{MINUTES}(Z|[+]00(:?00)?)?",
+}
+"""Texts of times: DuckDB reads more than these, and not an hour alone."""
+
 FORMS = {
     "parquet": "read_parquet('{path}')",
     "arrow": "content",
@@ -187,16 +197,24 @@ def _value(text: str, kind: str) -> str:
         return _moment(text, {"s": 1_000_000, "ms": 1000, "us": 1}[kind.removeprefix(UNIX)])
     if kind.startswith("DECIMAL"):
         return f"CASE WHEN {exact} = TRY_CAST({exact} AS {kind}) THEN TRY_CAST({exact} AS {kind}) END"
-    if kind == "TIMESTAMP":
-        cut = f"make_timestamp(epoch_ns(TRY_CAST({text} AS TIMESTAMP_NS)) // 1000)"
-        instant = f"CAST(TRY_CAST({text} AS TIMESTAMPTZ) AS TIMESTAMP)"
-        return f"CASE WHEN typeof({text}) = 'TIMESTAMP_NS' THEN {cut} ELSE {instant} END"
-    if kind == "DATE":
-        other = f"typeof({text}) = 'VARCHAR' AND length(CAST({text} AS VARCHAR)) <> 10"
-        return f"CASE WHEN {other} THEN NULL ELSE TRY_CAST({text} AS DATE) END"
+    if kind in ISO_8601:
+        return _time(text, kind)
     if kind == "BINARY":
         return f"TRY({text})"
     return f"TRY_CAST({text} AS {DUCK.get(kind, kind)})"
+
+
+def _time(text: str, kind: str) -> str:
+    """Text of ISO 8601, or what has the type of a time."""
+    words = f"trim(CAST({text} AS VARCHAR), chr(9) || chr(10) || chr(13) || ' ')"
+    whole = f"regexp_replace({words}, '([T ]\\d\\d)$', '\\1:00')"
+    day = kind == "DATE"
+    read = "DATE" if day else "TIMESTAMPTZ"
+    of_text = f"CASE WHEN regexp_full_match({words}, '{ISO_8601[kind]}') THEN TRY_CAST({whole} AS {read}) END"
+    cut = f"make_timestamp(epoch_ns(TRY_CAST({text} AS TIMESTAMP_NS)) // 1000)"
+    typed = f"CASE typeof({text}) WHEN 'VARCHAR' THEN {of_text} ELSE TRY_CAST({text} AS {read}) END"
+    instant = f"CASE typeof({text}) WHEN 'TIMESTAMP_NS' THEN {cut} ELSE CAST({typed} AS TIMESTAMP) END"
+    return typed if day else instant
 
 
 def _moment(text: str, microseconds: int) -> str:

@@ -28,6 +28,14 @@ TS = "2023-11-14T22:13:20"
 WORDS = ["7", "7.0", "7.5", "300", "12345.6", "1.50", "NA", "null", "true", "2026-01-31", "2026-02-30",
          "noon", "2026-01-31T12:00:00.123456789Z", "2026-01-31 14:00:00+02:00", "",
          "9223372036854775807", "1769860800", "-1769860800000"]  # fmt: skip
+DAYS = ["2026-01-31", "2026-1-3", "2026-02-30", "2026-06-30", "0001-01-01", "9999-12-31", "02026-01-31",
+        "+2026-01-31", "2026/01/31", "20260131", " 2026-01-31", "2026-031", "epoch"]  # fmt: skip
+HOURS = ["", "T12:00:00", " 12:00:00", "T12:00", "T12", "T1:02:03", "T12:60:00", "T24:00:00", "T23:59:60",
+         "T12:00:00.1", "T12:00:00.123456789", "T12:00:00,5",
+         "T12:00:00.", "t12:00:00", "T120000", "  12:00:00"]  # fmt: skip
+ZONES = ["", "Z", "z", " Z", " UTC", "+01:00", "-0230", "+02", "+00", "-00:00", "+00:00Z", "+14:00", "+15:59",
+         "+23:59", "+24:00", "+01:60", "+1:00", " +01:00", " Europe/Berlin", " (BC)", " "]  # fmt: skip
+TIMES = st.tuples(*map(st.sampled_from, (DAYS, HOURS, ZONES))).map("".join)
 JSON = [*(f'"{word}"' for word in WORDS), "7", "7.0", "7.5", "300", "true", "null", "[7]", '{"x": 7}']
 
 
@@ -75,6 +83,22 @@ def test_csv(kind: str, words: list[str]) -> None:
         (Path(folder) / "0000000000.csv").write_text("c0,ts\n" + "".join(f"{word},{TS}\n" for word in words))
         (Path(folder) / END).touch()
         judged, read = rows_of_both(Path(folder), "csv", kind)
+    assert judged == read
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(["TIMESTAMP", "TIMESTAMP_NTZ", "DATE"]),
+    st.sampled_from(["csv", "json"]),
+    st.lists(TIMES, min_size=1, max_size=20),
+)
+def test_texts_of_times(kind: str, form: str, texts: list[str]) -> None:
+    head, row = ("c0,ts\n", '"{}",{}\n') if form == "csv" else ("", '{{"c0": "{}", "ts": "{}"}}\n')
+    with tempfile.TemporaryDirectory() as folder:
+        rows = "".join(row.format(text, TS) for text in texts)
+        (Path(folder) / f"0000000000.{form}").write_text(head + rows)
+        (Path(folder) / END).touch()
+        judged, read = rows_of_both(Path(folder), form, kind)
     assert judged == read
 
 

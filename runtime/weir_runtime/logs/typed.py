@@ -39,7 +39,9 @@ def column(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         if unit and _family(have) != "time":
             return _moments(values.cast(pa.int64()), unit, want)
         if _is_text(have) and types.is_timestamp(want):
-            return _times(values.cast(pa.string()), want)
+            return _times(pc.ascii_trim_whitespace(values.cast(pa.string())), want)
+        if _is_text(have) and types.is_date(want):
+            return pc.ascii_trim_whitespace(values).cast(want)
         return values.cast(options=pc.CastOptions(target_type=want, allow_time_truncate=True))
     except pa.ArrowNotImplementedError as error:
         raise Unreadable(
@@ -88,7 +90,7 @@ def _times(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """ISO 8601: UTC, whether it says so or names no zone; TIMESTAMP has other zones too. Digits behind the
     sixth are cut."""
     text = pc.replace_substring_regex(text, r"([.]\d{6})\d+", r"\1")
-    text = pc.replace_substring_regex(text, r"(Z|\+00(:?00)?)$", "")
+    text = pc.replace_substring_regex(text, r"^(.{10}[T ]\d\d:[\d:.]+)(Z|\+00(:?00)?)$", r"\1")
     if kind.tz is None:
         return text.cast(kind)
     zoned = pc.match_substring_regex(text, r":\d\d([.]\d+)?[+-]\d\d(:?\d\d)?$")
