@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Generic
 
 from weir_placement.budget.admission import plan_within
@@ -52,16 +53,24 @@ class Strategy(Generic[O]):
         time_limit: float,
         options: Mapping[str, str] | None = None,
     ) -> Result:
-        """Plans a problem, within its budgets; `time_limit` is in seconds.
+        """Plans a problem, within its budgets; `time_limit` is in seconds. The result's `seconds` are
+        those of everything: searches that were given up, proofs, compilation.
 
         Raises:
             ValueError: an objective that it does not have, an option or a value that is not possible, a
                 robust plan for another objective than headroom or with clones.
         """
+        started = perf_counter()
+        planned = self._plan(problem, objective, seed, time_limit, options or {})
+        return replace(planned, seconds=perf_counter() - started)
+
+    def _plan(
+        self, problem: Problem, objective: str, seed: int, time_limit: float, options: Mapping[str, str]
+    ) -> Result:
         if not self.plans_for(objective):
             able = ", ".join(each.name for each in self.objectives)
             raise ValueError(f"strategy {self.name} plans for {able}, not {objective}")
-        values = read(self.parameters, options or {}, objective)
+        values = read(self.parameters, options, objective)
 
         def plan(each: Problem, seconds: float) -> Result:
             request = PlanRequest(OBJECTIVES[objective], seed, seconds)

@@ -61,8 +61,8 @@ def source_sets(space: PlanSpace) -> list[int]:
 
 def bottom_up(
     ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy, decide: Decide | None = None
-) -> tuple[Step | None, float]:
-    """A plan tree over nodes and the plans that were examined."""
+) -> Step | None:
+    """A plan tree over nodes."""
     descent = Descent(Views(ledger, space, hierarchy))
     sinks = [int(s) for s in sinks_of(ledger.problem, space)]
     start = sinks[0] if sinks else hierarchy.top.coordinator
@@ -86,12 +86,12 @@ def bottom_up(
                 continue
             steps[stream] = stitch(planned, steps)
             if last:
-                return steps[stream], descent.plans
+                return steps[stream]
             for used in [s for s in near if masks[s] & masks[stream]]:
                 del near[used]
             at = {s: n for s, n in at.items() if not masks[s] & masks[stream]}
             at[stream] = (planned.node,)
-    return None, descent.plans
+    return None
 
 
 def _inside(hierarchy: Hierarchy, cluster: NodeCluster, level: int, node: int) -> bool:

@@ -25,7 +25,7 @@ from weir_placement.options import option
 from weir_placement.request import PlanRequest
 from weir_placement.strategy import Strategy
 
-Algorithm = Callable[[Ledger, PlanSpace], tuple[Step | None, float]]
+Algorithm = Callable[[Ledger, PlanSpace], Step | None]
 Make = Callable[[Hierarchy], Algorithm]
 
 
@@ -69,7 +69,6 @@ def hierarchical(
             hierarchies.append(hierarchy)
     algorithms = [(hierarchy, make(hierarchy)) for hierarchy in hierarchies]
     extra: dict[str, Any] = {} if decisions is None else {"decisions": decisions}
-    extra["plansExamined"] = 0.0
     extra["levels"] = [[len(level) for level in hierarchy.levels] for hierarchy in hierarchies]
 
     def planner(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
@@ -80,8 +79,7 @@ def hierarchical(
     def by_hierarchy(
         ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy, algorithm: Algorithm
     ) -> SinglePlacement | Refusal:
-        root, plans = algorithm(ledger, space)
-        extra["plansExamined"] += plans
+        root = algorithm(ledger, space)
         if root is None:
             return place_query(ledger, space, route_sites(hierarchy, problem, space, set()))
         full = on_nodes(ledger, space, root, range(len(problem.cluster)))

@@ -22,10 +22,9 @@ from weir_placement.network.single import sinks_of
 
 @dataclass
 class Descent:
-    """Plans parts of one query from a level down to the nodes; counts the plans that views examined."""
+    """Plans parts of one query from a level down to the nodes."""
 
     views: Views
-    plans: float = 0.0
     trace: list[str] = field(default_factory=list)
 
     def part(
@@ -37,7 +36,6 @@ class Descent:
         planned = plan_view(view)
         if planned is None:
             return None
-        self.plans += planned.plans
         return self._below(cluster, level, planned.root, stands, exits)
 
     def _below(
@@ -94,10 +92,9 @@ def stitch(step: Step, steps: dict[int, Step]) -> Step:
     return Step(step.stream, step.node, step.way, tuple(stitch(i, steps) for i in step.inputs))
 
 
-def top_down(ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy) -> tuple[Step | None, float]:
-    """A plan tree over nodes (reused streams as leaves) and the plans that were examined."""
+def top_down(ledger: Ledger, space: PlanSpace, hierarchy: Hierarchy) -> Step | None:
+    """A plan tree over nodes (reused streams as leaves)."""
     descent = Descent(Views(ledger, space, hierarchy))
     sinks = [int(s) for s in sinks_of(ledger.problem, space)]
     level = len(hierarchy.levels) - 1
-    root = descent.part(hierarchy.top, level, advertised(ledger, space), space.ways.streams - 1, sinks)
-    return root, descent.plans
+    return descent.part(hierarchy.top, level, advertised(ledger, space), space.ways.streams - 1, sinks)

@@ -37,11 +37,10 @@ class View:
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """The plan tree over members, its estimated cost [bytes], and the plans that it was chosen among."""
+    """The plan tree over members and its estimated cost [bytes]."""
 
     root: Step
     cost: float
-    plans: float
 
 
 def plan_view(view: View) -> ViewPlan | None:
@@ -56,13 +55,7 @@ def plan_view(view: View) -> ViewPlan | None:
         node = int(table.source[view.target, exit_])
     if not np.isfinite(cost):
         return None
-    root = tree(table, view.ways, view.target, node)
-    return ViewPlan(root, cost, search_space(max(leaves(root), 1), len(view.latency)))
-
-
-def leaves(step: Step) -> int:
-    """Inputs of a plan tree."""
-    return sum(map(leaves, step.inputs)) if step.inputs else 1
+    return ViewPlan(tree(table, view.ways, view.target, node), cost)
 
 
 def search_space(streams: int, nodes: int) -> float:

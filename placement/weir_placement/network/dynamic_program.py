@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from weir_placement.network.counting import compared
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -94,14 +96,14 @@ _SMALL = 50_000
 _steps = [0]
 
 
-def _program(steps: int) -> Callable[..., None]:
+def _program(steps: int) -> Callable[..., int]:
     """The program, compiled once it pays; the same loops either way."""
     _steps[0] += steps
     return _run if _steps[0] < _SMALL and "numba" not in sys.modules else _compiled()
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> Callable[..., None]:
+def _compiled() -> Callable[..., int]:
     from numba import njit
 
     function: Any = njit(cache=True)(_run)
@@ -130,6 +132,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
 ):
     streams, nodes = present.shape
     row = np.empty(nodes)
+    examined = 0
     for t in range(streams):
         for n in range(nodes):
             produced[t, n] = present[t, n]
@@ -139,6 +142,8 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                 cost = place[w, n]
                 for k in range(input_start[w], input_start[w + 1]):
                     cost += available[inputs[k], n]
+                if cost < np.inf:
+                    examined += 1
                 if cost < produced[t, n]:
                     produced[t, n] = cost
                     chosen[t, n] = w
@@ -160,6 +165,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
             for n in range(nodes):
                 if carried[t] > limit[m, n]:
                     continue
+                examined += 1
                 arrives = cost + row[n]
                 # a stream stays where it is unless moving it is better by more than rounding
                 if arrives < available[t, n] * (1.0 - 1e-12):
@@ -169,6 +175,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
             if shared[t, n] >= 0 and available[t, n] > 0.0:
                 available[t, n] = 0.0
                 source[t, n] = shared[t, n]
+    return examined
 
 
 class Charges(NamedTuple):
@@ -191,7 +198,8 @@ def solve(
     weight: Floats | None = None,
     charges: Charges | None = None,
 ) -> CostTable:
-    """Runs the program.
+    """Runs the program, and counts the parts of plans that it compares (`counting`): a way of making a stream
+    at a node from inputs that can get there, and a stream's way from a node where it can be to another.
 
     Args:
         ways: the plan space.
@@ -217,7 +225,7 @@ def solve(
     table = CostTable(np.empty(shape), np.empty(shape), np.empty(shape, np.int64), np.empty(shape, np.int64))
     nodes = shape[1]
     run = _program(len(ways.inputs) * nodes + ways.streams * nodes * nodes)
-    run(
+    examined = run(
         latency,
         np.full(latency.shape, np.inf) if limit is None else limit,
         ways.bytes_per_second,
@@ -234,6 +242,7 @@ def solve(
         table.way,
         table.source,
     )
+    compared(int(examined))
     return table
 
 

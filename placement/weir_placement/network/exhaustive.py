@@ -16,6 +16,7 @@ from time import perf_counter
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.network.counting import compared
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
@@ -79,6 +80,7 @@ def exhaustive(problem: Problem, request: PlanRequest) -> Result:
         sinks = sinks_of(problem, space)
         best: SinglePlacement | None = None
         for root in plans(space, space.ways.streams - 1, nodes, at):
+            compared(1)
             placement = accept(ledger, space, root, sinks)
             if isinstance(placement, SinglePlacement) and (best is None or placement.cost < best.cost):
                 best = placement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
@@ -12,6 +12,7 @@ from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.network.ascent import ascent_of
 from weir_placement.network.bound import Relaxation, limited
+from weir_placement.network.counting import Count, counting
 from weir_placement.network.dynamic_program import Step
 from weir_placement.network.fallback import Fallback
 from weir_placement.network.ledger import Ledger
@@ -174,6 +175,8 @@ def result(
     started = perf_counter()
     deadline = started + request.time_limit
     fallback = Fallback(problem, request.seed, started, started + SEARCHING * request.time_limit)
+    count = Count()
+    planner = counted(planner, count)
     ledger, placed, rejected, spaces = plan_all(problem, planner, fallback, deadline, rounds, reuse)
     order = [q.name for q in problem.queries if q.name in placed]
     bound, relaxation = 0.0, None
@@ -212,7 +215,7 @@ def result(
         value=value,
         bound=None if space == WRITTEN else min(bound, value),
         proven=False,
-        evaluations=examined([spaces[name] for name in order], len(problem.cluster)),
+        evaluations=count.plans,
         seconds=perf_counter() - started,
         seed=request.seed,
         extra={**(extra or {}), **({} if space == ALL else {"space": space})},
@@ -278,6 +281,11 @@ def _better(
     return (fresh, chosen) if fresh.usage < ledger.usage * (1 - 1e-9) else (ledger, placed)
 
 
-def examined(spaces: Sequence[PlanSpace], nodes: int) -> int:
-    """Entries of the program's tables: (way, node) and (stream, from, to)."""
-    return int(sum(s.ways.ways * nodes + s.ways.streams * nodes * nodes for s in spaces))
+def counted(planner: Planner, count: Count) -> Planner:
+    """The planner, with what it compares counted; bounds and what solvers look at are not."""
+
+    def plan(ledger: Ledger, space: PlanSpace) -> SinglePlacement | Refusal:
+        with counting(count):
+            return planner(ledger, space)
+
+    return plan

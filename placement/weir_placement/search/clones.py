@@ -42,7 +42,6 @@ def with_clones(
     The order of operators is that of the first plan. A plan with clones has no bound: the first plan's is
     for its own space only.
     """
-    started = perf_counter()
     best = plan(problem)
     evaluations = best.evaluations
     base = {placed.query.name: placed.query for placed in best.plan.queries}
@@ -67,7 +66,7 @@ def with_clones(
     extra = (
         {**best.extra, "clones": {f"{q}/{o}": n for (q, o), n in counts.items()}} if counts else best.extra
     )
-    return replace(best, evaluations=evaluations, seconds=perf_counter() - started, extra=extra)
+    return replace(best, evaluations=evaluations, extra=extra)
 
 
 def cloned_problem(

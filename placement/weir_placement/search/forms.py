@@ -52,7 +52,6 @@ def forms_of(problem: Problem) -> list[Problem]:
 
 def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadline: float) -> Result:
     """The best plan of all forms; its bound is the largest of theirs. `plan` takes a value to beat."""
-    started = perf_counter()
     best: Result | None = None
     bound, evaluations = 0.0, 0
     for form in forms_of(problem):
@@ -73,7 +72,6 @@ def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadli
         best,
         bound=None if bound >= HUGE else max(bound, best.value),
         evaluations=evaluations,
-        seconds=perf_counter() - started,
         extra={**best.extra, "space": PUSHED if best.extra["space"] == KEPT else best.extra["space"]},
     )
     return with_proof(result, best.value >= bound * (1 - 2 * EQUAL))
@@ -92,7 +90,6 @@ def over_every_swap(problem: Problem, best: Result, most: int, deadline: float) 
     at most `most`."""
     from weir_placement.rewrite.rewriter import Rewriter
 
-    started = perf_counter()
     (query,) = problem.queries
     value = best.value
     assert value is not None
@@ -103,26 +100,28 @@ def over_every_swap(problem: Problem, best: Result, most: int, deadline: float) 
         islice(Rewriter(query, problem.streams).reachable(most + 1), most + 1), 1
     ):
         if count > most or perf_counter() > deadline:
-            return best if better is None else _placed(problem, best, better, evaluations, started)
+            return _so_far(problem, best, better, evaluations)
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
         encoding.stop_at(deadline)
         placed = encoding.run(code.PLACE, steps=100_000, best=value)
         evaluations += encoding.evaluations
         if encoding.counter(code.GAVE_UP):
-            return best if better is None else _placed(problem, best, better, evaluations, started)
+            return _so_far(problem, best, better, evaluations)
         if placed > value * (1 + EQUAL):
             better, value = (encoding, placed), placed
-    result = best if better is None else _placed(problem, best, better, evaluations, started)
+    result = _so_far(problem, best, better, evaluations)
     assert result.value is not None
-    seconds = best.seconds + perf_counter() - started
     extra: Mapping[str, object] = {**result.extra, "space": ALL, "logicalPlans": count}
-    return with_proof(replace(result, bound=result.value, seconds=seconds, extra=extra), True)
+    return with_proof(replace(result, bound=result.value, extra=extra), True)
 
 
-def _placed(
-    problem: Problem, best: Result, placed: tuple[Encoding, float], evaluations: int, started: float
+def _so_far(
+    problem: Problem, best: Result, better: tuple[Encoding, float] | None, evaluations: int
 ) -> Result:
-    encoding, value = placed
+    """`best`, or the plan that beats it, with all that was looked at."""
+    if better is None:
+        return replace(best, evaluations=evaluations)
+    encoding, value = better
     encoding.recall()
     encoding.run(code.EVALUATE)
     written = {query.name: query.fixed_order for query in problem.queries}
@@ -133,12 +132,4 @@ def _placed(
         )
     )
     bound = None if best.bound is None else max(best.bound, value)
-    result = replace(
-        best,
-        plan=plan,
-        value=value,
-        bound=bound,
-        evaluations=evaluations,
-        seconds=best.seconds + perf_counter() - started,
-    )
-    return with_proof(result, False)
+    return with_proof(replace(best, plan=plan, value=value, bound=bound, evaluations=evaluations), False)
