@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from weir_operator.kube.api import Api, ApiError
 from tests.api.structural import CRDS
 from tests.api_server.scene import Scene
 from tests.api_server.server import ApiServer, start_api_server
+from tests.api_server.town import Town
 from tests.api_server.worlds import CLUSTER_WIDE, InMemory, OnServer, World, grants, new_namespace, played
 from tests.kube.memory import Memory
 
@@ -58,3 +60,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 @pytest.fixture
 def scene(world: World) -> Scene:
     return Scene(world)
+
+
+@pytest.fixture
+def town(scene: Scene, tmp_path: Path) -> Town:
+    return Town(scene, tmp_path / "volume")

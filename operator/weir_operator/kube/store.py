@@ -12,27 +12,27 @@ class ClusterStore:
     """As `local.store.RunStore`: what runs, and the revisions that people choose. Raises ApiError."""
 
     def __init__(self, api: Api) -> None:
-        self._api = api
+        self.api = api
 
     def placements(self) -> Iterator[dict[str, Any]]:
         """Every Placement that the caller may list."""
-        for manifest in self._api.list("Placement"):
+        for manifest in self.api.list("Placement"):
             yield {"spec": {}, "status": {}, **manifest}
 
     def queries(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(namespace/name, status) of every StreamQuery that the caller may list."""
-        for manifest in self._api.list("StreamQuery"):
+        for manifest in self.api.list("StreamQuery"):
             meta = manifest["metadata"]
             yield f"{meta['namespace']}/{meta['name']}", manifest.get("status") or {}
 
     def status(self, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
         """An object's status; empty before it is first written."""
-        return (self._api.get(kind, namespace, name) or {}).get("status") or {}
+        return (self.api.get(kind, namespace, name) or {}).get("status") or {}
 
     def set_revision(self, query: str, **fields: Any) -> None:
         """Sets `approval` or `pinned` in the Placement, never in the user's object; None removes it."""
         namespace, name = query.split("/", 1)
-        self._api.merge("Placement", namespace, name, {"spec": fields})
+        self.api.merge("Placement", namespace, name, {"spec": fields})
 
 
 def reachable(context: str | None) -> ClusterStore | None:

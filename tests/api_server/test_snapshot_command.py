@@ -1,0 +1,117 @@
+"""`weir snapshot` in a cluster: it makes a QuerySnapshot and waits, while the operator and its pods work."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from weir_operator.cli import main
+from weir_operator.kube.api import ApiError
+
+from tests.api_server.scene import SQL
+from tests.api_server.town import Town
+
+Weir = Callable[..., int]
+
+
+@pytest.fixture
+def weir(town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weir:
+    """The command on the town's cluster; each time that it waits, operator and pods do their next step."""
+
+    def step(_: float) -> None:
+        town.scene.loop.once()
+        town.pods.step()
+
+    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: town.scene.world.admin)
+    monkeypatch.setattr("weir_operator.cli.cluster_snapshot.sleep", step)
+
+    def run(query: str, *arguments: str) -> int:
+        return main(["snapshot", query, *arguments, "--run-folder", str(tmp_path / "none")])
+
+    return run
+
+
+@pytest.fixture
+def query(town: Town) -> str:
+    return f"{town.scene.world.namespace}/q"
+
+
+def test_it_waits_until_it_is_whole(
+    town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert weir(query, "--name", "s1") == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{query}: snapshot {town.scene.world.namespace}/s1: ")
+    assert "files, " in said.out
+    assert "copies query" in said.err
+    assert town.complete()
+    assert weir(query, "--name", "s1") == 2
+    assert "there is a QuerySnapshot" in capsys.readouterr().err
+
+
+def test_it_lies_where_those_of_the_schedule_do(town: Town, weir: Weir, query: str) -> None:
+    place = {"claim": "backups"}
+    town.scene.ask(SQL, snapshots={"schedule": "0 0 29 2 *", "place": place})
+    assert weir(query, "--name", "s1", "--timeout", "1") in (0, 1)
+    assert town.scene.of("QuerySnapshot", "s1")["spec"] == {"query": "q", "place": place}
+
+
+def test_the_older_ones_go_but_for_those_of_a_schedule(
+    town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    town.scene.world.admin.apply(
+        {
+            "apiVersion": "weir.dev/v1alpha1",
+            "kind": "QuerySnapshot",
+            "metadata": {
+                "namespace": town.scene.world.namespace,
+                "name": "daily",
+                "annotations": {"weir.dev/due": "2026-01-01T00:00:00Z"},
+            },
+            "spec": {"query": "q"},
+        },
+        "user",
+    )
+    town.until(lambda: town.complete("daily"))
+    for name in ("s1", "s2", "s3"):
+        assert weir(query, "--name", name, "--keep", "1") == 0
+    assert f"removes snapshot {town.scene.world.namespace}/s2" in capsys.readouterr().out
+    town.until(lambda: not town.scene.of("QuerySnapshot", "s1") and not town.scene.of("QuerySnapshot", "s2"))
+    assert town.complete("s3")
+    assert town.complete("daily")
+
+
+def test_what_cannot_be_done_is_said(
+    town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert weir(f"{query}2") == 2
+    assert "no such query" in capsys.readouterr().err
+    assert weir(query, "--name", "s1") == 0
+    town.scene.world.admin.delete("QuerySnapshot", town.scene.world.namespace, "s1")  # its files stay
+    town.until(lambda: not town.snapshot_pods())
+    assert weir(query, "--name", "s1") == 2
+    assert "s1: there is one already" in capsys.readouterr().err
+
+    def refused(manifest: object) -> bool:
+        raise ApiError(403, "querysnapshots is forbidden", "Forbidden")
+
+    monkeypatch.setattr(town.scene.world.admin, "create", refused)
+    assert weir(query, "--name", "s2") == 2
+    assert f"{query}: querysnapshots is forbidden" in capsys.readouterr().err
+
+
+def test_without_an_operator_it_says_so_and_how_to_wait(
+    town: Town,
+    weir: Weir,
+    query: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("weir_operator.cli.cluster_snapshot.sleep", lambda _: None)
+    monkeypatch.setattr("weir_operator.cli.cluster_snapshot.monotonic", itertools.count().__next__)
+    assert weir(query, "--name", "s1", "--timeout", "2") == 1
+    said = capsys.readouterr().err
+    assert "no operator has looked at it" in said
+    assert "--for=condition=Ready querysnapshot/s1" in said
