@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from weir_operator.controller.times import seconds
 
-from tests.api_server.scene import SQL, Scene
-from tests.api_server.test_query_snapshots import Town
+from tests.api_server.scene import SQL
+from tests.api_server.town import Town
 
 HOURLY = {"schedule": "0 * * * *"}
-
-
-@pytest.fixture
-def town(scene: Scene, tmp_path: Any) -> Town:
-    return Town(scene, tmp_path / "volume")
 
 
 class Clock:

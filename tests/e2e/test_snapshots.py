@@ -1,5 +1,5 @@
-"""A QuerySnapshot of a query that runs; all else of the query goes, and a new one begins from it: no row is
-missing, doubled or wrong."""
+"""A snapshot of a query that runs; all else of the query goes, and a new one begins from it: no row is
+missing, doubled or wrong. What it cannot begin from is said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from tests.e2e import flights
-from tests.e2e.conftest import SHARED
+from tests.e2e.conftest import SHARED, weir
 from tests.e2e.kubectl import Manifest, apply, condition, get, kubectl, wait_until
 from tests.e2e.reference import columns, compare, expected
 
@@ -39,15 +39,6 @@ def carriers(namespace: str, name: str, **more: Any) -> Manifest:
     }
 
 
-def snapshot(namespace: str) -> Manifest:
-    return {
-        "apiVersion": "weir.dev/v1alpha1",
-        "kind": "QuerySnapshot",
-        "metadata": {"name": "s1", "namespace": namespace},
-        "spec": {"query": "carriers"},
-    }
-
-
 def sink_files(namespace: str) -> list[Path]:
     return sorted((SHARED / namespace / "files" / namespace / "out" / "carriers").glob("*.parquet"))
 
@@ -66,37 +57,49 @@ def delivered(namespace: str) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(float(f"{v:.9g}") if isinstance(v, float) else v for v in row) for row in rows)
 
 
-def ready(namespace: str, kind: str, name: str) -> Manifest:
-    """The condition Ready of an object; empty when there is none."""
-    return next((condition(manifest, "Ready") for manifest in get(kind, name, "-n", namespace)), {})
+def said(namespace: str, pattern: str) -> re.Match[str]:
+    """What the new query says of why it does not begin, where it matches; nothing of it runs."""
+    match: re.Match[str] = wait_until(
+        240,
+        f"the word of {pattern}",
+        lambda: next(
+            (
+                words
+                for manifest in get("streamquery", "again", "-n", namespace)
+                if (words := re.search(pattern, condition(manifest, "Ready").get("message", "")))
+            ),
+            None,
+        ),
+    )
+    assert not flights.drivers(namespace)
+    return match
 
 
 def test_a_query_goes_on_from_its_snapshot_when_all_else_of_it_is_gone(namespace: str) -> None:
     streams = flights.only(flights.manifests(namespace, HOURS, SPEED), ())
     flights.run(namespace, [*streams, carriers(namespace, "carriers")], ("carriers",))
     wait_until(240, "rows in the sink", lambda: delivered(namespace))
-    apply([snapshot(namespace)])
-    kubectl(
-        "wait", "-n", namespace, "--for=condition=Ready", "querysnapshot/s1", "--timeout=180s", timeout=200
-    )
+    assert f"snapshot {namespace}/s1: " in weir("snapshot", f"{namespace}/carriers", "--name", "s1")
     before = len(sink_files(namespace))
     wait_until(120, "rows of after the snapshot", lambda: len(sink_files(namespace)) > before)
 
     kubectl("delete", "streamquery", "carriers", "-n", namespace, "--timeout=120s", timeout=130)
     wait_until(120, "nothing of the query is left", lambda: not flights.drivers(namespace))
-    apply([carriers(namespace, "again", restoreFrom={"snapshot": {"name": "s1"}})])
-    later = wait_until(
-        240,
-        "a word on the rows of after the snapshot",
-        lambda: re.search(
-            r"files written after it, (\S+\.parquet)",
-            ready(namespace, "streamquery", "again").get("message", ""),
-        ),
-    )
-    assert not flights.drivers(namespace)
+    from_it = {"restoreFrom": {"snapshot": {"name": "s1"}}}
+    apply([carriers(namespace, "again", sql=SQL.replace("month < 13", "month < 12"), **from_it)])
+    said(namespace, r"snapshot \S+/s1 belongs to another query: spec.sql .* differs")
+    apply([carriers(namespace, "again", **from_it)])
+    later = said(namespace, r"files written after it, (\S+\.parquet)")
     for path in sink_files(namespace):
         if path.name >= later[1]:
             path.unlink()
+    copied = next(
+        (SHARED / namespace / "snapshots" / namespace / "s1").glob("fragments/0/checkpoint/offsets/*")
+    )
+    good = copied.read_bytes()
+    copied.write_bytes(good + b" ")
+    said(namespace, rf"offsets/{copied.name} is damaged")
+    copied.write_bytes(good)
     flights.wait_ready(namespace, 300, ("again",))
 
     flights.wait_replayed(namespace, 600)

@@ -306,7 +306,9 @@ class StreamQuerySpec(Model):
     )
     restore_from: RestoreFrom | None = Field(None, description="The state to begin with; by default none.")
     snapshots: SnapshotSettings | None = Field(
-        None, description="QuerySnapshots that the operator makes on a schedule; only in a cluster."
+        None,
+        description="QuerySnapshots that the operator makes, on a schedule or before edits; only in a "
+        "cluster.",
     )
     resources: Resources = Field(default_factory=Resources, description="Requests of each fragment.")
     labels: Labels = Field(default_factory=dict, description="Labels of the query's pods.")

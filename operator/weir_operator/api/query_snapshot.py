@@ -68,14 +68,22 @@ class SnapshotKeep(Model):
 class SnapshotSettings(Model):
     """Snapshots that the operator takes of the query by itself."""
 
-    schedule: Schedule = Field(
+    schedule: Schedule | None = Field(
+        None,
         description="When, in UTC: minute, hour, day, month, weekday. Of several that were missed, the last "
-        "is made up for."
+        "is made up for. By default never.",
+    )
+    before_edit: bool = Field(
+        False,
+        description="Also before an edit of what its rows depend on (SQL or operators, sources, sink), which "
+        "waits until the snapshot is whole.",
     )
     keep: SnapshotKeep = Field(
         default_factory=SnapshotKeep, description="Which of them stay; by default all of them."
     )
-    place: SnapshotPlace = Field(default_factory=SnapshotPlace, description="Where they lie.")
+    place: SnapshotPlace = Field(
+        default_factory=SnapshotPlace, description="Where they lie, and those of `weir snapshot`."
+    )
 
 
 class ExistingSnapshot(Model):

@@ -30,9 +30,9 @@ class Health:
         return cls(reason=reason, message=message, ready=True, moving=moving)
 
     @classmethod
-    def in_progress(cls, reason: str, message: str, *, moving: bool = False) -> Health:
-        """Reconciling: it will become ready by itself."""
-        return cls(reason=reason, message=message, reconciling=True, moving=moving)
+    def in_progress(cls, reason: str, message: str, *, moving: bool = False, ready: bool = False) -> Health:
+        """Reconciling: it will become ready by itself; `ready` when the previous plan still runs."""
+        return cls(reason=reason, message=message, reconciling=True, moving=moving, ready=ready)
 
     @classmethod
     def failed(cls, reason: str, message: str, *, ready: bool = False) -> Health:

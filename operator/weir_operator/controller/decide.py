@@ -17,7 +17,7 @@ from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.overdue import overdue_moves
 from weir_operator.controller.owner import Retained
 from weir_operator.controller.plan_groups import plan_groups
-from weir_operator.controller.query_snapshots import snapshot_orders
+from weir_operator.controller.query_snapshots import FAILED, snapshot_orders
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import Record, name_of, read_record
 from weir_operator.controller.refusal_memory import RefusalMemory
@@ -34,6 +34,7 @@ from weir_operator.controller.retention import of_deleted, restored_uids, with_b
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.snapshots_before_edits import edits_that_wait
 
 
 def decide(
@@ -46,6 +47,8 @@ def decide(
     beginnings = with_beginnings(stored, desired, snapshot)
     records = beginnings.records
     desired = desired.without(beginnings.refused).without(beginnings.waiting, waits="Restoring")
+    edits = edits_that_wait(snapshot, desired, records)
+    desired = desired.without(edits.waiting, waits="TakingSnapshot").without(edits.failed, waits=FAILED)
     desired = with_plans_in_force(desired, records, unreadable)
     paused = why_nothing_moves(snapshot, desired)
     if paused:
@@ -89,7 +92,7 @@ def decide(
         actions=tuple(actions(state)),
         statuses=(*written, *described),
         events=tuple(state.events),
-        snapshots=tuple(orders),
+        snapshots=(*edits.orders, *orders),
         keep=_fragments_to_keep(state)
         if settings.first_round_of(settings.sweep_period, snapshot.now)
         else None,

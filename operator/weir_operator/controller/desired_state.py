@@ -45,7 +45,7 @@ class Fault:
     message: str
     missing: bool = False
     generation: int = -1
-    waits: str = ""  # reason of a condition: nothing is wrong, it begins later
+    waits: str = ""  # reason of a condition: nothing is wrong with the query, it begins or changes later
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_operator.controller.conditions import Health
 from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
 from weir_operator.controller.progress import WORKING, elsewhere, overdue, serves, taken_over
+from weir_operator.controller.query_snapshots import FAILED
 from weir_operator.controller.round_state import RoundState, specs_of
 
 LONGEST_REASON = 1000  # letters of of the pod's own message
@@ -114,7 +115,10 @@ def fault_health(state: RoundState, name: str, fault: Fault) -> Health:
     """Of a query that cannot be planned."""
     age = state.snapshot.passed(state.desired.created.get(name, state.snapshot.now))
     if fault.waits:
-        return Health.in_progress(fault.waits, fault.message)
+        runs = name in state.records and _runs_as_before(state, name)
+        if fault.waits == FAILED:
+            return Health.failed(fault.waits, fault.message, ready=runs)
+        return Health.in_progress(fault.waits, fault.message, ready=runs)
     if not fault.missing:
         return Health.failed("Invalid", fault.message)
     if age < state.settings.reference_grace:

@@ -79,14 +79,19 @@ def due_snapshot(series: Scheduled, now: float) -> NewSnapshot | None:
     due = last_due(str(settings["schedule"]), now) if settings.get("schedule") else None
     if due is None or due <= max(series.last(), created(query)) or "deletionTimestamp" in query["metadata"]:
         return None
-    meta = query["metadata"]
-    spec: dict[str, Any] = {"query": meta["name"]}
+    namespace, short = name_of(query).split("/", 1)
+    return new_snapshot(query, f"{namespace}/{name_for(short, due)}", due)
+
+
+def new_snapshot(query: Manifest, name: str, due: float) -> NewSnapshot:
+    """Of a query, where and for how long its `spec.snapshots` says; it is one of those that `keep` counts."""
+    settings = part(part(query, "spec"), "snapshots")
+    spec: dict[str, Any] = {"query": query["metadata"]["name"]}
     if place := part(settings, "place"):
         spec["place"] = place
     if age := part(settings, "keep").get("age"):
         spec["keepFor"] = age
-    namespace = meta.get("namespace") or "default"
-    return NewSnapshot(f"{namespace}/{name_for(meta['name'], due)}", spec, {DUE: timestamp(due)})
+    return NewSnapshot(name, spec, {DUE: timestamp(due)})
 
 
 def name_for(query: str, due: float) -> str:
@@ -95,8 +100,16 @@ def name_for(query: str, due: float) -> str:
     >>> name_for("by-carrier", 1_767_236_400.0)
     'by-carrier-202601010300'
     """
-    stamp = datetime.fromtimestamp(due, UTC).strftime(STAMP)
-    longest = MAX_NAME - len(stamp) - 1
+    return name_ending(query, datetime.fromtimestamp(due, UTC).strftime(STAMP))
+
+
+def name_ending(query: str, end: str) -> str:
+    """A query's name with an end, within the length that a name may have.
+
+    >>> name_ending("by-carrier", "x"), len(name_ending("q" * 63, "202601010300"))
+    ('by-carrier-x', 63)
+    """
+    longest = MAX_NAME - len(end) - 1
     if len(query) > longest:
         query = f"{query[: longest - 7].rstrip('-')}-{sha256(query.encode()).hexdigest()[:6]}"
-    return f"{query}-{stamp}"
+    return f"{query}-{end}"

@@ -70,7 +70,7 @@ class Site:
         """A finding about a schedule of snapshots where nobody serves it."""
         if item.spec.snapshots is not None and not self.tenants:
             right = f"leave it out, and run `weir snapshot {key.name} --keep 7` from a timer"
-            yield Finding(key, "spec.snapshots", "schedules are of a cluster", right)
+            yield Finding(key, "spec.snapshots", "the operator of a cluster makes them", right)
 
     def alone(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
         """A finding about executors where drivers may create no pods."""
