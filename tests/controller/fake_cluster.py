@@ -46,6 +46,8 @@ class FakeCluster:
     dead_nodes: frozenset[str] = frozenset()
     hung: set[str] = field(default_factory=set)  # fragments whose standbys go on warming up
     slow_nodes: frozenset[str] = frozenset()  # a standby there goes on warming up
+    bad_images: frozenset[str] = frozenset()  # they cannot be pulled
+    faulty_images: frozenset[str] = frozenset()  # they warm up, and fail as soon as they work
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
     protected: set[str] = field(default_factory=set)
@@ -106,6 +108,11 @@ class FakeCluster:
             self.processes[key] = replace(process, state="lost")
             return
         if process.state in ("stopped", "failed", "finished"):
+            return
+        if process.image in self.bad_images and not process.terminating:
+            return
+        if process.image in self.faulty_images and process.state == "running":
+            self.processes[key] = replace(process, state="failed")
             return
         if process.state == "pending":
             if process.terminating:
@@ -173,6 +180,7 @@ class FakeCluster:
                     since=self.time,
                     build=action.build,
                     message="standby" if action.spec.standby else "",
+                    image=action.image,
                 )
         elif isinstance(action, HandOver):
             lease = self.leases.get(action.fragment)

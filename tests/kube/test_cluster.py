@@ -89,6 +89,14 @@ def test_what_is_started_is_observed_owned_and_forgotten() -> None:
     assert {kind for kind, _, _ in memory.objects} == {"StreamQuery", "Placement", "Pod"}
 
 
+def test_a_fragment_runs_the_image_that_it_is_started_with() -> None:
+    memory = Memory()
+    port = placed(memory)
+    port.apply(Start(replace(spec(), epoch=2), "b2", "a/q", image="runtime:before"))
+    images = {process.epoch: process.image for process in port.observe().processes}
+    assert images == {1: OperatorSettings().runtime_image, 2: "runtime:before"}
+
+
 def test_without_its_policy_nothing_is_started_as_the_built_in_one_says() -> None:
     """Its pod template may have been what keeps tenants apart."""
     memory = Memory()

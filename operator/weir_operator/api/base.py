@@ -139,7 +139,7 @@ class ObjectStatus(Lenient):
     )
     conditions: Annotated[list[Condition], Field(max_length=16)] = Field(
         default_factory=list,
-        description="Ready, Reconciling, Stalled and Moving; of a query also Waiting.",
+        description="Ready, Reconciling, Stalled and Moving; of a query also Waiting and ImageRefused.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
 

@@ -176,6 +176,22 @@ class ProgressClocks(Lenient):
     )
 
 
+class ImageRollout(Lenient):
+    """A new image on its way to all fragments, or why it was taken back."""
+
+    image: Text = Field(description="The new image.")
+    before: Text = Field(description="The image that ran until then.")
+    since: float = Field(description="When the rollout began [s since 1970].")
+    waiting: float = Field(0.0, description="Batches that waited for the query then.")
+    behind: float = Field(
+        0.0, description="Since when many more have been waiting [s since 1970]; 0: they are not."
+    )
+    settled: float = Field(
+        0.0, description="Since when all fragments have worked with it [s since 1970]; 0: not all do."
+    )
+    refused: Text = Field("", description="Why it was taken back.")
+
+
 class PlacementStatus(ObjectStatus):
     """What runs, what is proposed, and earlier plans."""
 
@@ -212,6 +228,7 @@ class PlacementStatus(ObjectStatus):
     progress: ProgressClocks | None = Field(
         None, description="How long fragments have not been ready, for `progressDeadline`."
     )
+    rollout: ImageRollout | None = Field(None, description="The rollout of a new image.")
     drift: AnyObject | None = Field(None, description="Since when headroom has been low; the last moves.")
     links: AnyObject | None = Field(
         None, description="The last latency [s] that its fragments measured on each link, by `from to`."

@@ -105,6 +105,17 @@ class MoveBudget(Model):
     )
 
 
+class RolloutSpec(Model):
+    """When a new image is taken back."""
+
+    max_lag: Duration = Field(
+        300.0,
+        description="A new image is taken back when rows pile up before a query for so long (more than "
+        "twice as many batches wait as before, and ten more); that it works is watched for as long. It is "
+        "also taken back when a fragment does not start or work with it within `moveBudget.deadline`.",
+    )
+
+
 class HierarchySpec(Model):
     """Hierarchical planning."""
 
@@ -260,6 +271,7 @@ class PlacementPolicySpec(Model):
     drift: Drift = Field(default_factory=Drift, description="When a plan is changed without an edit.")
     cooldown: Duration = Field(60.0, description="Shortest time between two such changes of a query's plan.")
     move_budget: MoveBudget = Field(default_factory=MoveBudget, description="How much they may move.")
+    rollout: RolloutSpec = Field(default_factory=RolloutSpec, description="What a new image must keep to.")
     node_selector: Labels = Field(default_factory=dict, description="Only nodes with these labels are used.")
     topology: Name = Field("default", description="NetworkTopology; 'default' is built in.")
     hierarchy: HierarchySpec = Field(default_factory=HierarchySpec, description="Hierarchical planning.")

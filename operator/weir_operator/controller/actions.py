@@ -16,6 +16,7 @@ from weir_operator.controller.in_force import may_read
 from weir_operator.controller.moves import DesiredFragment, FragmentStep, next_step, removal
 from weir_operator.controller.quota_ledger import QuotaLedger, beside_running, counted_by_quota
 from weir_operator.controller.retention import before_its_first, is_over
+from weir_operator.controller.rollout import choose_images, with_image
 from weir_operator.controller.round_state import RoundState, specs_of
 
 
@@ -55,7 +56,9 @@ def _present_build(state: RoundState, fragment: str) -> str:
 
 def choose_steps(state: RoundState) -> None:
     """Fragments that are moving already come first, so that they count against the limit on moves."""
+    choose_images(state)
     desired_fragments = _desired_fragments(state)
+    state.builds = {name: fragment.build for name, fragment in desired_fragments.items()}
     queries = {name: fragment.query for name, fragment in desired_fragments.items()}
     ledger, moves = beside_running(state, queries), MovesUnderWay(state)
     for fragment in sorted(desired_fragments, key=lambda f: (not _moves_now(state, f), f)):
@@ -111,7 +114,9 @@ def _desired_fragments(state: RoundState) -> dict[str, DesiredFragment]:
     """By name, the fragments that shall run: of plans in force, and of those that end at a cut."""
     result: dict[str, DesiredFragment] = {}
     for group in state.desired.groups:
-        surroundings = _surroundings(group, state.settings.image)
+        image = state.images[group.name]
+        as_before = group.policy.pod_template.image  # then the operator's own is as it was
+        surroundings = _surroundings(with_image(group, image), state.settings.image if as_before else image)
         for name, desired in group.queries.items():
             with state.guard(name):
                 result.update(_fragments_of(state, group, desired, name, surroundings))
@@ -130,7 +135,7 @@ def _fragments_of(
         build = _build(spec, surroundings, desired.pods)
         if spec.name in going or desired.unplannable:
             build = _present_build(state, spec.name) or build
-        result[spec.name] = DesiredFragment(spec, build, name, group.name)
+        result[spec.name] = DesiredFragment(spec, build, name, group.name, state.images[group.name])
     return result
 
 

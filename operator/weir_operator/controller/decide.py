@@ -31,6 +31,7 @@ from weir_operator.controller.report import (
     with_running,
 )
 from weir_operator.controller.retention import of_deleted, restored_uids, with_beginnings, with_owners
+from weir_operator.controller.rollout import track_rollouts
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot import Snapshot
@@ -74,6 +75,7 @@ def decide(
     current = {name for group in desired.groups for name in group.queries} | set(desired.faults)
     assess(state)
     track_progress(state)
+    track_rollouts(state)
     with_owners(state.records, desired)
     placements: list[WritePlacement | DeletePlacement] = [
         DeletePlacement(n) for n in sorted(beginnings.moved)

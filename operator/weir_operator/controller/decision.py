@@ -23,6 +23,7 @@ class Start:
     build: str  # hash of the fragment's plan and of the pod's template: another build is another process
     query: str  # namespace/name, whose Placement owns the process
     policy: str = "default"  # name of the PlacementPolicy (its pod template)
+    image: str = ""  # in place of the template's
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class DesiredFragment:
     build: str
     query: str  # namespace/name
     policy: str
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,4 +193,4 @@ def _fits(process: Process, fragment: DesiredFragment) -> bool:
 
 def _start(fragment: DesiredFragment, epoch: int, layout: Layout, standby: bool) -> Start:
     spec = layout.stamp(fragment.spec, epoch, fragment.spec.node, standby)
-    return Start(spec, fragment.build, fragment.query, fragment.policy)
+    return Start(spec, fragment.build, fragment.query, fragment.policy, fragment.image)

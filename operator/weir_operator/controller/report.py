@@ -15,6 +15,7 @@ from weir_operator.controller.health import count, fault_health, query_health
 from weir_operator.controller.overdue import with_moves
 from weir_operator.controller.progress import elsewhere, serves, with_progress
 from weir_operator.controller.record import Record
+from weir_operator.controller.rollout import REFUSED, refused_image
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.snapshot import FragmentMetrics
 from weir_operator.controller.waiting import wait_of, waits
@@ -158,7 +159,10 @@ def _status(
     state: RoundState, name: str, health: Health, generation: int, extra: Mapping[str, Any]
 ) -> list[WriteStatus]:
     present: Mapping[str, Any] = state.desired.statuses.get(name, {})
-    further = {"Waiting": None if health.stalled else wait_of(state, name)}
+    further = {
+        "Waiting": None if health.stalled else wait_of(state, name),
+        REFUSED: refused_image(state, name),
+    }
     before = present.get("conditions") or []
     described = conditions(health, generation, state.snapshot.now, before, further)
     if health.stalled and name not in state.failed and _is_news(health, generation, present):

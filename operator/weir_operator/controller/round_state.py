@@ -36,6 +36,8 @@ class RoundState:
         default_factory=dict
     )  # by query: the record that they were cut from, and its fragments
     steps: dict[str, FragmentStep] = field(default_factory=dict)  # by fragment
+    builds: dict[str, str] = field(default_factory=dict)  # by fragment, what its processes are to be
+    images: dict[str, str] = field(default_factory=dict)  # by group
     events: list[Event] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no new plan
     failed: set[str] = field(default_factory=set)  # those of `refusals` caused by an error, not a constraint

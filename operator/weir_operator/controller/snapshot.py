@@ -40,6 +40,7 @@ class Process:
     silent: bool = False  # it holds the lease, and does not renew it
     executors: int = 0  # executors that work for it
     no_room: bool = False  # cannot work there: the node lacks some resource, or cannot reach the lease
+    image: str = ""  # what it runs; "" on one machine
 
 
 @dataclass(frozen=True)

@@ -283,6 +283,7 @@ class KubernetesCluster:
         if policy is None and action.policy != DEFAULT_POLICY:  # its pods must not be less restricted
             raise Refused(f"PlacementPolicy {action.policy}, which has its pod template, does not exist")
         owner, template = self._owner(action.query), template_of(policy, self._settings)
+        template = replace(template, image=action.image or template.image)
         start_fragment(self._api, action, owner, query or {}, template)
         self._namespaces[names.object_name(action.spec.name)] = namespace
 

@@ -69,6 +69,7 @@ def read_process(
         state=state,
         since=since,
         build=notes.get(names.BUILD, ""),
+        image=str(_driver(spec.get("containers") or ()).get("image", "")),
         restarts=int(container.get("restartCount", 0)),
         message=message,
         terminating=terminating,
