@@ -2,8 +2,8 @@
 
 A rollout is refused when a fragment does not start with the image within `moveBudget.deadline` or does not
 work with it for that long, or when rows pile up before the query for `rollout.maxLag`. Then every query of
-the policy goes on with, or back to, the image before; until another one is to be rolled out, also across restarts
-of the controller: each query's Placement has what its own rollout has come to.
+the policy goes on with, or back to, the image before, until another one is to be rolled out. Each query's
+Placement has what its own rollout has come to, so that a new controller knows it.
 """
 
 from __future__ import annotations
