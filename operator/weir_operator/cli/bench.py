@@ -15,6 +15,7 @@ from weir_operator.cli.inputs import below_folders
 OPERATORS = {
     "manifests": "weir_operator.bench.manifests:manifests",
     "calibration": "weir_operator.bench.calibration:calibration",
+    "functions": "weir_operator.bench.functions:functions",
     "runtime": "weir_operator.bench.runtime:runtime",
     "latency": "weir_operator.bench.latency:latency",
     "whitewater-runtime": "weir_operator.bench.whitewater:whitewater_runtime",
@@ -30,8 +31,8 @@ def bench(
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot, compared with the paper's figures.
 
-    `calibration`, `runtime`, `latency` and `whitewater-runtime` measure Spark: they need the machine to
-    themselves.
+    `calibration`, `functions`, `runtime`, `latency` and `whitewater-runtime` measure Spark: they need the
+    machine to themselves.
 
     Examples:
 

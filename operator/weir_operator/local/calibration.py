@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weir_placement.model.operators import Join, Operator
 from weir_placement.model.problem import Overheads, Query
+from weir_placement.rewrite.function_costs import computing
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Calibration:
         cost = self.costs.get(op.kind)
         if cost is None:
             return op
-        cost += self.read * sum(name in query.sources for name in op.inputs) / len(op.inputs)
+        cost += computing(op) + self.read * sum(name in query.sources for name in op.inputs) / len(op.inputs)
         if isinstance(op, Join):
             return replace(op, cost=cost, cost_pair=0.0, cost_out=self.out)
         return replace(op, cost=cost)

@@ -9,6 +9,7 @@ from weir_placement.model.expression_parser import ExpressionError
 from weir_placement.model.operators import Operator
 from weir_placement.model.streams import Stream
 from weir_placement.model.suggestion import suggestion
+from weir_placement.rewrite.function_costs import with_functions
 
 from weir_operator.api.query import OperatorSpec
 from weir_operator.manifests.finding import Finding, Key
@@ -81,7 +82,8 @@ class GraphBuilder:
         context = OperatorContext(spec, tuple(names), tuple(inputs), self.streams, *refuse, self.runs)
         built = BUILD[spec.kind](context)
         if built is not None:
-            self.operators += built[0]
+            declared = spec.cost is not None
+            self.operators += [op if declared else with_functions(op) for op in built[0]]
             self._outputs[spec.id] = built[1]
 
     def _output(self, name: str) -> OperatorOutput | None:

@@ -11,6 +11,7 @@ from weir_placement.model.expressions import Expression, item_type
 from weir_placement.model.operators import Filter, Item, Operator, Project
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity
+from weir_placement.rewrite.function_costs import with_functions
 from weir_placement.rewrite.grouping import Grouping, group
 from weir_placement.rewrite.hints import spread
 from weir_placement.rewrite.joining import Conjunct, join
@@ -98,13 +99,15 @@ class BranchBuilder:
         return result
 
     def _filter(self, written: Expression, top: str, selectivity: float) -> Operator:
-        return Filter(
-            self.ids.new("f"),
-            (top,),
-            columns=written.columns,
-            predicate=written.text,
-            selectivity=selectivity,
-            cost=self.costs.filter,
+        return with_functions(
+            Filter(
+                self.ids.new("f"),
+                (top,),
+                columns=written.columns,
+                predicate=written.text,
+                selectivity=selectivity,
+                cost=self.costs.filter,
+            )
         )
 
     # -- items of SELECT
@@ -167,12 +170,14 @@ class BranchBuilder:
             items.append(Item(name, written.text))
             item_type(items[-1], types)
         columns = {c for _, written, _ in selected for c in written.columns}
-        return Project(
-            self.ids.new("p"),
-            (top,),
-            columns=tuple(sorted(columns)),
-            items=tuple(items),
-            cost=self.costs.project,
+        return with_functions(
+            Project(
+                self.ids.new("p"),
+                (top,),
+                columns=tuple(sorted(columns)),
+                items=tuple(items),
+                cost=self.costs.project,
+            )
         )
 
 

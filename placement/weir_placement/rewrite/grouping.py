@@ -14,6 +14,7 @@ from weir_placement.model.operators import Aggregate, Aggregation, Item, Operato
 from weir_placement.model.types import is_hidden
 from weir_placement.model.writer_base import written_name
 from weir_placement.rewrite.estimates import distinct_values
+from weir_placement.rewrite.function_costs import with_functions
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import SelectItem
 
@@ -101,7 +102,7 @@ class _Grouper:
             memory=scope.costs.group_bytes,
             delay=max(s.delay for s in scope.streams.values()),
         )
-        return Grouping(aggregate, self.types, grouped, having)
+        return Grouping(with_functions(aggregate), self.types, grouped, having)
 
     def _window(self, node: Node) -> tuple[str, int, int]:
         scope, arguments = self.scope, list(node.expressions)

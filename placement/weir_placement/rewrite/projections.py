@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from weir_placement.model.operators import Filter, Item, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
+from weir_placement.rewrite.function_costs import narrow_cost
 from weir_placement.rewrite.graph import OperatorGraph
 
 
@@ -89,7 +90,15 @@ class _Push:
         items = tuple(Item(c, c) for c in pending.columns)
         origin = pending.origin if used or len(pending.origin) > 1 or like.origin else ()
         self.operators.append(
-            replace(like, id=identifier, inputs=(name,), items=items, columns=pending.columns, origin=origin)
+            replace(
+                like,
+                id=identifier,
+                inputs=(name,),
+                items=items,
+                columns=pending.columns,
+                cost=narrow_cost(like),
+                origin=origin,
+            )
         )
         return identifier
 

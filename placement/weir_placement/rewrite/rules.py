@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operator, Project, is_plain
+from weir_placement.rewrite.function_costs import narrow_cost
 from weir_placement.rewrite.graph import OperatorGraph
 
 Rule = Callable[[OperatorGraph, Any, Any], Iterator[OperatorGraph]]
@@ -131,7 +132,7 @@ def _projection(
         (name,),
         columns=tuple(sorted(columns)),
         items=tuple(Item(c, c) for c in columns),
-        cost=like.cost if like else 0.0,
+        cost=narrow_cost(like) if like else 0.0,
         memory=like.memory if like else 0.0,
         nodes=top.nodes,
         origin=_origins(top),
