@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from weir_placement.model.change import Change
 
+from weir_runtime.hosted import HostedHolder
 from weir_runtime.names import read_json, write_whole
 
 
@@ -94,12 +95,17 @@ class Expiry:
         self._record: LeaseRecord | None = None
         self._since = 0.0
 
-    def expired(self, record: LeaseRecord) -> bool:
-        """Whether `record` was seen unchanged for its duration, over all calls so far."""
+    def expired(self, record: LeaseRecord, before: float | None = None) -> bool:
+        """Whether `record` was seen unchanged for its duration, over all calls so far.
+
+        Args:
+            before: [s, monotonic] when it was not yet read; needed where nothing refuses to take what was
+                renewed since.
+        """
         now = time.monotonic()
         if record != self._record:
             self._record, self._since = record, now
-        return now - self._since >= record.duration
+        return (now if before is None else before) - self._since >= record.duration
 
 
 def may_take(record: LeaseRecord | None, epoch: int, holder: str, expired: bool) -> bool:
@@ -140,14 +146,33 @@ class FileLease:
 
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """True when this holder now has it."""
+        record = self.read()
+        if not may_take(record, epoch, holder, record is not None and self._is_over(record)):
+            return False
+        change = record.change if record else None
+        return self.swap(record, LeaseRecord(epoch, holder, time.time(), duration, change=change))
+
+    def swap(self, before: LeaseRecord | None, after: LeaseRecord) -> bool:
+        """Puts `after` in the place of `before`. False: there is something else by now."""
         with self._locked():
-            record = self.read()
-            expired = record is not None and self._expiry.expired(record)
-            if not may_take(record, epoch, holder, expired):
+            if self.read() != before:
                 return False
-            change = record.change if record else None
-            self._write(LeaseRecord(epoch, holder, time.time(), duration, change=change))
+            self._write(after)
             return True
+
+    def _is_over(self, record: LeaseRecord) -> bool:
+        """Whether whoever holds `record` publishes nothing more, for ever. A fragment in a host is judged by
+        its host's lease, which is another file: it must have been expired when it was asked for."""
+        hosted = HostedHolder.parse(record.holder)
+        if hosted is None:
+            return self._expiry.expired(record)
+        before = time.monotonic()
+        host = FileLease(hosted.lease).read()
+        if host is None:
+            return self._expiry.expired(record, before)
+        if host.epoch != hosted.incarnation or host.released or holder_is_gone(host.holder):
+            return True
+        return self._expiry.expired(host, before)
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it."""

@@ -6,8 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-
-from weir_runtime.lease import FragmentLease
+from typing import Protocol
 
 RETRY = 1.0
 """[s] at most between two tries while nobody answers."""
@@ -18,6 +17,13 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+class RenewedLease(Protocol):
+    """What is renewed: a fragment's lease, or a host's."""
+
+    def renew(self, epoch: int, holder: str) -> bool:
+        """As of `FragmentLease`."""
+
+
 class Renewal:
     """From `start` to `stop`, three times in the lease's duration.
 
@@ -25,16 +31,21 @@ class Renewal:
         lease: one that this holder has.
         duration: [s] of the lease, after the last renewal that was confirmed was begun. From then on another
             one may take it; until one has, it is renewed as before when whoever keeps it answers again.
+        unbroken: whether it is lost for ever once a renewal was not confirmed in time: of a lease by which
+            others judge what they take elsewhere, so that no renewal is refused when they have.
 
     Attributes:
-        lost: it belongs to somebody else.
+        lost: it belongs to somebody else, or its renewals are not unbroken.
     """
 
-    def __init__(self, lease: FragmentLease, epoch: int, holder: str, duration: float) -> None:
+    def __init__(
+        self, lease: RenewedLease, epoch: int, holder: str, duration: float, unbroken: bool = False
+    ) -> None:
         self._lease = lease
         self._epoch = epoch
         self._holder = holder
         self._duration = duration
+        self._unbroken = unbroken
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="lease-renewal")
         self._confirmed = float("-inf")  # when the last try that succeeded was begun
@@ -90,11 +101,20 @@ class Renewal:
                 return
             pause = min(RETRY, self._duration / 3) if self._words else self._duration / 3
 
+    def _is_broken(self) -> bool:
+        """Whether what must be unbroken is not. An answer that came after the end came too late: others may
+        have looked before it was written."""
+        return self._unbroken and not self.holds()
+
     def renew(self) -> None:
         """One try."""
         begun = now()
         try:
-            if self._lease.renew(self._epoch, self._holder):
+            if (
+                not self._is_broken()
+                and self._lease.renew(self._epoch, self._holder)
+                and not self._is_broken()
+            ):
                 self._confirmed, self._words = begun, ""
             else:
                 self.lost.set()

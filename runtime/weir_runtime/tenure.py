@@ -37,11 +37,14 @@ class Tenure:
         if self._lease.acquire(self._epoch, self._holder, self._duration):
             self.left_in_order = before is not None and before.released
             self.held = True
-            self._renewal.start(begun)
+            self._keep(begun)
             return True
         if before is not None and before.epoch > self._epoch:
             raise Fenced(f"epoch {self._epoch} is over: the lease says epoch {before.epoch}")
         return False
+
+    def _keep(self, acquired: float) -> None:
+        self._renewal.start(acquired)
 
     def fence(self) -> None:
         """Returns when this process may publish: at once while its lease is confirmed, otherwise when it is
