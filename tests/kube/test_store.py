@@ -10,6 +10,7 @@ import pytest
 from weir_operator.cli import main
 from weir_operator.controller.decision import WritePlacement
 from weir_operator.controller.times import seconds
+from weir_operator.kube.api import ApiError
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.settings import OperatorSettings
 
@@ -115,3 +116,19 @@ def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.Ca
     for line in lines:
         assert line in output
     assert output.index("moved") < output.index("first plan")
+
+
+@pytest.mark.parametrize("command", [("status",), ("explain", "a/q"), ("unpin", "a/q"), ("snapshot", "a/q")])
+def test_a_cluster_that_refuses_or_does_not_answer_is_no_bug_of_ours(
+    cluster: Cluster, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: str) -> None:
+        raise ApiError(403, 'streamqueries.weir.dev is forbidden: User "ada" cannot list them')
+
+    cluster.memory.refuse = refused
+    assert cluster.weir(*command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        'weir: the cluster: streamqueries.weir.dev is forbidden: User "ada" cannot list them; '
+        "see `kubectl cluster-info` and `kubectl auth can-i --list`"
+    )

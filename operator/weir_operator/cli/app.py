@@ -57,6 +57,10 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         if isinstance(error, OSError) and _is_named(error.filename, arguments):
             print(f"{error.filename}: {error.strerror}", file=sys.stderr)
             return BAD_INPUT
+        if _is_of_a_cluster(error):
+            look = "see `kubectl cluster-info` and `kubectl auth can-i --list`"
+            print(f"weir: the cluster: {error}; {look}", file=sys.stderr)
+            return BAD_INPUT
         traceback.print_exc()
         print("internal error: this is a bug in Weir, not in the input", file=sys.stderr)
         return INTERNAL
@@ -112,6 +116,12 @@ def _as_advice(message: str) -> str:
         if match := re.fullmatch(pattern, message.rstrip(".")):
             return match.expand(advice).replace("'", "")
     return message
+
+
+def _is_of_a_cluster(error: Exception) -> bool:
+    """Whether an API server refused, or did not answer. Its client is loaded where one is spoken to."""
+    client = sys.modules.get("weir_operator.kube.api")
+    return client is not None and isinstance(error, client.ApiError)
 
 
 def _is_named(path: object, arguments: Sequence[str]) -> bool:

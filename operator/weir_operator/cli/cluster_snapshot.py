@@ -12,22 +12,14 @@ from weir_operator.cli.exit_codes import BAD_INPUT, DIFFERENT, OK
 from weir_operator.controller.query_snapshots import KIND
 from weir_operator.controller.raw_fields import part, parts
 from weir_operator.controller.snapshot_schedules import DUE
-from weir_operator.kube.api import Api, ApiError, NoAnswer
+from weir_operator.kube.api import Api, NoAnswer
 
 LOOK = 1.0  # [s] between two looks at the status
 
 
 def take_in_cluster(api: Api, query: str, title: str, keep: int | None, timeout: float) -> int:
-    """The exit code: OK when it is whole, DIFFERENT when it is not within `timeout` [s], BAD_INPUT when the
-    cluster refuses it or it cannot be taken; what is wrong is on standard error."""
-    try:
-        return _take(api, query, title, keep, timeout)
-    except ApiError as error:
-        print(f"{query}: {error}", file=sys.stderr)
-        return BAD_INPUT
-
-
-def _take(api: Api, query: str, title: str, keep: int | None, timeout: float) -> int:
+    """The exit code: OK when it is whole, DIFFERENT when it is not within `timeout` [s], BAD_INPUT when it
+    cannot be taken; what is wrong is on standard error. Raises ApiError."""
     namespace, name = query.split("/", 1)
     manifest = api.get("StreamQuery", namespace, name)
     if manifest is None:
