@@ -51,6 +51,18 @@ def test_the_model_under_measured_statistics_gives_the_measured_cpu() -> None:
     assert evaluation.headroom == pytest.approx((1e6 - 50_000) / 250_000)
 
 
+def test_what_a_batch_costs_is_not_put_on_its_rows() -> None:
+    """One batch a second of one input: 110,000 of the 300,000 CPU-us/s would be there without rows."""
+    overheads = Overheads(fragment_cpu=50_000.0, batch_cost=40_000.0, input_batch_cost=20_000.0)
+    problem = replace(PROBLEM, overheads=overheads)
+    rates = between(reading(100, 1000, 100, 5.0), reading(110, 5000, 900, 8.0))
+    assert rates is not None
+    measured = with_measured(problem, PLAN, frozenset({"p"}), {"p": rates})
+    evaluation = evaluate(problem, Plan((measured,)))
+    assert evaluation.loads["n1"].cpu(1.0) == pytest.approx(300_000.0)
+    assert evaluation.headroom == pytest.approx((1e6 - 110_000) / 190_000)
+
+
 def test_readings_of_two_epochs_are_never_subtracted() -> None:
     assert between(reading(100, 1000, 100, 5.0), reading(110, 10, 1, 0.1, epoch=2)) is None
 

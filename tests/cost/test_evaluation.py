@@ -187,3 +187,24 @@ def test_a_window_has_no_more_groups_than_rows() -> None:
     few = problem(p.cluster, [stream("a", 2, "n1")], [replace(op, groups=30.0)])
     memory = evaluate(few, placed(few, {"a": "n1"}, g="n1")).loads["n1"].memory
     assert (memory(1.0), memory(2.0)) == (500.0 * 2 * 20, 500.0 * 2 * 30)
+
+
+def test_a_batch_costs_the_same_with_one_row_or_a_thousand() -> None:
+    """Two fragments at 2 batches/s, n2's with the source c and a flow: processes, inputs and state apart."""
+    streams = [stream("a", 10, "n1"), stream("b", 20, "n1"), stream("c", 30, "n2")]
+    overheads = Overheads(
+        fragment_cpu=7.0, batch_cost=1_000.0, input_batch_cost=100.0, state_batch_cost=10.0, batch_rate=2.0
+    )
+    operators = [
+        filter_("f", "a", "a.k", 0.5, 0),
+        join("o1", "f", "b", "a.k", "b.k", 0.01),
+        filter_("o2", "o1", "a.k", 0.5, 0),
+        join("o3", "o2", "c", "b.k", "c.k", 0.1),
+    ]
+    operators = [replace(op, cost=0.0) for op in operators]
+    p = problem(cluster([1.0, 1.0]), streams, operators, overheads=overheads)
+    e = evaluate(p, placed(p, {"a": "n1", "b": "n1", "c": "n2"}, f="n1", o1="n1", o2="n2", o3="n2"))
+    batch = 1_000.0 + 2 * 100.0 + 2 * 10.0
+    assert e.loads["n1"].cpu(0.0) == e.loads["n1"].cpu(9.0) == 7.0 + 2 * batch
+    assert e.loads["n2"].cpu(0.0) == 7.0 + 2 * batch
+    assert e.headroom is None

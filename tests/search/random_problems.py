@@ -55,6 +55,8 @@ def random_problem(seed: int, operators: int = 6, nodes: int = 3, *, limits: boo
         )
         operators_.append(replace(filter_("last", "agg", "n", 0.5, 500), columns=()))
     overheads = Overheads(r.choice([0, 100.0]), r.choice([0, 50.0]), r.choice([0, 5.0]), r.choice([0, 0.1]))
+    batches = {name: r.choice([0, 70.0]) for name in ("batch_cost", "input_batch_cost", "state_batch_cost")}
+    overheads = replace(overheads, **batches, batch_rate=r.choice([0.5, 1.0]))
     p = problem(
         machines,
         streams,

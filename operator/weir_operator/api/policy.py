@@ -237,6 +237,16 @@ class OverheadsSpec(Model):
         0.0,
         description="What a fragment adds to the latency on an idle node: wait for a batch, and the batch.",
     )
+    batch_cost: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="CPU-microseconds per batch of each process, whatever rows it has."
+    )
+    input_batch_cost: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="CPU-microseconds per batch for each source or flow that a fragment reads."
+    )
+    state_batch_cost: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="CPU-microseconds per batch for each input of a join or aggregate."
+    )
+    batch_rate: Annotated[float, Field(ge=0)] = Field(1.0, description="Batches per second of each fragment.")
 
 
 class NamespaceLimit(Model):

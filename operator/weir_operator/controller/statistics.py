@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -13,7 +13,7 @@ from weir_placement.cost.rules import RULES
 from weir_placement.fragments import groups_of
 from weir_placement.model.operators import Aggregate, Filter, Join, Operator
 from weir_placement.model.plan import QueryPlan
-from weir_placement.model.problem import Problem
+from weir_placement.model.problem import Overheads, Problem
 
 from weir_operator.controller.snapshot import FragmentMetrics
 
@@ -25,13 +25,14 @@ COST_SCALE = (0.02, 50.0)
 
 @dataclass(frozen=True)
 class Measurement:
-    """Between two readings of a fragment: rows/s in and out by operator or input, and CPU-us/s."""
+    """Between two readings of a fragment: rows/s in and out by operator or input, CPU-us/s, batches/s."""
 
     rows_in: Mapping[str, float]
     rows_out: Mapping[str, float]
     samples: Mapping[str, float]  # total rows in
     cpu: float
     seconds: float
+    batches: float = 0.0
 
 
 def between(before: FragmentMetrics, after: FragmentMetrics) -> Measurement | None:
@@ -47,7 +48,8 @@ def between(before: FragmentMetrics, after: FragmentMetrics) -> Measurement | No
         rows_in[name] = rows / seconds
         rows_out[name] = (total.rows_out - (first.rows_out if first else 0.0)) / seconds
     cpu = 1e6 * (after.cpu_seconds - before.cpu_seconds) / seconds
-    return Measurement(rows_in, rows_out, samples, cpu, seconds)
+    batches = (after.batches - before.batches) / seconds
+    return Measurement(rows_in, rows_out, samples, cpu, seconds, batches)
 
 
 def measured_by_fragment(
@@ -79,8 +81,8 @@ def with_measured(
 ) -> QueryPlan:
     """The plan with measured selectivities and costs in place of the declared ones.
 
-    A fragment's CPU, less the fixed overhead of a fragment, is divided among its operators as the model
-    divides it: one factor for all of them.
+    A fragment's CPU, less what it and its batches cost without rows, is divided among its operators as the
+    model divides it: one factor for all of them.
     """
     operators = {op.id: op for op in plan.query.operators}
     for last, members in groups_of(plan, boundaries).items():
@@ -99,13 +101,23 @@ def with_measured(
         modelled = sum(
             RULES[op.kind].cpu(op, [flows[i] for i in op.inputs], flows[op.id].rate)(1.0) for op in current
         )
-        excess = measured.cpu - problem.overheads.fragment_cpu * plan.query.processes
+        excess = measured.cpu - _standing(problem.overheads, plan, current, measured.batches)
         if modelled <= 0:
             continue
         factor = min(max(excess / modelled, COST_SCALE[0]), COST_SCALE[1])
         for op in current:
             operators[op.id] = op.costing(factor)
     return replace(plan, query=replace(query, operators=tuple(operators.values())))
+
+
+def _standing(overheads: Overheads, plan: QueryPlan, members: Sequence[Operator], batches: float) -> float:
+    """[CPU-us/s] of a fragment without rows, at so many batches a second."""
+    inside = {op.id for op in members}
+    inputs = sum(name not in inside for op in members for name in op.inputs)
+    stateful = sum(len(op.inputs) for op in members if op.stateful)
+    batch = overheads.input_batch_cost * inputs + overheads.state_batch_cost * stateful
+    batch += overheads.batch_cost * plan.query.processes
+    return overheads.fragment_cpu * plan.query.processes + batch * batches
 
 
 def _estimated(op: Operator, measured: Measurement) -> Operator:

@@ -100,8 +100,10 @@ def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLo
             node = nodes[placed.nodes[op.id]]
             node.cpu.append(RULES[op.kind].cpu(op, inputs, flows[op.id].rate))
             node.memory.append(RULES[op.kind].memory(op, inputs))
+            if op.stateful and overheads.state_cpu:
+                node.cpu.append(Load.of(overheads.state_cpu * len(op.inputs)))
             if (query.name, op.id) in sharing.ends:
-                node.cpu.append(Load.of(overheads.fragment_cpu * query.processes))
+                node.cpu.append(Load.of(overheads.process_cpu * query.processes))
                 node.memory.append(Load.of(overheads.fragment_memory * query.processes))
         for hop in hops(placed):
             name = sharing.stream(placed, hop.producer)
@@ -109,8 +111,12 @@ def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLo
                 links[name, hop.source, hop.target] = flows[hop.producer].bytes
             if hop.consumer and not sharing.counts(placed, hop.consumer):
                 continue
-            ends = hop.producer not in query.sources and sharing.of(placed, hop.producer) in sharing.ends
-            if (hop.exchange or (ends and hop.consumer)) and overheads.exchange_cost:
+            entering = hop.producer in query.sources
+            ends = not entering and sharing.of(placed, hop.producer) in sharing.ends
+            exchange = hop.exchange or (ends and bool(hop.consumer))
+            if (exchange or (entering and hop.consumer)) and overheads.input_cpu:
+                nodes[hop.target].cpu.append(Load.of(overheads.input_cpu))
+            if exchange and overheads.exchange_cost:
                 cost = flows[hop.producer].rate.times(overheads.exchange_cost)
                 nodes[hop.target].cpu.append(cost)
                 if name not in written:

@@ -40,6 +40,25 @@ class Overheads:
     fragment_memory: float = 0.0  # [bytes] of each process of a fragment
     exchange_cost: float = 0.0  # [CPU-us a tuple] at each end of an exchange
     exchange_latency: float = 0.0  # [s] a fragment on an idle node: until its batch begins, and the batch
+    batch_cost: float = 0.0  # [CPU-us] a batch of each process of a fragment, with one row or a thousand
+    input_batch_cost: float = 0.0  # [CPU-us] a batch, for each source or exchange that a fragment reads
+    state_batch_cost: float = 0.0  # [CPU-us] a batch, for each input of an operator that keeps rows
+    batch_rate: float = 1.0  # [batches/s] of each fragment
+
+    @property
+    def process_cpu(self) -> float:
+        """[CPU-us/s] of each process of a fragment, whatever rows come."""
+        return self.fragment_cpu + self.batch_cost * self.batch_rate
+
+    @property
+    def input_cpu(self) -> float:
+        """[CPU-us/s] of each source or exchange that a fragment reads, whatever rows come."""
+        return self.input_batch_cost * self.batch_rate
+
+    @property
+    def state_cpu(self) -> float:
+        """[CPU-us/s] of each input of an operator that keeps rows, whatever rows come."""
+        return self.state_batch_cost * self.batch_rate
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,8 @@ class Encoding(Arrays):
         cluster, o = self.problem.cluster, self.problem.overheads
         network = any(n.egress < inf or n.ingress < inf for n in cluster.nodes)
         network = network or bool((cluster.network.bandwidth < HUGE).any())
-        overhead = o.fragment_cpu or o.fragment_memory or o.exchange_cost
+        standing = o.process_cpu or o.input_cpu or o.state_cpu
+        overhead = standing or o.fragment_memory or o.exchange_cost
         late = any(q.max_latency < inf for q in self.queries)
         return (
             (layout.NETWORK if network else 0)

@@ -192,4 +192,5 @@ def fill_costs(
     write("max_latency_", [limited(q.max_latency) for q in queries])
     write("processes_", [float(queries[item.query].processes) for item in items])
     o = problem.overheads
-    write("overheads_", [o.fragment_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency])
+    standing = [o.input_cpu, o.state_cpu]
+    write("overheads_", [o.process_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency, *standing])

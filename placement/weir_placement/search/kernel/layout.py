@@ -134,7 +134,7 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("bandwidth", "nodes*nodes"),
     ("until", "scenarios"),
     ("max_latency", "queries"),
-    ("overheads", "4"),
+    ("overheads", "6"),  # as of `fields.fill_costs`
     ("root", "nodes"),  # * the largest x that a node's constraints allow
     ("old_root", "nodes+1"),
     ("scratch", "degree*8+nodes*degree"),

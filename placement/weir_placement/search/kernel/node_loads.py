@@ -69,11 +69,10 @@ def sum_node(st: State, n: int, s: int) -> int:
                 c = st.child[slot]
                 rate = (s * m + c) * degree
                 read = cost
-                if (
-                    overhead
-                    and st.kind[c] != SOURCE
-                    and (st.readers[c] > 1 or (st.node[c] >= 0 and st.node[c] != n))
-                ):
+                if overhead and st.kind[c] == SOURCE:
+                    a[0] += st.overheads_[4]
+                elif overhead and (st.readers[c] > 1 or (st.node[c] >= 0 and st.node[c] != n)):
+                    a[0] += st.overheads_[4]
                     read += st.overheads_[2]
                 for d in range(st.low[c], st.high[c] + 1):
                     a[d] += read * st.rate_[rate + d]
@@ -88,6 +87,8 @@ def sum_node(st: State, n: int, s: int) -> int:
             share = st.selectivity_[st.point[s] * m + i]
             if kind == JOIN and share > 0:
                 per_out += st.cost_pair_[i] * st.pairs_[i] / share
+            if overhead and kind in (JOIN, AGGREGATE):
+                a[0] += st.overheads_[5] * (st.first[i + 1] - st.first[i])
             if overhead and ends_fragment(st, i):
                 a[0] += st.overheads_[0] * st.processes_[i]
                 a[degree] += st.overheads_[1] * st.processes_[i]
