@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -59,18 +60,23 @@ class Saturated:
 
 
 def write_log(folder: Path, files: int, keys: int, seed: int, form: str = "arrow") -> None:
-    """`files` files of rows: k uniform below `keys`, g below 50, v in [0, 1), one row a millisecond.
+    """As `write_sized`, all files of the same size."""
+    write_sized(folder, [ROWS_A_FILE] * files, keys, seed, form)
+
+
+def write_sized(folder: Path, sizes: Sequence[int], keys: int, seed: int, form: str = "arrow") -> None:
+    """Files of `sizes` rows: k uniform below `keys`, g below 50, v in [0, 1), one row a millisecond.
 
     `form` is arrow, parquet or json."""
     chance = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    for number in range(files):
-        first = 1_600_000_000_000_000 + number * ROWS_A_FILE * ROW_GAP
+    for number, (count, before) in enumerate(zip(sizes, accumulate(sizes, initial=0), strict=False)):
+        first = 1_600_000_000_000_000 + before * ROW_GAP
         columns = [
-            pa.array(chance.integers(0, keys, ROWS_A_FILE)),
-            pa.array(chance.integers(0, 50, ROWS_A_FILE)),
-            pa.array(chance.random(ROWS_A_FILE)),
-            pa.array(first + np.arange(ROWS_A_FILE) * ROW_GAP, SCHEMA.field("ts").type),
+            pa.array(chance.integers(0, keys, count)),
+            pa.array(chance.integers(0, 50, count)),
+            pa.array(chance.random(count)),
+            pa.array(first + np.arange(count) * ROW_GAP, SCHEMA.field("ts").type),
         ]
         table = pa.Table.from_arrays(columns, schema=SCHEMA)
         path = folder / f"{number:010d}.{form}"
