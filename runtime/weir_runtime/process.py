@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime import installation, secrets
 from weir_runtime.back_pressure import BackPressure
@@ -106,6 +106,9 @@ class FragmentProcess:
         except Fenced as error:
             self.status.say(phase="fenced", error=str(error))
             return EXIT_FENCED
+        except FragmentError as error:
+            self.status.say(phase="failed", error=str(error), refused=True)
+            raise
         except Exception as error:
             self.status.say(phase="failed", error=f"{type(error).__name__}: {error}")
             raise

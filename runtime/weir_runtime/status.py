@@ -39,6 +39,7 @@ class ProcessStatus:
             "hash": "",
             "batch": -1,
             "error": "",
+            "refused": False,
             "waits": "",
         }
         self._begun = (-1, 0.0)  # the latest batch, and when it began [s, monotonic]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weir_placement.model.fragment import FOREVER
+import pytest
+from weir_operator.controller.loop import Loop
+from weir_placement.model.fragment import FOREVER, Output
 
 from tests.controller.fake_cluster import FakeCluster
-from tests.controller.scenario import condition, desired, loop, one_query, query, settle
+from tests.controller.scenario import Scenario, condition, desired, loop, one_query, query, settle
 
 
 def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
@@ -87,13 +89,68 @@ def test_an_edit_while_suspended_goes_through_the_cut_when_it_is_resumed() -> No
     assert all(cluster.writers[name] == [1, 2] for name in old), "the old plan ran once more, up to the cut"
 
 
-def test_an_edit_after_the_end_of_a_finite_input_adds_nothing() -> None:
-    """All rows were the old plan's: the new one begins behind the last."""
+def finished(town: Scenario, cluster: FakeCluster) -> Loop:
+    """The loop over the query, whose inputs have ended."""
+    it = loop(town, cluster)
+    settle(it)
+    end(cluster)
+    settle(it)
+    return it
+
+
+def test_an_edit_after_the_end_is_refused_over_the_rows_that_are_there() -> None:
+    """Theirs and its own would stand side by side."""
+    cluster, town = FakeCluster(), one_query()
+    it = finished(town, cluster)
+    before, processes = cluster.placements["default/q"].spec, dict(cluster.processes)
+    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    settle(it)
+    assert (cluster.placements["default/q"].spec, cluster.processes) == (before, processes)
+    (stalled,) = (c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "InputEnded")
+    assert "give spec.sink.files another folder or URI" in stalled["message"]
+    assert condition(cluster, "q", "Ready") == "True"
+    assert [event.reason for event in cluster.events].count("InputEnded") == 1
+    town.queries["default/q"] = desired(query("q"))
+    settle(it)
+    assert condition(cluster, "q", "Stalled") == "False"
+
+
+@pytest.mark.parametrize(
+    "sink", [Output("files", "/out/other"), Output("console"), Output("kafka", options={"topic": "rows"})]
+)
+def test_an_edit_after_the_end_runs_anew_where_its_rows_go_to_another_place(sink: Output) -> None:
+    cluster, town = FakeCluster(), one_query()
+    it = finished(town, cluster)
+    old = set(cluster.leases)
+    edited = desired(query("q", "s.k = 2"))
+    ends = replace(edited.ends, sink=sink)
+    town.queries["default/q"] = replace(edited, ends=ends, source="edited")
+    settle(it)
+    packed = cluster.placements["default/q"].spec["plan"]
+    assert (packed["since"], packed["leaving"], packed["generation"]) == (0, [], 2)
+    assert not set(cluster.leases) & old
+    assert set(cluster.forgotten) == old
+    assert condition(cluster, "q", "Ready") == "True"
+
+
+def test_what_ends_before_it_agrees_to_the_cut_of_an_edit_has_all_rows() -> None:
+    """The new plan begins behind the last, and the query says so."""
     cluster, town = FakeCluster(), one_query()
     it = loop(town, cluster)
     settle(it)
-    for key, process in cluster.processes.items():
-        cluster.processes[key] = replace(process, state="finished")
     town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    it.once()
+    end(cluster)
     settle(it)
     assert cluster.placements["default/q"].spec["plan"]["since"] == FOREVER
+    end(cluster)
+    settle(it)
+    (ready,) = (c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("True", "Finished")
+    assert "all rows are of the plan before" in ready["message"]
+
+
+def end(cluster: FakeCluster) -> None:
+    """The inputs have ended, for all that runs."""
+    cluster.processes = {k: replace(p, state="finished") for k, p in cluster.processes.items()}

@@ -21,6 +21,7 @@ class FiniteProcesses:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.queries: list[str] = []
+        self.refused = ""  # the query whose processes cannot run as they are told
         self._processes: dict[str, Process] = {}
         monkeypatch.setattr(Processes, "start", lambda _, start, environment: self._start(start))
         monkeypatch.setattr(Processes, "stop", lambda _, fragment, epoch: self._processes.pop(fragment, None))
@@ -32,6 +33,8 @@ class FiniteProcesses:
     def _start(self, start: Start) -> None:
         node, self.queries = start.spec.node, [*self.queries, start.query]
         process = Process(start.spec.name, start.spec.epoch, node, node, "starting", 0.0, start.build)
+        if start.query == self.refused:
+            process = replace(process, state="failed", refused=True, message="out: is not empty")
         self._processes.setdefault(start.spec.name, process)
 
     def _observe(self) -> tuple[Process, ...]:
@@ -70,3 +73,26 @@ def test_a_query_without_a_plan_is_told_beside_those_that_have_finished(
     assert processes.weir_run(f"{SUMS}---\n{slow}") == 1
     assert processes.queries == ["default/sums"]
     assert "default/slow: not finished: " in capsys.readouterr().out
+
+
+def test_a_query_whose_fragment_refuses_its_spec_is_not_waited_for(
+    processes: FiniteProcesses, capsys: pytest.CaptureFixture[str]
+) -> None:
+    processes.refused = "default/more"
+    assert processes.weir_run(f"{SUMS}---\n{QUERY.replace('sums', 'more')}") == 1
+    out = capsys.readouterr().out
+    assert "default/more: not finished: out: is not empty" in out
+    assert "default/sums: every input has ended" in out
+
+
+def test_an_edit_of_what_has_finished_is_refused_and_says_what_to_do(
+    processes: FiniteProcesses, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert processes.weir_run(SUMS) == 0
+    edited = SUMS.replace("c.v > 10", "c.v > 20")
+    assert processes.weir_run(edited) == 1
+    assert processes.queries == ["default/sums"]
+    out = capsys.readouterr().out
+    assert "default/sums: not finished: edited after its inputs had ended" in out
+    assert processes.weir_run(edited.replace("out/sums", "out/new")) == 0
+    assert processes.queries == ["default/sums", "default/sums"]

@@ -20,12 +20,13 @@ from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState
 
 
-def leave(before: Record, after: Record) -> Record:
-    """`after` is the record with a new plan in force: if its operators differ, the previous ones leave."""
+def leave(before: Record, after: Record, anew: bool = False) -> Record:
+    """`after` is the record with a new plan in force: if its operators differ, the previous ones leave. With
+    `anew` nothing is left of them to come, and all rows are the new plan's."""
     if before.plan is None or before.source == after.source:
         return after
     after = replace(after, generation=after.revision, specs=())
-    if not before.specs:
+    if anew or not before.specs:
         return replace(after, since=0)
     return replace(after, since=None, leaving=before.specs)
 

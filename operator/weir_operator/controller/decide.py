@@ -13,6 +13,7 @@ from weir_operator.controller.change import advance
 from weir_operator.controller.conditions import worth_writing
 from weir_operator.controller.decision import Decision, DeletePlacement, WritePlacement
 from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.ended import edited_after_the_end
 from weir_operator.controller.in_force import with_plans_in_force
 from weir_operator.controller.overdue import overdue_moves
 from weir_operator.controller.owner import Retained
@@ -68,6 +69,7 @@ def decide(
         with state.guard(name):
             state.records[name] = record.with_history_entry(snapshot.now)
     state.overdue = {} if paused else overdue_moves(state)
+    state.ended = dict(edited_after_the_end(state))
     plan_groups(state)
     advance(state)
     cut_fragments(state)

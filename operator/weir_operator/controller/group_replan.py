@@ -44,6 +44,7 @@ class GroupReplan:
     ledger: QuotaLedger | None = None  # what remains of quotas; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
     clock_set: float = 0.0  # as of a Snapshot
+    ended: Mapping[str, str] = field(default_factory=dict)  # as of a RoundState
 
     def passed(self, since: float) -> float:
         """[s] since a stored time."""
@@ -70,7 +71,7 @@ class GroupReplan:
         }[mode]
         if not waits:
             changed = record.adopt(plan, boundaries, source, self.now, why).with_decision(self.now, why)
-            self.records[name] = leave(record, changed)
+            self.records[name] = leave(record, changed, anew=name in self.ended)
             self.add_event(name, "Planned", f"revision {revision}: {why}")
             return True
         proposed = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from weir_placement.model.fragment import FragmentSpec
+from weir_placement.model.fragment import FOREVER, FragmentSpec
 
 from weir_operator.controller.conditions import Health
 from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
@@ -13,7 +13,12 @@ from weir_operator.controller.progress import WORKING, elsewhere, overdue, serve
 from weir_operator.controller.query_snapshots import FAILED
 from weir_operator.controller.round_state import RoundState, specs_of
 
-LONGEST_REASON = 1000  # letters of of the pod's own message
+END_TEXT = "every input has ended, and all of its rows are written"
+LATE_EDIT = (
+    "every input had ended when the last edit came into force, so all rows are of the plan before; to run it "
+    "anew over all rows, give its sink another place"
+)
+LONGEST_REASON = 1000  # letters of the pod's own message
 
 
 def query_health(state: RoundState, group: Group, name: str, desired: DesiredQuery) -> Health:
@@ -41,6 +46,8 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
         return Health.failed("PlanningFailed", state.refusals[name], ready=_runs_as_before(state, name))
     if name in state.refusals:
         return Health.failed("Rejected", state.refusals[name], ready=_runs_as_before(state, name))
+    if why := state.ended.get(name):
+        return Health.failed("InputEnded", why, ready=_runs_as_before(state, name))
     steps = {spec.name: state.steps[spec.name] for spec in specs_of(state, name)}
     if record.leaving and record.since is None:
         text = (
@@ -61,7 +68,7 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
     if moving:
         return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
     if all(step.owner is not None and step.owner.state == "finished" for step in steps.values()):
-        return Health.current("Finished", "every input has ended, and all of its rows are written")
+        return Health.current("Finished", END_TEXT if record.since != FOREVER else LATE_EDIT)
     nodes = {spec.node for spec in specs_of(state, name)}
     text = f"{count(len(steps), 'fragment')} running on {count(len(nodes), 'node')}"
     return Health.current("Running", text)

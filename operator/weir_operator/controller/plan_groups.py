@@ -116,6 +116,7 @@ def _plan(
         look=look,
         longest=state.settings.longest_planning,
         ledger=ledger,
+        ended=state.ended,
     )
     take_back(planning, stuck)
     replan(planning, state.memory if new else None)

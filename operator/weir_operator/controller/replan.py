@@ -69,6 +69,7 @@ def _without_plan(planning: GroupReplan) -> list[str]:
         and not query.unplannable
         and planning.records[name].source != query.source
         and not planning.records[name].leaving
+        and not planning.ended.get(name)
         and not (ledger and name in ledger.blocked)
     ]
 

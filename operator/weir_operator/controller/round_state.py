@@ -47,6 +47,8 @@ class RoundState:
     blocked: dict[str, str] = field(
         default_factory=dict
     )  # queries whose plan in force has no room in a quota
+    ended: dict[str, str] = field(default_factory=dict)
+    """Queries edited after their end -> why the edit is refused; "": it is run anew."""
     paused: str = ""  # why nothing moves in this round
     last_snapshots: dict[str, str] = field(default_factory=dict)  # by query, as its status says
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by query: headroom, latency, binding

@@ -148,6 +148,7 @@ class Processes:
             build=entry["build"],
             restarts=entry["restarts"],
             message=message,
+            refused=state == "failed" and bool(report.get("refused")),
             terminating="stopping" in entry,
         )
 
