@@ -12,6 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from weir_placement.model.fragment import FragmentSpec
 
+from weir_runtime.balance import Balance
 from weir_runtime.cpu import CpuMeter, executor_folder, reported
 
 SPAN = 60.0
@@ -25,7 +26,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._spec = spec
         self._labels = {"query": f"{spec.namespace}/{spec.query}", "fragment": spec.name}
-        self._last_batch = -1
+        self.last_batch = -1
+        self.balance = Balance(spec)
         self._cpu = CpuMeter(os.getpid())
         self._window: deque[tuple[float, float, dict[str, tuple[int, int]]]] = deque()
         counter, gauge = self._counter, self._gauge
@@ -108,9 +110,9 @@ class Metrics:
         """Takes one batch's progress; a batch that was taken before is ignored."""
         batch = int(report["batchId"])
         observed = report.get("observedMetrics") or {}
-        if batch <= self._last_batch or not observed:
+        if batch <= self.last_batch or not observed:
             return
-        self._last_batch = batch
+        self.last_batch = batch
         flows = self._count_rows({name: _rows(row) for name, row in observed.items()})
         self._count_state(report.get("stateOperators") or [])
         self.batches.labels(**self._labels).inc()
@@ -125,6 +127,7 @@ class Metrics:
                 sum(rows.get(name, 0) for name in operator.inputs),
                 rows.get(operator.id, 0),
             )
+        self.balance.batch(**{item.name: rows.get(item.name, 0) for item in self._spec.inputs})
         for name, (inward, outward) in flows.items():
             if inward and name in self._heard:
                 self._heard[name] = time.monotonic()

@@ -57,6 +57,9 @@ REPORT = 0.5
 PATIENCE = 45.0
 """[s] for the batch under way when the process must stop; less than the grace time of a pod."""
 
+LAST_REPORT = 5.0
+"""[s] for Spark to report a batch that is committed."""
+
 EXIT_FENCED = 75
 EXIT_TERMINATED = 128 + signal.SIGTERM
 """Stopped before it was finished or had handed over: whoever keeps processes alive starts it again."""
@@ -231,6 +234,7 @@ class FragmentProcess:
                 table = self._share.restrict(table)
             checkpoint.sync(batch, self._numbering)
             size = sink.write(table, batch, clock, self.tenure.fence)
+            self.metrics.balance.write(table.num_rows)
             if self._share:
                 self._share.published(clock)
             self.metrics.bytes.labels(**self.metrics.plain).inc(size)
@@ -278,12 +282,19 @@ class FragmentProcess:
                     f"the clock was set back by {back:.0f} s, for which Spark would wait: restarting"
                 )
             if self._final_batch is not None and reports.committed() >= self._final_batch:
+                self._count_last(query, reports, self._final_batch)
                 query.stop()
                 self._report(reports, exchange)
                 return self._finish(exchange, self._final_batch)
             if now - last_report >= REPORT:
                 last_report = now
                 self._report(reports, exchange)
+            time.sleep(LOOK)
+
+    def _count_last(self, query: StreamingQuery, reports: Reports, batch: int) -> None:
+        """Waits for Spark's report of the last batch, for a while: only counts depend on it."""
+        deadline = time.monotonic() + LAST_REPORT
+        while query.isActive and not reports.has_counted(batch) and time.monotonic() < deadline:
             time.sleep(LOOK)
 
     def _must_go(self) -> bool:
@@ -322,7 +333,7 @@ class FragmentProcess:
             exchange.end(batch + 1, self.tenure.fence)
         reach("after-end")
         self.tenure.release()
-        self.status.say(phase="finished", batch=batch)
+        self.status.say(phase="finished", batch=batch, balance=self.metrics.balance.stored(batch + 1))
         return 0
 
     def _failed(self, query: StreamingQuery) -> int:

@@ -29,6 +29,12 @@ class Reports:
         """The last batch that is committed; -1: none."""
         return self._checkpoint.committed()
 
+    def has_counted(self, batch: int) -> bool:
+        """Whether Spark's report of a committed batch, which comes after the commit, was taken."""
+        for report in self._progress.new():
+            self._metrics.progress(report)
+        return self._metrics.last_batch >= batch
+
     def take(self) -> int | None:
         """Takes everything new; the last batch committed, None if there is none since the last call."""
         for report in self._progress.new():
@@ -46,8 +52,10 @@ class Reports:
                 self._metrics.ended(name)
             labels = self._metrics.of(name)
             self._metrics.backlog.labels(**labels).set(item.log.backlog(end))
-            self._metrics.late.labels(**labels).inc(item.log.late(start, end))
-            self._metrics.lost.labels(**labels).inc(item.log.lost(start, end))
+            late, lost, bad = (count(start, end) for count in (item.log.late, item.log.lost, item.log.bad))
+            self._metrics.late.labels(**labels).inc(late)
+            self._metrics.lost.labels(**labels).inc(lost)
+            self._metrics.bad.labels(**labels).inc(bad)
+            self._metrics.balance.add(name, late=late, lost=lost, bad=bad)
             self._metrics.idle.labels(**labels).set(item.log.idle(end))
-            self._metrics.bad.labels(**labels).inc(item.log.bad(start, end))
         return batch

@@ -49,6 +49,8 @@ def weir(folder: Path, *arguments: str, code: int = 0) -> str:
 CSV_BAD = ["rooms/in/rooms/0000000000.csv, row 60: column n: many cannot be read as BIGINT; rows that cannot"]
 JSON_BAD = ["rooms/in/rooms/0000000000.json, row 60: not a JSON object; rows that cannot"]
 
+BAD = {"csv": 1, "json": 2, "parquet": 0}
+
 
 @pytest.mark.parametrize(
     ("write", "suffix", "bad"),
@@ -78,6 +80,9 @@ def test_a_file_as_it_comes(
     assert f"{folder}: data.csv is never read".removeprefix(f"{tmp_path}/") in output
     assert [message for message in bad if message not in output] == []
     assert ("rows that cannot be read" in output) == bool(bad)
+    assert f"stream default/rooms: {len(ROWS) + BAD[suffix]} rows read" in output
+    assert ("in no result: " in output) == bool(bad)
+    assert f"rooms-counts: {2 * MINUTES} rows written" in output
     rows = map(json.loads, weir(tmp_path, "query", "rooms-counts", "--no-follow").splitlines())
     assert sum(row["n"] for row in rows) == len(ROWS)
 
@@ -132,3 +137,12 @@ def test_a_stream_that_wants_to_fail_says_why_in_one_line(tmp_path: Path) -> Non
     wrong = 'in/rooms/0000000000.json, row 0: column n: "x" cannot be read as BIGINT (onBadRow: Fail)'
     assert wrong in lines[-1]
     assert not [line for line in lines if "Traceback" in line or line.startswith("  File ")]
+
+
+def test_a_file_of_which_no_row_can_be_read_is_no_success(tmp_path: Path) -> None:
+    sample = tmp_path / "rooms.csv"
+    odd_csv(sample)
+    weir(tmp_path, "init", sample.name)
+    (tmp_path / "rooms" / "in" / "rooms" / "0000000000.csv").write_text("room;n;at\nr0;1;2\n")
+    output = weir(tmp_path, "run", "-f", "rooms", "--until-finished", code=1)
+    assert "rooms-counts: no row of stream default/rooms could be read; bad: 1" in output

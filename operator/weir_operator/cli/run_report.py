@@ -10,6 +10,7 @@ from rich.console import Console
 
 from weir_operator.cli.query_lines import query_lines
 from weir_operator.local.bad_rows import bad_rows
+from weir_operator.local.balances import balances
 from weir_operator.local.machine import Machine
 from weir_operator.local.overlooked import overlooked
 from weir_operator.local.results import RunResults
@@ -49,17 +50,26 @@ class RunReport:
             self._console.print(text, style="dim")
 
     def unfinished(self) -> dict[str, str] | None:
-        """By query, why it will not finish; None while the run is not over."""
+        """By query, why it will not finish, or has finished without a row of an input; None while the run is
+        not over."""
         snapshot = self._machine.loop.snapshot
-        return None if snapshot is None else unfinished(self._machine.cluster.store, snapshot.processes)
+        failures = unfinished(self._machine.cluster.store, snapshot.processes) if snapshot else None
+        if failures is None:
+            return None
+        return unreadable(self._run_folder) | {
+            query: f"not finished: {why}" for query, why in failures.items()
+        }
 
     def tell_the_end(self, failures: dict[str, str]) -> None:
         """How each query ended."""
         self._notices.tell(bad_rows(self._run_folder))
         self.show_rows()
+        known = balances(self._run_folder)
         for line in query_lines(self._machine.cluster.store):
-            notes = [f"not finished: {failures[line.query]}"] if line.query in failures else line.notes
-            for note in notes:
+            balance = known.get(line.query)
+            counts = [*balance.lines()] if balance else []
+            notes = [failures[line.query]] if line.query in failures else line.notes
+            for note in (*counts, *notes):
                 self._console.print(f"{line.query}: {note}", markup=False, soft_wrap=True)
 
 
@@ -76,3 +86,13 @@ class Notices:
             if message not in self._messages:
                 self._messages.add(message)
                 self._console.print(message, style="yellow", markup=False, soft_wrap=True)
+
+
+def unreadable(run_folder: Path) -> dict[str, str]:
+    """By finished query, the input of which no row could be read."""
+    return {
+        query: f"no row of stream {source.stream} could be read; bad: {source.bad}"
+        for query, balance in balances(run_folder).items()
+        for source in balance.sources
+        if source.is_unreadable
+    }

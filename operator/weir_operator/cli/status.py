@@ -27,6 +27,7 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
 
     from weir_operator.cli.columns import TableColumn, console, table
     from weir_operator.cli.query_lines import query_lines
+    from weir_operator.local.balances import balances
     from weir_operator.local.store import RunStore
 
     store, left, out = store_of(run_folder, context), None, console()
@@ -49,8 +50,10 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
     )
     rows = [(x.query, x.ready, x.reason, x.fragments, x.headroom, x.revision, x.nodes) for x in lines]
     out.print(table(columns, rows, out.width))
+    counts = balances(run_folder) if isinstance(store, RunStore) else {}
     for line in lines:
-        for note in line.notes:
+        written = counts[line.query].lines() if line.reason == "Finished" and line.query in counts else ()
+        for note in (*written, *line.notes):
             out.print(Text(f"{line.query}: {note}"))
     out.print(Text(LEGEND, style="dim"))
     return 0

@@ -13,7 +13,7 @@ from weir_operator.controller.progress import WORKING, elsewhere, overdue, serve
 from weir_operator.controller.query_snapshots import FAILED
 from weir_operator.controller.round_state import RoundState, specs_of
 
-END_TEXT = "every input has ended, and all of its rows are written"
+END_TEXT = "every input has ended, and all results are written"
 LATE_EDIT = (
     "every input had ended when the last edit came into force, so all rows are of the plan before; to run it "
     "anew over all rows, give its sink another place"
