@@ -16,8 +16,8 @@ TS = "2026-01-31T12:00:00Z"
 @pytest.mark.parametrize(
     ("form", "text", "message"),
     [
-        ("csv", f"n,ts\n1,{TS}\nx,{TS}\ny,{TS}\n", ", row 1: column n: x cannot be read as BIGINT; rows"),
-        ("json", f'{{"n": 1.5, "ts": "{TS}"}}\n', ", row 0: column n: 1.5 cannot be read as BIGINT; rows"),
+        ("csv", f"n,ts\n1,{TS}\nx,{TS}\ny,{TS}\n", ", row 2: column n: x cannot be read as BIGINT; rows"),
+        ("json", f'{{"n": 1.5, "ts": "{TS}"}}\n', ", row 1: column n: 1.5 cannot be read as BIGINT; rows"),
         (
             "csv",
             f"k,ts\n1,{TS}\n",

@@ -90,3 +90,25 @@ def test_a_query_that_is_not_there_or_keeps_no_rows(
     assert "no query default/p; there are default/q" in capsys.readouterr().err
     assert main(["query", "q", *folder]) == 2
     assert "default/q: its sink is noop" in capsys.readouterr().err
+
+
+def test_a_query_that_waits_says_at_once_where_it_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("weir_operator.cli.query.PATIENCE", 0.1)
+    assert main(["query", "q", "--run-folder", str(tmp_path / "nowhere")]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(
+        f"no `weir run` is at work in {tmp_path}/nowhere: waiting 0 s for one; --run-folder"
+    )
+    assert second.endswith("no query default/q; start `weir run` first")
+
+
+def test_a_query_that_the_run_does_not_have_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("weir_operator.cli.query.READING", 0.1)
+    RunStore(tmp_path).attend()
+    write_whole(tmp_path / "objects.json", json.dumps({"StreamQuery/default/hot": {}}))
+    assert main(["query", "q", "--run-folder", str(tmp_path)]) == 2
+    assert "no query default/q; there are default/hot" in capsys.readouterr().err

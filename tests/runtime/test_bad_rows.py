@@ -220,7 +220,7 @@ def test_places_without_bad_rows_are_as_they_always_were(tmp_path: Path) -> None
 def test_a_stream_may_want_to_fail(tmp_path: Path) -> None:
     (tmp_path / "0000000000.json").write_text('{"c0": "x"}\n')
     log = source_log(text_input(tmp_path, "json", "BIGINT", bad_rows={"onBadRow": "Fail"}), "")
-    with pytest.raises(ValueError, match=r"0000000000\.json, row 0: .*onBadRow: Fail"):
+    with pytest.raises(ValueError, match=r"0000000000\.json, row 1: .*onBadRow: Fail"):
         log.advance(log.start(), 0, 64)
 
 

@@ -69,7 +69,7 @@ def log_of_bad_rows(
         fetch=lambda ranges, *bounds: {"0": Messages(7 + len(values), values, [*range(7, 7 + len(values))])},
     )
     monkeypatch.setattr(KafkaLog, "_reader", lambda log: topic)
-    bad_rows = BadRows(FolderLetters(str(folder)), fail, ahead=86_400_000_000)
+    bad_rows = BadRows(FolderLetters(str(folder)), fail, ahead=86_400_000_000, unit="offset")
     options = {"bootstrapServers": "b:9092", "topic": "t"}
     return KafkaLog(options, SCHEMA, "ts", 0, "", ahead, 0, bad_rows)
 
@@ -93,7 +93,7 @@ def test_what_does_not_fit_goes_to_the_dead_letters(
 
 def test_a_stream_may_want_to_fail_at_a_bad_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of_bad_rows(tmp_path, monkeypatch, fail=True)
-    with pytest.raises(ValueError, match=r"topic t, partition 0, row 9: .*onBadRow: Fail"):
+    with pytest.raises(ValueError, match=r"topic t, partition 0, offset 9: .*onBadRow: Fail"):
         log.advance({"next": {"0": 7}, "max": {"0": None}, "topic": "id"}, 0, 64)
 
 

@@ -108,6 +108,30 @@ def test_what_a_stream_cannot_have_is_left_out_and_said(
         assert f"left out: column {column}: " in output
 
 
+def test_numbers_that_are_texts_here_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f'2026-01-31T12:0{i}:00Z,"{i},5",{"NA" if i == 3 else i},{i}.01.2026,s{i}' for i in range(8)]
+    (folder / "odd.csv").write_text("\n".join(["ts,comma,gap,day,name", *lines]))
+    assert main(["init", "odd.csv"]) == 0
+    output = capsys.readouterr().out
+    right = "write numbers as 10.5, and nothing where there is none"
+    assert f"  comma is STRING here, as '0,5' is no number: {right}" in output
+    assert f"  gap is STRING here, as 'NA' is no number: {right}" in output
+    assert "day is STRING" not in output
+    assert "name is STRING" not in output
+
+
+def test_the_node_of_two_folders_is_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        (folder / f"{name}.csv").write_text("k,ts\n1,2026-01-31T12:00:00Z\n")
+        assert main(["init", f"{name}.csv"]) == 0
+    assert main(["plan", "-f", "one", "-f", "two"]) == 0
+    node = (folder / "two" / "weir.yaml").read_text().replace("cpu: '", "cpu: '1")
+    (folder / "two" / "weir.yaml").write_text(node)
+    capsys.readouterr()
+    assert main(["plan", "-f", "one", "-f", "two"]) == 2
+    assert "Node here: is defined twice" in capsys.readouterr().err
+
+
 def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "some.json").write_text('{"ts": "2026-01-31T12:00:00Z", "k": 1}\n{"k": 2}\n')
     assert main(["init", "some.json"]) == 0

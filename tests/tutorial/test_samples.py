@@ -46,8 +46,8 @@ def weir(folder: Path, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-CSV_BAD = ["rooms/in/rooms/0000000000.csv, row 60: column n: many cannot be read as BIGINT; rows that cannot"]
-JSON_BAD = ["rooms/in/rooms/0000000000.json, row 60: not a JSON object; rows that cannot"]
+CSV_BAD = ["rooms/in/rooms/0000000000.csv, row 61: column n: many cannot be read as BIGINT; rows that cannot"]
+JSON_BAD = ["rooms/in/rooms/0000000000.json, row 61: not a JSON object; rows that cannot"]
 
 BAD = {"csv": 1, "json": 2, "parquet": 0}
 
@@ -134,7 +134,7 @@ def test_a_stream_that_wants_to_fail_says_why_in_one_line(tmp_path: Path) -> Non
     finally:
         process.terminate()
         process.wait(60)
-    wrong = 'in/rooms/0000000000.json, row 0: column n: "x" cannot be read as BIGINT (onBadRow: Fail)'
+    wrong = 'in/rooms/0000000000.json, row 1: column n: "x" cannot be read as BIGINT (onBadRow: Fail)'
     assert wrong in lines[-1]
     assert not [line for line in lines if "Traceback" in line or line.startswith("  File ")]
 

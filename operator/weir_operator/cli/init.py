@@ -105,6 +105,7 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     from weir_runtime.arrow_types import UNIX_UNITS
 
     from weir_operator.sampling import statistics
+    from weir_operator.sampling.columns import almost_numbers
 
     rate, origin = statistics.rate(sample)
     print(f"{manifest}: stream {name}, {len(sample.types)} columns, {sample.rows.num_rows} rows looked at")
@@ -118,6 +119,9 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
         print(f"  left out: column {column}: {why}")
     for column, unit in sample.perhaps_times.items():
         print(f"  {column} may be {UNIX_UNITS[unit]} since 1970; it is {sample.types[column]} here")
+    for column, value in almost_numbers(sample.types, sample.content.values).items():
+        right = "write numbers as 10.5, and nothing where there is none"
+        print(f"  {column} is STRING here, as {value[:40]!r} is no number: {right}")
     if sample.bad:
         print(f"  {sample.bad} rows cannot be read and would be dead letters; the first: {sample.reason}")
     print(f"next: weir plan -f {target}; weir run -f {target} --until-finished --console")

@@ -21,6 +21,8 @@ PERIOD = 0.3
 """[s] between two looks at the sink."""
 PATIENCE = 60.0
 """[s] for a run that was just started."""
+READING = 5.0
+"""[s] for a run to read its files again, which may have come just now."""
 
 
 def query(
@@ -53,7 +55,7 @@ def query(
     full = full_name(name)
     results, processes, shown = RunResults(run_folder, full), Processes(run_folder), 0
     try:
-        if not _has_begun(results, PATIENCE if follow else 0.0):
+        if not _has_begun(results, run_folder, full, PATIENCE if follow else 0.0):
             print(f"{run_folder}: no query {full}; {_those_of(run_folder)}", file=sys.stderr)
             return BAD_INPUT
         while True:
@@ -75,14 +77,21 @@ def query(
         results.close()
 
 
-def _has_begun(results: RunResults, seconds: float) -> bool:
-    """Whether the query has a process that delivers, now or soon: `weir run` may just have been started."""
-    limit, waits = time.monotonic() + seconds, False
+def _has_begun(results: RunResults, run_folder: Path, name: str, seconds: float) -> bool:
+    """Whether the query has a process that delivers, now or soon: `weir run` may just have been started. No
+    run is waited for that does not have the query."""
+    from weir_operator.local.store import RunStore
+
+    store, begin, waits = RunStore(run_folder), time.monotonic(), False
     while not results.last_fragments():
-        if time.monotonic() >= limit:
+        attended, passed = store.attended(), time.monotonic() - begin
+        unknown = attended and name not in dict(store.queries())
+        if passed >= min(seconds, READING) if unknown else passed >= seconds:
             return False
         if not waits:
-            print("waiting for `weir run` to start the query", file=sys.stderr)
+            where = f"no `weir run` is at work in {run_folder.resolve()}: waiting {seconds:.0f} s for one"
+            there = f"waiting for `weir run` to start {name}"
+            print(there if attended else f"{where}; --run-folder names another folder", file=sys.stderr)
             waits = True
         time.sleep(PERIOD)
     return True
@@ -92,5 +101,6 @@ def _those_of(run_folder: Path) -> str:
     from weir_operator.controller.record import name_of
     from weir_operator.local.store import RunStore
 
-    names = [name_of(placement) for placement in RunStore(run_folder).placements()]
+    store = RunStore(run_folder)
+    names = sorted({*map(name_of, store.placements()), *dict(store.queries())})
     return f"there are {', '.join(names)}" if names else "start `weir run` first"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from weir_runtime.logs.dead_letters import FOLDER
+from weir_runtime.logs.dead_letters import FOLDER, UNIT, in_words
 
 
 def bad_rows(run_folder: Path) -> Iterator[str]:
@@ -18,6 +18,8 @@ def bad_rows(run_folder: Path) -> Iterator[str]:
     for folder in sorted(run_folder.glob(f"late/*/*/*/{FOLDER}")):
         files = sorted(folder.glob("*.parquet"))
         if files:
-            letter = pq.ParquetFile(files[0]).read().slice(0, 1).to_pylist()[0]
-            row = "" if letter["offset"] is None else f", row {letter['offset']}"
-            yield f"{letter['source']}{row}: {letter['reason']}; rows that cannot be read go to {folder}"
+            letters = pq.ParquetFile(files[0]).read()
+            letter = letters.slice(0, 1).to_pylist()[0]
+            unit = (letters.schema.metadata or {}).get(UNIT.encode(), b"row").decode()
+            where = f"{letter['source']}{in_words(letter['offset'], unit)}"
+            yield f"{where}: {letter['reason']}; rows that cannot be read go to {folder}"

@@ -14,6 +14,7 @@ from weir_operator.api.base import Place
 from weir_operator.api.node import EGRESS, INGRESS, SPEED, Node, Taint
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query import Toleration
+from weir_operator.api.topology import ZONE_LABEL
 from weir_operator.api.values import parse_bits, parse_quantity
 from weir_operator.manifests.finding import Finding, Key, shown
 
@@ -145,7 +146,7 @@ def resolve(
         ]
     if place.zone is not None:
         names = tuple(node.name for node in everything if node.zone == place.zone)
-        right = suggestion(place.zone, (node.zone for node in everything if node.zone), "zones")
+        right = _zone_meant(place.zone, everything)
         wrong = f"no node in zone {place.zone}"
         missing = Key("Node", "", place.zone)  # one of them
         return names, [] if names else [Finding.not_found(key, f"{path}.zone", wrong, right, missing)]
@@ -157,3 +158,13 @@ def resolve(
         missing = Key("Node", "", "")
         return names, [] if names else [Finding.not_found(key, f"{path}.selector", wrong, right, missing)]
     return tuple(node.name for node in everything), []
+
+
+def _zone_meant(zone: str, nodes: list[ModelNode]) -> str:
+    """What would be right for a zone that no node is in."""
+    label = next((k for node in nodes for k, value in node.labels.items() if value == zone), "")
+    zones = {node.zone for node in nodes if node.zone}
+    if label or not zones:
+        have = f", not {label}" if label else ""
+        return f"a node's zone is its label {ZONE_LABEL}{have}"
+    return suggestion(zone, zones, "zones")

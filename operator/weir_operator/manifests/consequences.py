@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from weir_operator.manifests.finding import Finding, Key
 
-NO_NODE = Finding(None, "", "there is no Node", "add Nodes, as `kubectl get nodes -o yaml` prints them")
+HOW_TO_ADD = (
+    "add one with what it has, as `weir init` writes it for this machine (apiVersion: v1, kind: Node, "
+    'status.allocatable: {cpu: "2", memory: 4Gi}), or those of a cluster, as `kubectl get nodes -o yaml` '
+    "prints them"
+)
+NO_NODE = Finding(None, "", "there is no Node", HOW_TO_ADD)
 
 
 def without_consequences(findings: Iterable[Finding]) -> list[Finding]:

@@ -16,6 +16,8 @@ TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 WHOLE = re.compile(r"[+-]?\d{1,18}")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|nan|inf|-inf")
+LIKE_NUMBER = re.compile(r"[$€£]?\s?[+-]?\d+([., '_]\d{3})*([.,]\d*)?([eE][+-]?\d+)?\s?[%$€£]?")
+"""What people take for a number: 10,5 or 1 234.50 or $5 or 20 %."""
 BOOLEAN = re.compile(r"true|false")
 TEXTUAL = (("BOOLEAN", BOOLEAN), ("BIGINT", WHOLE), ("DOUBLE", NUMBER), ("TIMESTAMP", TIME), ("DATE", DATE))
 """The first whose pattern all values have; STRING otherwise."""
@@ -60,6 +62,24 @@ def text_type(values: Iterable[str | None]) -> str:
     distinct = {value for value in values if value is not None}
     fits = (name for name, form in TEXTUAL if distinct and all(map(form.fullmatch, distinct)))
     return next(fits, "STRING")
+
+
+def almost_numbers(types: Mapping[str, str], values: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Text columns of which most values are numbers, in whatever country's form -> the first that is none.
+
+    >>> almost_numbers({"a": "STRING", "b": "STRING"}, {"a": ["1", "NA", "2"], "b": ["10,5", None, "3"]})
+    {'a': 'NA', 'b': '10,5'}
+    """
+    result = {}
+    for name, kind in types.items():
+        texts = (
+            [value for value in values.get(name, ()) if isinstance(value, str)] if kind == "STRING" else []
+        )
+        others = [text for text in texts if not NUMBER.fullmatch(text)]
+        like = sum(LIKE_NUMBER.fullmatch(text) is not None for text in texts)
+        if others and 2 * like > len(texts):
+            result[name] = others[0]
+    return result
 
 
 def _json_type(values: Sequence[Any]) -> str:

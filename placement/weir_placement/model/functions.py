@@ -197,6 +197,7 @@ WHY_REFUSED |= dict.fromkeys(
     ["tumble", "hop", "cumulate", "time_bucket", "sliding"],
     "has another name here: write window(event_time, 'length') or window(event_time, 'length', 'slide')",
 )
+WHY_REFUSED |= dict.fromkeys(["mean", "average"], "is called avg here")
 WHY_REFUSED |= dict.fromkeys(
     ["date_format", "to_char", "format_number", "format_string", "printf"],
     "writes values as a text of a chosen form; use year, month, day, hour, date_trunc, or CAST(x AS STRING)",

@@ -86,6 +86,9 @@ def normalise(text: str) -> str:
     if match is None or match[2] is not None or name not in _BYTES:
         meant = match and (_MEANT.get(name) or near(name, PLAIN))
         right = f"write {meant}" if meant else f"use one of {', '.join(_BYTES)} or DECIMAL(p,s)"
+        first, _, rest = text.strip().partition(" ")
+        if rest and (first.upper() in _BYTES or first.upper() in _SYNONYMS):
+            right = f"is a comma missing: {first}, {rest.strip()}?"
         raise ValueError(f"{text.strip()!r} is not a plain type; {right}")
     return name
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weir_placement.model.expression_parser import ExpressionError, place_of
 from weir_placement.model.expression_writer import interval_micros
 from weir_placement.model.expressions import Expression, aggregation_type, canonical_name, columns_of, write
-from weir_placement.model.functions import AGGREGATES, UNIT_MICROS, WHY_REFUSED
+from weir_placement.model.functions import AGGREGATES, ALL_NAMES, UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.operators import Aggregate, Aggregation, Item, Operator
 from weir_placement.model.types import is_hidden
 from weir_placement.model.writer_base import written_name
@@ -167,6 +167,10 @@ class _Grouper:
         name = type(node).__name__
         if name == "Window":
             self.scope.refuse(node, WHY_REFUSED["Window"])
+        if name == "Anonymous" and node.name.lower() not in ALL_NAMES:
+            self.scope.expression(
+                node
+            )  # says that there is no such function, before its columns are looked at
         if name in AGGREGATES:
             return self._name_node(self._aggregation(node, ""))
         if _is_window(node) or (name == "Column" and node.sql().lower() == "window"):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,20 @@ MAX_AHEAD = 86_400_000_000
 SCHEMA = pa.schema(
     [("source", pa.string()), ("offset", pa.int64()), ("reason", pa.string()), ("row", pa.binary())]
 )
+
+
+PositionUnit = Literal["row", "offset"]
+UNIT = "weir.position"
+"""In a letters' schema: what `offset` is, a topic's offset or a file's row."""
+
+
+def in_words(position: int | None, unit: str) -> str:
+    """For messages, behind what a row is from: people count rows from 1, as editors do lines.
+
+    >>> in_words(0, "row"), in_words(7, "offset"), in_words(None, "row")
+    (', row 1', ', offset 7', '')
+    """
+    return "" if position is None else f", {unit} {position + (unit == 'row')}"
 
 
 class DeadLetters(Protocol):
@@ -100,11 +114,13 @@ class BadRows:
         letters: where they go; None: nowhere.
         fail: the first one ends the query instead.
         ahead: [us] event times further ahead of the wall clock are bad; 0: none is.
+        unit: what a bad row's position is.
     """
 
     letters: DeadLetters | None = None
     fail: bool = False
     ahead: int = 0
+    unit: PositionUnit = "row"
 
     def limit(self) -> int | None:
         """[us] Later event times are bad, by the wall clock. What was decided by it is part of the place."""
@@ -120,21 +136,26 @@ class BadRows:
     def check(self, bad: Sequence[BadRow], source: str) -> None:
         """Raises ValueError for the first of them if the policy is Fail."""
         if bad and self.fail:
-            where = source if bad[0].position is None else f"{source}, row {bad[0].position}"
-            raise ValueError(f"{where}: {bad[0].reason} (onBadRow: Fail)")
+            where = in_words(bad[0].position, self.unit)
+            raise ValueError(f"{source}{where}: {bad[0].reason} (onBadRow: Fail)")
 
     def put(self, name: str, source: str, bad: Sequence[BadRow]) -> None:
         """Keeps them under a name, which says what part of the log they are from."""
         self.check(bad, source)
         if bad and self.letters:
             columns = zip(*((source, row.position, row.reason, row.raw) for row in bad), strict=True)
-            self.letters.put(name, pa.table(list(map(list, columns)), schema=SCHEMA))
+            schema = SCHEMA.with_metadata({UNIT: self.unit})
+            self.letters.put(name, pa.table(list(map(list, columns)), schema=schema))
 
 
 def bad_rows_of(item: Input, sidelog: str) -> BadRows:
     """By the stream's settings; by default, bad rows go to the side log."""
     settings, ahead = item.bad_rows, MAX_AHEAD if item.max_ahead is None else item.max_ahead
-    return BadRows(_letters(settings.get("deadLetter"), sidelog), settings.get("onBadRow") == "Fail", ahead)
+    letters, unit = (
+        _letters(settings.get("deadLetter"), sidelog),
+        "offset" if "kafka" in item.source else "row",
+    )
+    return BadRows(letters, settings.get("onBadRow") == "Fail", ahead, unit)
 
 
 def _letters(place: Mapping[str, Any] | None, sidelog: str) -> DeadLetters | None:

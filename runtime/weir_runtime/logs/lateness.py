@@ -40,6 +40,6 @@ def check_times(times: NDArray[np.int64], where: str) -> None:
     wrong = np.flatnonzero((times <= 0) | (times >= PLAUSIBLE))
     if len(wrong):
         raise ValueError(
-            f"{where}: row {wrong[0]} has event time {times[wrong[0]]} us; "
+            f"{where}: row {wrong[0] + 1} has event time {times[wrong[0]]} us; "
             f"event times must be after 1970-01-01 and before 9990-01-01"
         )
