@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from weir_placement.cost.evaluation import Evaluation
 
+RATIO = "x"
+"""The symbol of a value that is a multiple of the profile."""
+
 EQUAL = 1e-9
 """Relative: values that differ by less are equal."""
 
@@ -30,6 +33,8 @@ class Objective:
     """Its value is that at the profile, which the plan must then carry."""
     second: str = "headroom"
     """The objective that decides between equals, by its name."""
+    symbol: str = ""
+    """What stands behind a figure in a table: RATIO, or the unit, before which a decimal prefix may be."""
 
     def score(self, evaluation: Evaluation) -> float:
         """The value as a number of which more is better; -inf for a plan that cannot be carried out."""
@@ -81,8 +86,14 @@ HEADROOM = Objective(
     lambda e: e.headroom,
     at_profile=False,
     second="network-usage",
+    symbol=RATIO,
 )
 NETWORK_USAGE = Objective(
-    "network-usage", "network usage", "bytes in transit", "less", lambda e: e.network_usage
+    "network-usage",
+    "network usage",
+    "bytes in transit",
+    "less",
+    lambda e: e.network_usage,
+    symbol="B in transit",
 )
 OBJECTIVES = {objective.name: objective for objective in (HEADROOM, NETWORK_USAGE)}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.text import Text
+from weir_placement.objectives import NETWORK_USAGE, OBJECTIVES, RATIO, Objective
 
 from weir_operator.cli.columns import Row, TableColumn, console, table, tables
 from weir_operator.planning.proof import over_space, proved
@@ -93,10 +94,10 @@ def print_report(report: Mapping[str, Any], zones: Mapping[str, str]) -> None:
 
 def summary(report: Mapping[str, Any]) -> str:
     """How good the plan is, in one line."""
-    value, bound, objective = report["objectiveValue"], report["bound"], report["objective"]
+    value, bound, objective = report["objectiveValue"], report["bound"], OBJECTIVES[report["objective"]]
     figure = report.get("objectiveReason") if value is None else _valued(objective, value)
     worst = "worst " if report.get("robust") else ""
-    parts = [f"{worst}{objective} {figure}"]
+    parts = [f"{worst}{objective.name} {figure}"]
     if proved(report):
         parts.append(f"proved optimal{over_space(report)}")
     elif bound is not None:
@@ -109,8 +110,8 @@ def summary(report: Mapping[str, Any]) -> str:
         parts.append(expected(report["robust"]))
     if report["binding"]:
         parts.append(f"binding: {report['binding']}")
-    if value is None or objective != "network-usage":
-        parts.append(f"network usage {_valued('network-usage', report['networkUsageBytes'])}")
+    if value is None or objective is not NETWORK_USAGE:
+        parts.append(f"{NETWORK_USAGE.words} {_valued(NETWORK_USAGE, report['networkUsageBytes'])}")
     work = f"{report['strategy']}, {report['evaluations']} evaluations in {duration(report['seconds'])}"
     return "; ".join([*parts, work])
 
@@ -125,10 +126,8 @@ def expected(robust: Mapping[str, Any]) -> str:
     return f"{text} ({other} at worst)"
 
 
-def _valued(objective: str, value: float) -> str:
-    if objective == "network-usage":
-        return f"{amount(value, 'B')} in transit"
-    return times(value) if objective == "headroom" else amount(value)
+def _valued(objective: Objective, value: float) -> str:
+    return times(value) if objective.symbol == RATIO else amount(value, objective.symbol)
 
 
 def _operator(op: Mapping[str, Any], query: str, zones: Mapping[str, str]) -> Row:
