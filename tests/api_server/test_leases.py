@@ -8,21 +8,15 @@ from weir_operator.kube.leader import DURATION, LEADER_LEASE, Leader
 
 from tests.api_server.kubelet import DriversLease
 from tests.api_server.worlds import World, manifest
+from tests.kube.manual_clock import ManualClock
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def replica(world: World, name: str, clock: Clock, api: Api | None = None) -> Leader:
+def replica(world: World, name: str, clock: ManualClock, api: Api | None = None) -> Leader:
     return Leader(api or world.api, world.namespace, name, clock)
 
 
 def test_one_replica_leads_and_another_follows_when_it_is_silent(world: World) -> None:
-    clock = Clock()
+    clock = ManualClock(1000.0)
     a, b = replica(world, "a", clock), replica(world, "b", clock)
     assert a.campaign()
     assert not b.campaign()
@@ -38,7 +32,7 @@ def test_one_replica_leads_and_another_follows_when_it_is_silent(world: World) -
 
 
 def test_of_two_that_take_a_free_lease_at_once_one_wins(world: World) -> None:
-    clock = Clock()
+    clock = ManualClock(1000.0)
     gone = replica(world, "gone", clock)
     assert gone.campaign()
     gone.resign()

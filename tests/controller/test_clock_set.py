@@ -12,7 +12,7 @@ from weir_operator.controller.snapshot import FragmentMetrics
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import condition, loop, one_query, settle
-from tests.controller.test_deleted_queries import KEPT, Town
+from tests.controller.test_deleted_queries import KEPT, DeletedTown
 
 HOUR, MONTH = 3600.0, 30 * 86_400.0
 
@@ -80,7 +80,7 @@ def test_what_makes_progress_is_not_stalled(step: float) -> None:
 
 
 def test_what_is_kept_of_a_deleted_query_is_not_removed_early() -> None:
-    town = Town()
+    town = DeletedTown()
     hands = Hands(town.cluster, town.loop)
     town.delete()
     assert KEPT in town.cluster.placements

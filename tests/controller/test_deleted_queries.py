@@ -24,7 +24,7 @@ def asked(uid: str, **spec: Any) -> dict[str, Any]:
     return {**raw, "metadata": {**raw["metadata"], "uid": uid}, "spec": {**raw["spec"], **spec}}
 
 
-class Town:
+class DeletedTown:
     """A cluster in which one query runs."""
 
     def __init__(self, **spec: Any) -> None:
@@ -64,7 +64,7 @@ class Town:
 
 
 def test_a_deleted_query_leaves_nothing_when_it_says_so() -> None:
-    town = Town(deletionPolicy="Delete")
+    town = DeletedTown(deletionPolicy="Delete")
     fragments = set(town.cluster.leases)
     town.delete(garbage_collected=False)
     assert not town.cluster.placements
@@ -75,7 +75,7 @@ def test_a_deleted_query_leaves_nothing_when_it_says_so() -> None:
 
 
 def test_its_policy_may_keep_nothing() -> None:
-    town = Town(policy="brief")
+    town = DeletedTown(policy="brief")
     assert not town.cluster.leases
     policy = manifest("PlacementPolicy", "brief", {"retention": {"deletedQueries": "0s"}})
     town.others.append(policy)
@@ -86,7 +86,7 @@ def test_its_policy_may_keep_nothing() -> None:
 
 
 def test_checkpoints_and_flows_stay_for_a_day_and_then_go() -> None:
-    town = Town()
+    town = DeletedTown()
     folders = set(town.exchange.folders)
     town.delete(garbage_collected=False)
     assert not town.cluster.processes
@@ -108,7 +108,7 @@ def test_checkpoints_and_flows_stay_for_a_day_and_then_go() -> None:
 
 
 def test_a_query_of_the_same_name_takes_nothing_up_in_silence() -> None:
-    town = Town()
+    town = DeletedTown()
     before = set(town.running())
     town.delete()
     town.apply(asked(SECOND))
@@ -124,7 +124,7 @@ def test_a_query_of_the_same_name_takes_nothing_up_in_silence() -> None:
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_query_that_is_deleted_and_applied_at_once_begins_anew(seen: bool) -> None:
     """Whether or not a round saw that it was gone: it is no edit, with rows of both up to a cut."""
-    town = Town()
+    town = DeletedTown()
     before = set(town.running())
     if seen:
         town.apply()
@@ -142,7 +142,7 @@ def test_a_query_that_is_deleted_and_applied_at_once_begins_anew(seen: bool) -> 
 @pytest.mark.parametrize("name", [FIRST, "q"])
 def test_restore_from_takes_it_up(name: str, leases_gone: bool) -> None:
     """The same fragments, hence checkpoints and flows; their epochs only rise, also where leases are gone."""
-    town = Town()
+    town = DeletedTown()
     before, plan = town.running(), town.cluster.placements["default/q"].spec["plan"]
     town.delete(leases_gone)
     town.apply(asked(SECOND, restoreFrom={"retained": name}))
@@ -172,7 +172,7 @@ def test_restore_from_takes_it_up(name: str, leases_gone: bool) -> None:
 
 
 def test_another_query_text_is_refused_and_the_message_says_what_differs() -> None:
-    town = Town()
+    town = DeletedTown()
     before = town.running()
     town.delete()
     restore = {"restoreFrom": {"retained": FIRST}}
@@ -194,7 +194,7 @@ def test_another_query_text_is_refused_and_the_message_says_what_differs() -> No
 
 
 def test_what_is_not_there_or_not_clear_is_refused() -> None:
-    town = Town()
+    town = DeletedTown()
     town.delete()
     town.apply(asked(SECOND, restoreFrom={"retained": "nobody"}))
     settle(town.loop)
@@ -215,7 +215,7 @@ def test_what_is_not_there_or_not_clear_is_refused() -> None:
 
 def test_processes_of_the_deleted_query_end_first() -> None:
     """One on a node that does not answer may still write."""
-    town = Town()
+    town = DeletedTown()
     (fragment, epoch), process = next(iter(town.cluster.processes.items()))
     town.cluster.dead_nodes = frozenset({process.node})
     town.apply()
@@ -231,7 +231,7 @@ def test_processes_of_the_deleted_query_end_first() -> None:
 
 def test_a_cut_that_was_agreed_stays() -> None:
     """Deleted in the middle of an edit, with its leases gone: both plans go on with the same cut."""
-    town = Town()
+    town = DeletedTown()
     edited = {"sql": "SELECT s.k FROM s AS s WHERE s.k > 2"}
     town.apply(asked(FIRST, **edited))
     while not town.cluster.placements["default/q"].spec["plan"]["since"]:
@@ -264,14 +264,14 @@ def test_a_cut_that_was_agreed_stays() -> None:
 def test_the_controller_may_be_killed_after_any_write() -> None:
     """While the query is deleted, kept, applied again and taken up: it ends in the same place."""
     restored = asked(SECOND, restoreFrom={"retained": FIRST})
-    quiet = Town()
+    quiet = DeletedTown()
     quiet.apply()
     settle(quiet.loop)
     quiet.apply(restored)
     settle(quiet.loop)
-    begin = Town().cluster.writes
+    begin = DeletedTown().cluster.writes
     for crash in range(begin + 1, quiet.cluster.writes + 1):
-        town = Town()
+        town = DeletedTown()
         town.cluster.crash_at = crash
         for queries in ((), (restored,)):
             town.apply(*queries)
@@ -288,7 +288,7 @@ def test_the_controller_may_be_killed_after_any_write() -> None:
 
 
 def test_what_a_newer_version_keeps_is_neither_read_nor_removed() -> None:
-    town = Town()
+    town = DeletedTown()
     town.delete()
     kept = town.cluster.placements[KEPT]
     newer = {**kept.spec, "retained": {**kept.spec["retained"], "format": 2}}

@@ -39,7 +39,7 @@ class Measuring(Scenario):
 
 
 @dataclass
-class Readings:
+class LinkReadings:
     """100 rows/s, half of them kept; the reader of another fragment measures what the link really is."""
 
     cluster: FakeCluster
@@ -79,7 +79,7 @@ def story(measured: bool) -> tuple[FakeCluster, list[str]]:
     )
     town = Measuring({"default/q": desired(replace(far, operators=operators))}, policy, measured=measured)
     cluster = FakeCluster(time=10_000.0)
-    running = loop(town, cluster, Readings(cluster), period=1.0)
+    running = loop(town, cluster, LinkReadings(cluster), period=1.0)
     places = []
     for _ in range(300):
         running.once()

@@ -7,26 +7,26 @@ from typing import Any
 
 from tests.controller.objects import stream
 from tests.controller.scenario import settle
-from tests.controller.test_deleted_queries import FIRST, SECOND, Town, asked
+from tests.controller.test_deleted_queries import FIRST, SECOND, DeletedTown, asked
 
 FROM = {"restoreFrom": {"snapshot": {"name": "s1"}}}
 
 
-def with_snapshot(**spec: Any) -> Town:
+def with_snapshot(**spec: Any) -> DeletedTown:
     """A cluster in which nothing runs, and a snapshot of a query that did."""
-    town = Town(deletionPolicy="Delete", **spec)
+    town = DeletedTown(deletionPolicy="Delete", **spec)
     placement = town.cluster.placements["default/q"]
     town.cluster.snapshots["default/s1"] = {"query": "default/q", "placement": placement.spec}
     town.delete()
     return town
 
 
-def operators(town: Town) -> list[list[str]]:
+def operators(town: DeletedTown) -> list[list[str]]:
     return [f["operators"] for f in town.cluster.placements["default/q"].spec["fragments"]]
 
 
 def test_it_begins_with_the_plan_of_the_snapshot_under_its_own_names() -> None:
-    town = Town(deletionPolicy="Delete")
+    town = DeletedTown(deletionPolicy="Delete")
     first, before = set(town.running()), operators(town)
     town = with_snapshot()
     town.apply(asked(SECOND, sink={"files": {"uri": "/elsewhere"}}, **FROM))

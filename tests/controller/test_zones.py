@@ -14,14 +14,14 @@ def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() ->
     nodes = tuple(Node(f"n{i}", cpu=1.0, zone=f"z{i}") for i in (1, 2, 3))
     starts: list[Start] = []
 
-    class Watched(FakeCluster):
+    class RecordedStarts(FakeCluster):
         def apply(self, action: Any) -> None:
             if isinstance(action, Start):
                 starts.append(action)
             super().apply(action)
 
     town = Scenario({"default/q": desired(query("q"))}, nodes=nodes)
-    cluster = Watched()
+    cluster = RecordedStarts()
     it = loop(town, cluster)
     settle(it)
     town.cordoned = frozenset(cluster.running().values())

@@ -35,7 +35,7 @@ MANY = 4
 
 
 @dataclass(frozen=True)
-class Case:
+class QuotaCase:
     """A namespace and what a fragment in it asks for; `fragments` are what the planner lets it have."""
 
     fragments: int | None  # None: no pod at all
@@ -50,41 +50,41 @@ def container(**bounds: Any) -> dict[str, Any]:
 
 
 CASES = {
-    "pods": Case(2, {"pods": "2"}),
-    "objects": Case(3, {"count/pods": "3"}),
-    "cpu": Case(2, {"requests.cpu": "250m"}),
-    "cpu by its short name": Case(1, {"cpu": "1"}, resources={"cpu": "600m"}),
-    "memory": Case(2, {"requests.memory": "2500Mi"}),
-    "the limit of memory": Case(1, {"limits.memory": "3Gi"}, resources={"memory": "2Gi"}),
-    "executors": Case(1, {"pods": "5", "requests.cpu": "1"}, resources={"cpu": "900m", "executors": 2}),
-    "a default limit of cpu": Case(
+    "pods": QuotaCase(2, {"pods": "2"}),
+    "objects": QuotaCase(3, {"count/pods": "3"}),
+    "cpu": QuotaCase(2, {"requests.cpu": "250m"}),
+    "cpu by its short name": QuotaCase(1, {"cpu": "1"}, resources={"cpu": "600m"}),
+    "memory": QuotaCase(2, {"requests.memory": "2500Mi"}),
+    "the limit of memory": QuotaCase(1, {"limits.memory": "3Gi"}, resources={"memory": "2Gi"}),
+    "executors": QuotaCase(1, {"pods": "5", "requests.cpu": "1"}, resources={"cpu": "900m", "executors": 2}),
+    "a default limit of cpu": QuotaCase(
         2, {"limits.cpu": "1"}, (container(default={"cpu": "400m"}, defaultRequest={"cpu": "1m"}),)
     ),
-    "a maximum that is a default": Case(3, {"limits.cpu": "900m"}, (container(max={"cpu": "300m"}),)),
-    "a default of another resource": Case(
+    "a maximum that is a default": QuotaCase(3, {"limits.cpu": "900m"}, (container(max={"cpu": "300m"}),)),
+    "a default of another resource": QuotaCase(
         2, {"requests.ephemeral-storage": "5Gi"}, (container(default={"ephemeral-storage": "2Gi"}),)
     ),
-    "a quota on cpu limits that nobody gives": Case(None, {"limits.cpu": "9"}),
-    "a quota that is not about them": Case(MANY, {"pods": "0"}, scopes=("BestEffort",)),
-    "a quota on pods that run on": Case(1, {"pods": "1"}, scopes=("NotTerminating", "NotBestEffort")),
-    "an object of another kind": Case(MANY, {"configmaps": "1", "services": "0"}),
-    "too little cpu": Case(None, items=(container(min={"cpu": "200m"}),)),
-    "too much memory": Case(None, items=(container(max={"memory": "1Gi"}),)),
-    "more than the default limit": Case(None, items=(container(default={"cpu": "50m"}),)),
-    "a pod without a limit of cpu": Case(None, items=({"type": "Pod", "max": {"cpu": "2"}},)),
-    "a pod with a default limit": Case(
+    "a quota on cpu limits that nobody gives": QuotaCase(None, {"limits.cpu": "9"}),
+    "a quota that is not about them": QuotaCase(MANY, {"pods": "0"}, scopes=("BestEffort",)),
+    "a quota on pods that run on": QuotaCase(1, {"pods": "1"}, scopes=("NotTerminating", "NotBestEffort")),
+    "an object of another kind": QuotaCase(MANY, {"configmaps": "1", "services": "0"}),
+    "too little cpu": QuotaCase(None, items=(container(min={"cpu": "200m"}),)),
+    "too much memory": QuotaCase(None, items=(container(max={"memory": "1Gi"}),)),
+    "more than the default limit": QuotaCase(None, items=(container(default={"cpu": "50m"}),)),
+    "a pod without a limit of cpu": QuotaCase(None, items=({"type": "Pod", "max": {"cpu": "2"}},)),
+    "a pod with a default limit": QuotaCase(
         MANY, items=({"type": "Pod", "max": {"cpu": "2"}}, container(default={"cpu": "1"}))
     ),
-    "a pod that asks for too little": Case(None, items=({"type": "Pod", "min": {"memory": "2Gi"}},)),
-    "a ratio that is kept": Case(MANY, items=(container(maxLimitRequestRatio={"memory": "1"}),)),
-    "a ratio that is not": Case(
+    "a pod that asks for too little": QuotaCase(None, items=({"type": "Pod", "min": {"memory": "2Gi"}},)),
+    "a ratio that is kept": QuotaCase(MANY, items=(container(maxLimitRequestRatio={"memory": "1"}),)),
+    "a ratio that is not": QuotaCase(
         None, items=(container(default={"cpu": "1"}, maxLimitRequestRatio={"cpu": "5"}),)
     ),
 }
 
 
 @pytest.fixture(params=CASES)
-def case(cluster: None, request: pytest.FixtureRequest) -> Iterator[tuple[str, Case]]:
+def case(cluster: None, request: pytest.FixtureRequest) -> Iterator[tuple[str, QuotaCase]]:
     """A namespace with a quota in force and a limit range."""
     name, case = f"t-{uuid.uuid4().hex[:8]}", CASES[request.param]
     meta = {"name": "small", "namespace": name}
@@ -107,7 +107,7 @@ def quotas(namespace: str) -> list[Manifest]:
     return get("resourcequota", "-n", namespace)
 
 
-def planned(namespace: str, case: Case) -> int | None:
+def planned(namespace: str, case: QuotaCase) -> int | None:
     """How many fragments of a query the planner lets a namespace have, of MANY."""
     spec = {"sql": SQL, "resources": dict(case.resources)}
     query = {**STREAM, "kind": "StreamQuery", "metadata": {"name": "q"}, "spec": spec}
@@ -123,7 +123,7 @@ def planned(namespace: str, case: Case) -> int | None:
     return max(n for n in range(MANY + 1) if all(n * each <= left * (1 + 1e-9) for left, each in rooms))
 
 
-def pods_of(namespace: str, number: int, case: Case) -> list[Manifest]:
+def pods_of(namespace: str, number: int, case: QuotaCase) -> list[Manifest]:
     """A fragment's pods as the operator and Spark make them; nobody owns them, and no node takes them."""
     executors = case.resources.get("executors", 0)
     amounts = {name: from_text(case.resources.get(name)) for name in ("cpu", "memory")}
@@ -167,7 +167,7 @@ def create(namespace: str, pod: Manifest) -> str:
     return process.stderr if process.returncode else ""
 
 
-def test_the_api_server_takes_as_many_pods_as_the_planner_says(case: tuple[str, Case]) -> None:
+def test_the_api_server_takes_as_many_pods_as_the_planner_says(case: tuple[str, QuotaCase]) -> None:
     namespace, present = case
     allowed = planned(namespace, present)
     assert allowed == present.fragments
@@ -179,7 +179,7 @@ def test_the_api_server_takes_as_many_pods_as_the_planner_says(case: tuple[str, 
         assert any("forbidden" in a or "is invalid" in a or "Invalid" in a for a in answers), answers
 
 
-def test_what_own_pods_hold_is_what_the_quota_counts(case: tuple[str, Case]) -> None:
+def test_what_own_pods_hold_is_what_the_quota_counts(case: tuple[str, QuotaCase]) -> None:
     namespace, present = case
     for pod in pods_of(namespace, 0, present) if present.fragments else ():
         assert create(namespace, pod) == ""

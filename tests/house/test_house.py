@@ -47,6 +47,16 @@ def test_a_class_name_means_one_thing() -> None:
         assert sorted(place.parent.name for place in places) == ["api", "model"]
 
 
+def test_a_class_name_of_the_tests_means_one_thing() -> None:
+    files = defaultdict(list)
+    for path in (ROOT / "tests").rglob("*.py"):
+        for item in ast.walk(ast.parse(path.read_text())):
+            if isinstance(item, ast.ClassDef):
+                files[item.name].append(str(path.relative_to(ROOT)))
+    repeated = {name: places for name, places in files.items() if len(places) > 1}
+    assert not repeated, "rename or share them"
+
+
 ACTS = {"asked", "found", "got", "held", "known", "made", "told"}
 """What was done to a thing, and not what it is."""
 

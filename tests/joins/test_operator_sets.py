@@ -37,7 +37,7 @@ def random_plan(random: Random, width: int) -> tuple[Sep, ...]:
     return tuple(plan)
 
 
-class Nodes:
+class AllNodes:
     """All nodes at once, without delays: a tuple is everywhere before the next one comes."""
 
     def __init__(self, plan: tuple[Sep, ...]) -> None:
@@ -84,7 +84,7 @@ def expected(rows: list[Row], width: int) -> Counter[tuple[Row, ...]]:
 def test_the_sets_of_any_plan_give_each_row_of_the_join_once(seed: int) -> None:
     random = Random(seed)
     width = 2 + seed % 4
-    nodes = Nodes(random_plan(random, width))
+    nodes = AllNodes(random_plan(random, width))
     rows = [(random.randrange(width), time, random.choice((0, 0, 1))) for time in range(50)]
     for row in rows:
         nodes.arrive(row)

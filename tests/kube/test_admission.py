@@ -11,7 +11,7 @@ from weir_operator.kube.handlers import CHECKED, registry
 from weir_operator.kube.liveness import Liveness
 
 from tests.e2e.test_bad_manifests import QUERY, STREAM, changed
-from tests.kube.test_handlers import Woken
+from tests.kube.test_handlers import CountedWakes
 
 NODE = {
     "apiVersion": "v1",
@@ -63,7 +63,7 @@ class Refuses:
 
 
 def test_only_creations_and_updates_are_refused() -> None:
-    registered = registry(Woken(), Liveness(), Refuses())  # type: ignore[arg-type]
+    registered = registry(CountedWakes(), Liveness(), Refuses())  # type: ignore[arg-type]
     handlers = list(registered._webhooks.get_all_handlers())
     assert {h.selector.any_name or h.selector.plural for h in handlers if h.selector} == set(CHECKED)
     assert {h.id for h in handlers} == {"check"}  # the path that the chart's configuration names

@@ -13,17 +13,17 @@ from weir_operator.kube import names
 
 from tests.controller.mutations import ODD, mutated, places
 from tests.kube.memory import Manifest
-from tests.kube.world import World, config_map, node, plain, policy, query, stream, topology
+from tests.kube.world import KubeWorld, config_map, node, plain, policy, query, stream, topology
 
 STAY = {"drift": {"minHeadroom": 0, "minGain": 1e9}, "strategy": {"name": "greedy"}}
 NODES = ("n1", "n2", "n3")
 
 
 @cache
-def settled() -> World:
+def settled() -> KubeWorld:
     """Query `a/q` has everything that there is to break; `b/r` has its own policy and stream."""
     far = {"topology": "far", "allowedNamespaces": ["a"], **STAY}
-    world = World(
+    world = KubeWorld(
         *(node(name) for name in NODES),
         node("spare", taint="pool", zone="z"),
         policy("default", **STAY),
@@ -74,7 +74,7 @@ def companions(driver: Manifest) -> list[Manifest]:
     return [executor, sweep, plain("Pod", "a", "foreign", spec=spec, status=running)]
 
 
-def handed_over(world: World) -> Manifest:
+def handed_over(world: KubeWorld) -> Manifest:
     """A Lease that is handed over and asked for a cut."""
     lease = next(iter(world.of("Lease", "a").values()))
     notes = {names.HANDOVER: "1", names.RELEASED: "false", names.CHANGE: '{"lead": 20.0, "time": 7}'}
@@ -94,9 +94,9 @@ NESTED = "[" * 100_000
 MEAN: list[Any] = [*ODD, "9" * 5000, NESTED, "1970-01-01", "b/r", "-1.5", '{"lead": 1e999}', "²", [[[]]]]
 
 
-def broken(key: tuple[str, str, str], path: tuple[Any, ...], odd: Any) -> World:
+def broken(key: tuple[str, str, str], path: tuple[Any, ...], odd: Any) -> KubeWorld:
     """The settled world with another value at one place, and a new query."""
-    world = World(memory=copy.deepcopy(settled().memory))
+    world = KubeWorld(memory=copy.deepcopy(settled().memory))
     world.now = settled().now
     stored = world.memory.objects
     world.memory.put(mutated(stored[key], path, odd))
@@ -105,7 +105,7 @@ def broken(key: tuple[str, str, str], path: tuple[Any, ...], odd: Any) -> World:
     return world
 
 
-def plan_and_pods(world: World) -> tuple[Any, dict[str, Any]]:
+def plan_and_pods(world: KubeWorld) -> tuple[Any, dict[str, Any]]:
     pods = {name: (p["metadata"]["uid"], p["spec"]) for name, p in world.of("Pod", "b").items()}
     return world.of("Placement", "b")["r"]["spec"], pods
 

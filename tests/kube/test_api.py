@@ -40,7 +40,7 @@ NOT_CREATED = {
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    class Handler(BaseHTTPRequestHandler):
+    class ApiHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
             if path == "/api/v1/pods":
@@ -67,7 +67,7 @@ def api() -> Iterator[Api]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ApiHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     configuration = client.Configuration(host=f"http://127.0.0.1:{server.server_address[1]}", retries=0)
     yield Api(client.ApiClient(configuration))

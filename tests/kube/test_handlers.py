@@ -10,7 +10,7 @@ from weir_operator.kube.handlers import KINDS, prepare, registry
 from weir_operator.kube.liveness import Liveness
 
 
-class Woken:
+class CountedWakes:
     """Counts how often it was woken."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Woken:
 
 
 def handlers(runner: Any = None) -> kopf.OperatorRegistry:
-    return registry(runner or Woken(), Liveness())
+    return registry(runner or CountedWakes(), Liveness())
 
 
 def test_only_login_startup_event_and_cleanup_handlers() -> None:

@@ -7,6 +7,8 @@ from typing import Any, cast
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.leader import DURATION, Leader
 
+from tests.kube.manual_clock import ManualClock
+
 
 class OneLease:
     """The part of the API that leader election uses."""
@@ -43,15 +45,8 @@ class OneLease:
             raise ApiError(0, "no answer")
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def replicas() -> tuple[OneLease, Clock, Leader, Leader]:
-    api, clock = OneLease(), Clock()
+def replicas() -> tuple[OneLease, ManualClock, Leader, Leader]:
+    api, clock = OneLease(), ManualClock(1000.0)
     leaders = [Leader(cast(Api, api), "weir", name, clock) for name in ("a", "b")]
     return api, clock, leaders[0], leaders[1]
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from weir_operator.kube.liveness import CANARY_SECONDS, FAILING_SECONDS, LAG_SECONDS, ROUND_SECONDS, Liveness
 
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.kube.manual_clock import ManualClock
 
 
 def test_it_lives_while_both_give_signs() -> None:
-    clock = Clock()
+    clock = ManualClock()
     liveness = Liveness(clock)
     for _ in range(100):
         clock.now += 30
@@ -23,7 +18,7 @@ def test_it_lives_while_both_give_signs() -> None:
 
 
 def test_a_loop_that_stands_still_is_told() -> None:
-    clock = Clock()
+    clock = ManualClock()
     liveness = Liveness(clock)
     while clock.now <= ROUND_SECONDS:
         clock.now += 10
@@ -33,7 +28,7 @@ def test_a_loop_that_stands_still_is_told() -> None:
 
 
 def test_a_silent_watch_is_told_although_the_loop_goes_round() -> None:
-    clock = Clock()
+    clock = ManualClock()
     liveness = Liveness(clock)
     while clock.now <= CANARY_SECONDS:
         clock.now += 10
@@ -42,7 +37,7 @@ def test_a_silent_watch_is_told_although_the_loop_goes_round() -> None:
 
 
 def test_the_largest_lag_of_the_last_minutes_is_told() -> None:
-    clock = Clock()
+    clock = ManualClock()
     liveness = Liveness(clock)
     assert liveness.largest_lag() == 0.0
     liveness.woke_late(0.5)
@@ -54,7 +49,7 @@ def test_the_largest_lag_of_the_last_minutes_is_told() -> None:
     assert liveness.largest_lag() == 0.2
 
 
-def living(clock: Clock, liveness: Liveness, seconds: float) -> None:
+def living(clock: ManualClock, liveness: Liveness, seconds: float) -> None:
     """The loop goes round and the watches speak."""
     clock.now += seconds
     liveness.round_ended()
@@ -62,7 +57,7 @@ def living(clock: Clock, liveness: Liveness, seconds: float) -> None:
 
 
 def test_a_loop_that_goes_round_and_fails_each_time_is_told_until_a_round_succeeds() -> None:
-    clock = Clock()
+    clock = ManualClock()
     liveness = Liveness(clock)
     liveness.round_failed(KeyError("tier"))
     living(clock, liveness, FAILING_SECONDS)
@@ -79,7 +74,7 @@ def test_a_loop_that_goes_round_and_fails_each_time_is_told_until_a_round_succee
 
 
 def test_a_cluster_that_does_not_answer_is_counted_and_is_no_reason_to_restart() -> None:
-    clock = Clock()
+    clock = ManualClock()
     liveness = Liveness(clock)
     for _ in range(100):
         liveness.round_failed(ConnectionRefusedError())

@@ -47,7 +47,7 @@ class Rounds:
         return 60.0
 
 
-class Operator:
+class OperatorProcess:
     """The operator's process without a cluster: server, liveness, and the loop in its thread."""
 
     def __init__(self) -> None:
@@ -75,8 +75,8 @@ class Operator:
 
 
 @pytest.fixture
-def operator() -> Iterator[Operator]:
-    it = Operator()
+def operator() -> Iterator[OperatorProcess]:
+    it = OperatorProcess()
     yield it
     it.loop.may.set()
     it.runner.stop()
@@ -84,7 +84,7 @@ def operator() -> Iterator[Operator]:
     it.server.server_close()
 
 
-def test_it_is_ready_when_its_loop_has_gone_round(operator: Operator) -> None:
+def test_it_is_ready_when_its_loop_has_gone_round(operator: OperatorProcess) -> None:
     assert operator.ask("/readyz") == (503, "starting")
     assert operator.ask("/healthz") == (200, "ok")
     operator.runner.start()
@@ -97,7 +97,7 @@ def test_it_is_ready_when_its_loop_has_gone_round(operator: Operator) -> None:
     assert operator.ask("/")[0] == 404
 
 
-def test_a_loop_that_hangs_is_told_and_one_that_goes_on_is_not(operator: Operator) -> None:
+def test_a_loop_that_hangs_is_told_and_one_that_goes_on_is_not(operator: OperatorProcess) -> None:
     operator.runner.start()
     assert operator.loop.began.acquire(timeout=60)
     operator.now += ROUND_SECONDS
@@ -113,7 +113,7 @@ def test_a_loop_that_hangs_is_told_and_one_that_goes_on_is_not(operator: Operato
     assert operator.ask("/healthz") == (200, "ok")
 
 
-def test_a_round_that_fails_is_no_reason_to_be_killed(operator: Operator) -> None:
+def test_a_round_that_fails_is_no_reason_to_be_killed(operator: OperatorProcess) -> None:
     """An API server that does not answer would have every operator restarted."""
     operator.loop.error = OSError("no answer")
     operator.loop.may.set()
@@ -125,7 +125,7 @@ def test_a_round_that_fails_is_no_reason_to_be_killed(operator: Operator) -> Non
     assert operator.ask("/healthz") == (200, "ok")
 
 
-def test_a_replica_that_does_not_lead_waits_for_no_round(operator: Operator) -> None:
+def test_a_replica_that_does_not_lead_waits_for_no_round(operator: OperatorProcess) -> None:
     class Follower(Always):
         def leads(self) -> bool:
             return False
@@ -142,7 +142,7 @@ def test_a_replica_that_does_not_lead_waits_for_no_round(operator: Operator) -> 
     assert not operator.loop.began.acquire(blocking=False), "it never went round"
 
 
-def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:
+def test_watches_that_have_gone_silent_are_told(operator: OperatorProcess) -> None:
     operator.now += CANARY_SECONDS + 1
     operator.liveness.round_ended()
     status, text = operator.ask("/healthz")
@@ -151,7 +151,7 @@ def test_watches_that_have_gone_silent_are_told(operator: Operator) -> None:
     assert operator.ask("/healthz") == (200, "ok")
 
 
-def test_a_loop_of_which_every_round_fails_is_told(operator: Operator) -> None:
+def test_a_loop_of_which_every_round_fails_is_told(operator: OperatorProcess) -> None:
     operator.loop.error = KeyError("tier")
     operator.loop.may.set()
     operator.runner.start()

@@ -10,7 +10,7 @@ from weir_operator.kube.api import Api
 from weir_operator.kube.matrices import FRESH_SECONDS, Matrices
 from weir_operator.manifests.objects import from_raw
 
-from tests.kube.test_leader import Clock
+from tests.kube.manual_clock import ManualClock
 
 
 class OneMap:
@@ -46,7 +46,7 @@ def read(matrices: Matrices, given: dict[str, Any]) -> bytes:
 
 
 def test_a_config_map_beside_the_operator_is_read_once_in_a_while() -> None:
-    api, clock = OneMap(), Clock()
+    api, clock = OneMap(), ManualClock(1000.0)
     matrices = Matrices(cast(Api, api), "weir-system", clock)
     assert read(matrices, in_map("weir-system")) == b"0\t3\n3\t0\n"
     api.text = "0\t5\n5\t0\n"
@@ -66,4 +66,4 @@ def test_a_config_map_beside_the_operator_is_read_once_in_a_while() -> None:
 )
 def test_what_is_not_read_says_why(given: dict[str, Any], word: str) -> None:
     with pytest.raises(KeyError, match=word):
-        read(Matrices(cast(Api, OneMap()), "weir-system", Clock()), given)
+        read(Matrices(cast(Api, OneMap()), "weir-system", ManualClock(1000.0)), given)

@@ -11,13 +11,13 @@ from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.uninstall import lift_budgets
 
 from tests.kube.memory import Manifest, Memory
-from tests.kube.world import BEGIN, HOME, World, node, plain, policy, query, stream
+from tests.kube.world import BEGIN, HOME, KubeWorld, node, plain, policy, query, stream
 
 STAY = {"drift": {"minHeadroom": 0, "minGain": 1e9}, "strategy": {"name": "greedy"}}
 BLUE = "blue"
 
 
-class Town:
+class TwoReleases:
     """The releases of class "" and `blue` on one API server; what each has written about which object."""
 
     def __init__(self, *objects: Manifest) -> None:
@@ -30,7 +30,10 @@ class Town:
             query("a", "sailing", "s", policy="sky"),
             *objects,
         )
-        self.releases = {"": World(memory=self.memory), BLUE: World(memory=self.memory, operator_class=BLUE)}
+        self.releases = {
+            "": KubeWorld(memory=self.memory),
+            BLUE: KubeWorld(memory=self.memory, operator_class=BLUE),
+        }
         self.writes: list[tuple[str, str, str]] = []
         self.memory.refuse = self._note
         self._acts = ""
@@ -59,8 +62,8 @@ class Town:
 
 
 @pytest.fixture
-def town() -> Town:
-    result = Town()
+def town() -> TwoReleases:
+    result = TwoReleases()
     result.rounds()
     assert result.pods("plain")
     assert result.pods("sailing")
@@ -72,7 +75,7 @@ def of_query(writes: list[tuple[str, str, str]], query: str) -> set[str]:
     return {release for release, _, name in writes if name == query or name.startswith(f"{query}-")}
 
 
-def test_each_serves_its_own_and_writes_nothing_of_the_other(town: Town) -> None:
+def test_each_serves_its_own_and_writes_nothing_of_the_other(town: TwoReleases) -> None:
     assert of_query(town.writes, "plain") == {""}
     assert of_query(town.writes, "sailing") == {BLUE}
     for name in ("plain", "sailing"):
@@ -84,7 +87,7 @@ def test_each_serves_its_own_and_writes_nothing_of_the_other(town: Town) -> None
         assert ready["status"] == "True"
 
 
-def test_what_both_use_is_described_by_one(town: Town) -> None:
+def test_what_both_use_is_described_by_one(town: TwoReleases) -> None:
     assert {release for release, kind, _ in town.writes if kind == "Stream"} == {""}
     town.writes.clear()
     blue = town.releases[BLUE].cluster
@@ -93,14 +96,14 @@ def test_what_both_use_is_described_by_one(town: Town) -> None:
     assert {r for r, kind, name in town.writes if kind == "PlacementPolicy"} == set()
 
 
-def test_what_is_made_carries_its_class(town: Town) -> None:
+def test_what_is_made_carries_its_class(town: TwoReleases) -> None:
     for kind in ("Placement", "Pod", "Lease", "PodDisruptionBudget", "Role", "RoleBinding", "ServiceAccount"):
         for name, manifest in town.releases[""].of(kind, "a").items():
             label = manifest["metadata"]["labels"].get(names.CLASS)
             assert label == (BLUE if name.startswith("sailing") else None), (kind, name)
 
 
-def test_what_no_placement_names_any_more_is_left_to_its_own_release(town: Town) -> None:
+def test_what_no_placement_names_any_more_is_left_to_its_own_release(town: TwoReleases) -> None:
     """Its pods and leases end only by the release that made them."""
     del town.memory.objects["Placement", "a", "sailing"]
     del town.memory.objects["StreamQuery", "a", "sailing"]
@@ -113,7 +116,7 @@ def test_what_no_placement_names_any_more_is_left_to_its_own_release(town: Town)
     assert of_query(town.writes, "sailing") == {BLUE}
 
 
-def test_without_its_policy_a_query_stays_with_its_release(town: Town) -> None:
+def test_without_its_policy_a_query_stays_with_its_release(town: TwoReleases) -> None:
     del town.memory.objects["PlacementPolicy", "", "sky"]
     pods = town.pods("sailing")
     town.writes.clear()
@@ -122,7 +125,7 @@ def test_without_its_policy_a_query_stays_with_its_release(town: Town) -> None:
     assert town.pods("sailing") == pods
 
 
-def test_another_class_of_the_policy_hands_its_queries_over_as_they_run(town: Town) -> None:
+def test_another_class_of_the_policy_hands_its_queries_over_as_they_run(town: TwoReleases) -> None:
     pods = town.pods("plain")
     town.edit("PlacementPolicy", "default", operatorClass=BLUE)
     town.writes.clear()
@@ -138,7 +141,7 @@ def test_another_class_of_the_policy_hands_its_queries_over_as_they_run(town: To
 @pytest.mark.parametrize("release", ["", BLUE])
 def test_a_sweep_keeps_what_the_other_release_has(release: str) -> None:
     claim = plain("PersistentVolumeClaim", "a", "weir-exchange")
-    town = Town(claim)
+    town = TwoReleases(claim)
     town.rounds()
     mine, theirs = ("sailing", "plain") if release else ("plain", "sailing")
     assert ("Pod", "a", "weir-sweep") not in town.memory.objects
@@ -154,7 +157,7 @@ def test_a_sweep_keeps_what_the_other_release_has(release: str) -> None:
     assert kept <= set(container["args"])
 
 
-def test_pods_of_the_other_release_are_load(town: Town) -> None:
+def test_pods_of_the_other_release_are_load(town: TwoReleases) -> None:
     seen = {release: world.cluster.observe() for release, world in town.releases.items()}
     fragments = {release: {p.fragment.split("-")[0] for p in o.processes} for release, o in seen.items()}
     assert fragments == {"": {"plain"}, BLUE: {"sailing"}}
@@ -162,7 +165,7 @@ def test_pods_of_the_other_release_are_load(town: Town) -> None:
     assert set(seen[BLUE].foreign) == {p.node for p in seen[""].processes}
 
 
-def test_a_tenant_cannot_give_its_query_to_another_release(town: Town) -> None:
+def test_a_tenant_cannot_give_its_query_to_another_release(town: TwoReleases) -> None:
     """By a label that it writes on its Placement, pod or lease: the policy decides."""
     for kind in ("Placement", "Pod", "Lease"):
         for name, manifest in town.releases[""].of(kind, "a").items():
@@ -183,7 +186,7 @@ def test_two_releases_in_one_namespace_have_a_leader_each() -> None:
     assert memory.names("Lease") == {"weir-operator", "weir-operator-blue"}
 
 
-def test_uninstalling_one_release_leaves_the_budgets_of_the_other(town: Town) -> None:
+def test_uninstalling_one_release_leaves_the_budgets_of_the_other(town: TwoReleases) -> None:
     waits: list[float] = []
     settings = OperatorSettings(namespace=HOME, identity="job", operator_class=BLUE)
     lift_budgets(town.memory.api, settings, lambda _: None, waits.append)

@@ -15,6 +15,7 @@ from weir_operator.kube.liveness import CANARY_SECONDS, Liveness
 from weir_operator.kube.runner import Runner
 from weir_operator.kube.settings import OperatorSettings
 
+from tests.kube.manual_clock import ManualClock
 from tests.kube.memory import Manifest, Memory
 from tests.kube.test_leader import OneLease
 
@@ -22,7 +23,7 @@ BEGIN = 1767225600.0
 EVERY = 3.0  # [s] between renewals
 
 
-class Simulated:
+class SimulatedDriver:
     """One ready driver that renews its lease while the API server answers; the operator looks every 5 s."""
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ def lease(renewed: float) -> Manifest:
 
 @pytest.mark.parametrize("seconds", [10, 60, 165, 300])
 def test_after_an_outage_nobody_was_silent(seconds: int) -> None:
-    simulated = Simulated()
+    simulated = SimulatedDriver()
     simulated.memory.put({"kind": "Node", "metadata": {"name": "n1"}, "status": READY_NODE})
     for _ in range(4):
         assert simulated.look().state == "running"  # type: ignore[union-attr]
@@ -92,7 +93,7 @@ def test_after_an_outage_nobody_was_silent(seconds: int) -> None:
 
 
 def test_a_replica_that_did_not_look_for_long_judges_by_what_it_sees_from_now_on() -> None:
-    simulated = Simulated()
+    simulated = SimulatedDriver()
     simulated.memory.put({"kind": "Node", "metadata": {"name": "n1"}, "status": READY_NODE})
     simulated.look()
     simulated.now += 600.0  # another one led
@@ -103,7 +104,7 @@ def test_a_replica_that_did_not_look_for_long_judges_by_what_it_sees_from_now_on
 
 
 def test_a_driver_that_stops_renewing_is_silent_after_its_lease_also_in_slow_rounds() -> None:
-    simulated = Simulated()
+    simulated = SimulatedDriver()
     simulated.memory.put({"kind": "Node", "metadata": {"name": "n1"}, "status": READY_NODE})
     silent = []
     for i in range(8):
@@ -117,15 +118,8 @@ def test_a_driver_that_stops_renewing_is_silent_after_its_lease_also_in_slow_rou
 READY_NODE = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_an_outage_restarts_no_replica_and_a_silent_watch_still_does() -> None:
-    api, clock = OneLease(), Clock()
+    api, clock = OneLease(), ManualClock()
     liveness, lost = Liveness(clock), []
     leader = Leader(cast(Api, api), "weir", "a", clock)
     runner = Runner(NoRounds(), leader, liveness, lost=lambda: lost.append(clock.now))
@@ -148,7 +142,7 @@ def test_an_outage_restarts_no_replica_and_a_silent_watch_still_does() -> None:
 
 
 def test_a_replica_that_another_has_overtaken_ends() -> None:
-    api, clock = OneLease(), Clock()
+    api, clock = OneLease(), ManualClock()
     lost: list[float] = []
     leader = Leader(cast(Api, api), "weir", "a", clock)
     runner = Runner(NoRounds(), leader, Liveness(clock), lost=lambda: lost.append(clock.now))

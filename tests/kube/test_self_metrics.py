@@ -20,7 +20,7 @@ from tests.controller.scenario import loop, one_query, settle
 from tests.kube.memory import Memory
 
 
-class Follower:
+class NoLeader:
     def leads(self) -> bool:
         return False
 
@@ -28,7 +28,7 @@ class Follower:
 def scraped(the_loop: Any, api: Any) -> CollectorRegistry:
     registry = CollectorRegistry()
     cluster = KubernetesCluster(Memory().api, OperatorSettings())
-    registry.register(ClusterCollector(cluster, the_loop, Liveness(), cast(Leader, Follower()), api))
+    registry.register(ClusterCollector(cluster, the_loop, Liveness(), cast(Leader, NoLeader()), api))
     return registry
 
 

@@ -34,7 +34,7 @@ SPEC: Manifest = {
 }
 
 
-class Cluster:
+class OnePlaced:
     """One query that the operator has placed, and the command line that speaks to its cluster."""
 
     def __init__(self, folder: Path) -> None:
@@ -65,14 +65,14 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    simulated = Cluster(tmp_path)
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OnePlaced:
+    simulated = OnePlaced(tmp_path)
     monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: simulated.memory.api)
     monkeypatch.setenv("COLUMNS", "200")
     return simulated
 
 
-def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> None:
+def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: OnePlaced) -> None:
     assert cluster.weir("rollback", "a/q", "1") == 0
     cluster.goes_round()
     assert cluster.spec() == {**SPEC, "pinned": 1}
@@ -81,7 +81,7 @@ def test_a_rollback_is_asked_for_until_it_is_taken_back(cluster: Cluster) -> Non
     assert cluster.spec() == SPEC
 
 
-def test_only_what_is_proposed_is_approved(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_what_is_proposed_is_approved(cluster: OnePlaced, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("approve", "a/q", "3") == 2
     assert "plan 3 is not proposed; the proposed plan is beef" in capsys.readouterr().err
     now = time.time()
@@ -91,7 +91,7 @@ def test_only_what_is_proposed_is_approved(cluster: Cluster, capsys: pytest.Capt
     assert now + 299 <= seconds(approval["until"]) <= time.time() + 300
 
 
-def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_what_the_history_has_comes_back(cluster: OnePlaced, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("rollback", "a/q", "7") == 2
     assert "revisions: 2, 1" in capsys.readouterr().err
     assert cluster.weir("rollback", "b/q", "1") == 2
@@ -99,7 +99,7 @@ def test_only_what_the_history_has_comes_back(cluster: Cluster, capsys: pytest.C
     assert cluster.spec() == SPEC
 
 
-def test_status_and_explain_read_the_cluster(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_and_explain_read_the_cluster(cluster: OnePlaced, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.weir("status") == 0
     (row, note) = [line for line in capsys.readouterr().out.splitlines() if "a/q" in line]
     assert row.split() == ["a/q", "True", "Running", "1/1", "1.25x", "2", "n1"]

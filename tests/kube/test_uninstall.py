@@ -10,7 +10,8 @@ from weir_operator.kube.leader import DURATION, Leader
 from weir_operator.kube.settings import OperatorSettings
 from weir_operator.kube.uninstall import LEADERLESS, lift_budgets
 
-from tests.kube.test_leader import Clock, OneLease
+from tests.kube.manual_clock import ManualClock
+from tests.kube.test_leader import OneLease
 
 
 class Budgets(OneLease):
@@ -34,7 +35,7 @@ class Budgets(OneLease):
 
 
 def test_nobody_leads_when_the_budgets_go() -> None:
-    api, clock = Budgets(), Clock()
+    api, clock = Budgets(), ManualClock(1000.0)
     replica = Leader(cast(Api, api), "weir", "a", clock)
     assert replica.campaign()
 

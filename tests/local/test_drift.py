@@ -20,7 +20,7 @@ MANIFESTS = tuple(str(FLIGHTS / f"{name}.yaml") for name in ("streams", "queries
 
 
 @dataclass
-class Story:
+class DriftStory:
     """Rounds at given times under given rates; records are carried from one to the next."""
 
     group: Group
@@ -49,12 +49,12 @@ class Story:
 
 
 @pytest.fixture
-def story(tmp_path: Path) -> Story:
+def story(tmp_path: Path) -> DriftStory:
     machine = Machine(Options(MANIFESTS, tmp_path, tmp_path, Knobs()), lambda findings: None)
     snapshot = Snapshot(1000.0, machine.cluster.observe().objects)
     state = machine.loop.desired_state(snapshot, machine.loop.settings)
     (group,) = state.groups
-    it = Story(group, state, {name: Record(name) for name in group.queries})
+    it = DriftStory(group, state, {name: Record(name) for name in group.queries})
     it.round(1000.0, 0)
     return it
 
@@ -63,14 +63,14 @@ def moved(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name.rsplit("/", 1)[0] for name in before if before[name] != after[name]}
 
 
-def test_the_quiet_plan_fits_and_stays(story: Story) -> None:
+def test_the_quiet_plan_fits_and_stays(story: DriftStory) -> None:
     before = story.nodes()
     for second in range(0, 600, 5):
         story.round(2000.0 + second, 150)
     assert story.nodes() == before
 
 
-def test_a_load_that_rises_moves_one_fragment_of_one_query_after_the_hold_time(story: Story) -> None:
+def test_a_load_that_rises_moves_one_fragment_of_one_query_after_the_hold_time(story: DriftStory) -> None:
     before = story.nodes()
     low = story.round(2000.0, 650).evaluation
     assert low is not None
@@ -87,20 +87,20 @@ def test_a_load_that_rises_moves_one_fragment_of_one_query_after_the_hold_time(s
     assert better.headroom >= 1.1
 
 
-def test_a_short_peak_moves_nothing(story: Story) -> None:
+def test_a_short_peak_moves_nothing(story: DriftStory) -> None:
     before = story.nodes()
     for second in range(0, 120, 4):
         story.round(2000.0 + second, 650 if second % 8 == 0 else 150)
     assert story.nodes() == before
 
 
-def test_noise_around_the_load_never_makes_it_move_back_and_forth(story: Story) -> None:
+def test_noise_around_the_load_never_makes_it_move_back_and_forth(story: DriftStory) -> None:
     for second in range(0, 900, 3):
         story.round(2000.0 + second, 650 * (1.1 if second % 6 else 0.9))
     assert story.records["default/made-up-time"].revision == 2
 
 
-def test_an_exhausted_budget_says_why_nothing_moves(story: Story) -> None:
+def test_an_exhausted_budget_says_why_nothing_moves(story: DriftStory) -> None:
     policy = story.group.policy
     budget = policy.move_budget.model_copy(update={"moves": 0})
     story.group = type(story.group)(
@@ -119,7 +119,7 @@ def test_an_exhausted_budget_says_why_nothing_moves(story: Story) -> None:
     assert "but moveBudget (0 in 1h) is used up (11 times since 1970-01-01T00:33:25Z)" in decision
 
 
-def test_a_rolled_back_query_is_not_moved_by_drift(story: Story) -> None:
+def test_a_rolled_back_query_is_not_moved_by_drift(story: DriftStory) -> None:
     for second in (0, 6):
         story.round(2000.0 + second, 650)
     first = story.records["default/made-up-time"]
@@ -132,7 +132,7 @@ def test_a_rolled_back_query_is_not_moved_by_drift(story: Story) -> None:
     assert story.records["default/made-up-time"].revision == 3
 
 
-def test_a_rolled_back_query_says_that_the_rollback_keeps_it(story: Story) -> None:
+def test_a_rolled_back_query_says_that_the_rollback_keeps_it(story: DriftStory) -> None:
     """And what its neighbours say is that no move of theirs helps, not how many moves they have left."""
     test_a_rolled_back_query_is_not_moved_by_drift(story)
     decision, *earlier = story.records["default/made-up-time"].status["decisions"]
@@ -143,7 +143,7 @@ def test_a_rolled_back_query_says_that_the_rollback_keeps_it(story: Story) -> No
     assert "no move raises it by minGain (20%) while default/made-up-time may not move (" in stays
 
 
-def test_a_query_that_has_just_moved_says_that_it_waits(story: Story) -> None:
+def test_a_query_that_has_just_moved_says_that_it_waits(story: DriftStory) -> None:
     for second in (0, 6):
         story.round(2000.0 + second, 650)
     for second in range(7, 20):

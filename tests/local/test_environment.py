@@ -17,13 +17,13 @@ from tests.manifests.scene import obj
 def test_on_one_machine_a_process_has_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[dict[str, str]] = []
 
-    class Child:
+    class RecordedChild:
         pid = 0
 
         def __init__(self, command: list[str], env: dict[str, str], **options: object) -> None:
             started.append(env)
 
-    monkeypatch.setattr(subprocess, "Popen", Child)
+    monkeypatch.setattr(subprocess, "Popen", RecordedChild)
     query = obj("StreamQuery", "q", {"env": [{"name": "TZ", "value": "UTC"}]})
     spec = FragmentSpec(
         "q-f", "default", "q", "n", 1, (), (), Output("noop"), "/c", "l", str(tmp_path / "state.json")

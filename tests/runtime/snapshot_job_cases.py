@@ -20,7 +20,7 @@ from tests.runtime.support import fragment
 ABOUT = {"query": "a/q"}
 
 
-class Scene:
+class Copies:
     """Two fragments that run, and a place for their snapshots."""
 
     def __init__(self, root: Path, place: Location) -> None:
@@ -58,7 +58,7 @@ class Scene:
         ]
 
 
-def taken_read_restored_and_removed(scene: Scene) -> None:
+def taken_read_restored_and_removed(scene: Copies) -> None:
     taken = scene.do("take")
     assert taken["about"]["query"] == "a/q"
     assert taken["about"]["uid"] == "u1"

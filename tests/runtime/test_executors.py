@@ -70,7 +70,7 @@ def test_partitions_of_state_follow_the_executors_and_a_spec_without_is_as_befor
     assert FragmentSpec.from_json(spec_with(2).to_json()).executors == 2
 
 
-class Cluster:
+class PodServer:
     """Pods of a namespace over HTTP; one that is told to go is there for one more look."""
 
     def __init__(self) -> None:
@@ -91,10 +91,10 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster() -> Iterator[tuple[Cluster, Executors]]:
-    state = Cluster()
+def cluster() -> Iterator[tuple[PodServer, Executors]]:
+    state = PodServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class PodHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             state.paths.append(self.path)
             self._answer({"items": state.items()})
@@ -114,7 +114,7 @@ def cluster() -> Iterator[tuple[Cluster, Executors]]:
         def log_message(self, format: str, *args: Any) -> None:
             """Quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PodHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = Server("127.0.0.1", server.server_address[1], lambda: "token", None)
     yield state, Executors(address, "ns", "weir.dev/fragment=q-f1,weir.dev/role=executor", "own")
@@ -123,7 +123,7 @@ def cluster() -> Iterator[tuple[Cluster, Executors]]:
 
 
 def test_executors_of_this_pod_are_gone_when_it_starts_and_others_still_work(
-    cluster: tuple[Cluster, Executors],
+    cluster: tuple[PodServer, Executors],
 ) -> None:
     state, executors = cluster
     state.add("q-f1-e2-exec-1", "own")
@@ -136,7 +136,7 @@ def test_executors_of_this_pod_are_gone_when_it_starts_and_others_still_work(
 
 
 def test_own_executors_that_stay_fail_the_start_and_others_are_passed_by(
-    cluster: tuple[Cluster, Executors], monkeypatch: pytest.MonkeyPatch
+    cluster: tuple[PodServer, Executors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("weir_runtime.executors._GONE", 0.0)
     state, executors = cluster

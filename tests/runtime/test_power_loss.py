@@ -25,7 +25,7 @@ BATCH = ("before-plan", "after-plan", "before-temporary", "after-temporary")
 BATCH += ("before-publish", "after-publish", "before-commit")
 
 
-class Disk:
+class SafeDisk:
     """What has been synced of checkpoint and sink: files with their content then; all else there is empty
     after a loss. (What readers write, which are processes of their own, is written by `write_whole` too.)"""
 
@@ -48,13 +48,15 @@ class Disk:
 
 
 @pytest.fixture
-def until(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[[FragmentSpec, str, Disk], None]:
+def until(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[FragmentSpec, str, SafeDisk], None]:
     """Runs a life until it reaches a point for the second time, at which the power goes."""
 
     class NoPower(Exception):
         pass
 
-    def run_until(spec: FragmentSpec, point: str, disk: Disk) -> None:
+    def run_until(spec: FragmentSpec, point: str, disk: SafeDisk) -> None:
         times = 0
 
         def reach(here: str) -> None:
@@ -63,7 +65,7 @@ def until(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[[Fra
             if times == 2:
                 raise NoPower(point)
 
-        class Life(FragmentProcess):
+        class LosingLife(FragmentProcess):
             def _must_go(self) -> bool:
                 assert self.status.fields["batch"] < 9, f"{point} was not reached twice"
                 return super()._must_go()
@@ -74,7 +76,7 @@ def until(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[[Fra
             for module in (names, publish, checkpoint):
                 patch.setattr(module, "sync", disk.sync)
             with pytest.raises(RuntimeError, match="NoPower"):
-                Life(spec, FileLease(spec.lease)).execute(spark)
+                LosingLife(spec, FileLease(spec.lease)).execute(spark)
             for query in spark.streams.active:
                 query.stop()
 
@@ -87,7 +89,7 @@ def test_every_point_of_a_batch_is_known() -> None:
 
 @pytest.mark.parametrize("point", BATCH)
 def test_a_loss_of_power_in_a_batch_loses_and_doubles_nothing(
-    until: Callable[[FragmentSpec, str, Disk], None], run: Run, tmp_path: Path, point: str
+    until: Callable[[FragmentSpec, str, SafeDisk], None], run: Run, tmp_path: Path, point: str
 ) -> None:
     for number in range(8):
         append_batch(tmp_path / "a", number, rows(number))
@@ -95,7 +97,7 @@ def test_a_loss_of_power_in_a_batch_loses_and_doubles_nothing(
     spec = fragment(
         tmp_path / "f", "g", [item], [COUNT], files_output(tmp_path / "f/out", *COLUMNS), max_batches=1
     )
-    disk = Disk(tmp_path / "f")
+    disk = SafeDisk(tmp_path / "f")
     until(spec, point, disk)
     assert disk.lose_power() > 0 or point in BATCH[2:], "what the batch is made from is not synced yet"
     shutil.rmtree(tmp_path / "f/leases")

@@ -10,19 +10,19 @@ from weir_placement.model.location import FOLDER, Location
 from weir_runtime.snapshots import job, take
 from weir_runtime.snapshots.manifest import SnapshotError
 
-from tests.runtime.snapshot_job_cases import Scene, taken_read_restored_and_removed
+from tests.runtime.snapshot_job_cases import Copies, taken_read_restored_and_removed
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path, Location(FOLDER, str(tmp_path / "snapshots")))
+def scene(tmp_path: Path) -> Copies:
+    return Copies(tmp_path, Location(FOLDER, str(tmp_path / "snapshots")))
 
 
-def test_taken_read_restored_and_removed(scene: Scene) -> None:
+def test_taken_read_restored_and_removed(scene: Copies) -> None:
     taken_read_restored_and_removed(scene)
 
 
-def test_a_file_that_is_damaged_is_named_before_anything_is_reported(scene: Scene) -> None:
+def test_a_file_that_is_damaged_is_named_before_anything_is_reported(scene: Copies) -> None:
     scene.do("take")
     file = next((scene.root / "snapshots").rglob("*.delta"))
     file.write_text(file.read_text() + "1")
@@ -31,7 +31,7 @@ def test_a_file_that_is_damaged_is_named_before_anything_is_reported(scene: Scen
     assert not scene.reports
 
 
-def test_a_kill_while_it_is_removed_is_made_good(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_it_is_removed_is_made_good(scene: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.do("take")
     with monkeypatch.context() as patch:
         patch.setattr("shutil.rmtree", lambda *_, **__: exit(9))
@@ -41,7 +41,7 @@ def test_a_kill_while_it_is_removed_is_made_good(scene: Scene, monkeypatch: pyte
     assert not list((scene.root / "snapshots" / "a").iterdir())
 
 
-def test_a_query_without_a_batch_is_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_without_a_batch_is_waited_for(scene: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = 0
 
     def take_later(*arguments: object) -> object:
@@ -63,7 +63,7 @@ def test_a_query_without_a_batch_is_waited_for(scene: Scene, monkeypatch: pytest
 
 
 def test_what_it_cannot_do_is_an_exit_code_and_a_word(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: Copies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = tmp_path / "termination-log"
     said.touch()

@@ -189,7 +189,7 @@ def test_a_file_system_that_is_away_is_waited_for_too(tmp_path: Path) -> None:
 
 
 @dataclass
-class Simulated:
+class SimulatedLease:
     """A lease whose server may be away, on a clock of the test; `take` is what another one may do by the
     rules: when it has seen no renewal for the lease's duration."""
 
@@ -221,7 +221,7 @@ STEPS = ["away", "back", "wait", "take", "renew"]
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(STEPS), max_size=20))
 def test_whatever_happens_a_lease_that_is_held_is_nobody_elses(steps: list[str]) -> None:
-    lease = Simulated()
+    lease = SimulatedLease()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(renewal, "now", lambda: lease.now)
         holder = Renewal(lease, 1, "me", 10.0)  # type: ignore[arg-type]

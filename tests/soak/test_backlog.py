@@ -43,7 +43,7 @@ def write_files(folder: Path) -> int:
     return FILES * rows
 
 
-class Memory(threading.Thread):
+class MostMemory(threading.Thread):
     """The most that a process and its children have had in memory at the same time [bytes]."""
 
     def __init__(self, pid: int) -> None:
@@ -76,7 +76,7 @@ def own_memory(pid: int) -> int:
 def run_measured(spec: FragmentSpec) -> None:
     begun = time.monotonic()
     process = launch(spec)
-    memory = Memory(process.pid)
+    memory = MostMemory(process.pid)
     assert process.wait(1_200) == 0, state(spec)
     memory.over.set()
     memory.join()

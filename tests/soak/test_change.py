@@ -41,7 +41,7 @@ class Killed(Exception):
     """The process dies here."""
 
 
-class Life(FragmentProcess):
+class StoppableLife(FragmentProcess):
     """A fragment that ends gracefully when `enough` says so."""
 
     def __init__(self, spec: FragmentSpec, enough: Callable[[], bool]) -> None:
@@ -78,7 +78,7 @@ def kill(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
                 patch.setattr(module, "reach", reach)
             died = []
             try:
-                Life(spec, lambda: has_read(spec, files)).execute(spark)
+                StoppableLife(spec, lambda: has_read(spec, files)).execute(spark)
             except (Killed, RuntimeError) as error:
                 died = [str(error)]
             for query in spark.streams.active:

@@ -10,22 +10,22 @@ from weir_runtime.snapshots import places
 from weir_runtime.snapshots.manifest import SnapshotError
 from weir_runtime.store import ObjectStore
 
-from tests.runtime.snapshot_job_cases import Scene, taken_read_restored_and_removed
+from tests.runtime.snapshot_job_cases import Copies, taken_read_restored_and_removed
 
 
 @pytest.fixture
-def scene(store: ObjectStore, tmp_path: Path) -> Scene:
-    return Scene(tmp_path, Location(STORE, store.uri, store.options))
+def scene(store: ObjectStore, tmp_path: Path) -> Copies:
+    return Copies(tmp_path, Location(STORE, store.uri, store.options))
 
 
-def test_taken_read_restored_and_removed(scene: Scene, store: ObjectStore) -> None:
+def test_taken_read_restored_and_removed(scene: Copies, store: ObjectStore) -> None:
     taken_read_restored_and_removed(scene)
     scene.do("remove", uid="u2")
     assert not list(store.names())
 
 
 def test_a_kill_while_it_is_uploaded_leaves_nothing_that_can_be_used(
-    scene: Scene, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    scene: Copies, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put, puts = ObjectStore.put_file, 0
 
@@ -49,7 +49,7 @@ def test_a_kill_while_it_is_uploaded_leaves_nothing_that_can_be_used(
     assert scene.do("take") == scene.do("read"), "begun anew: nothing of the first try is among it"
 
 
-def test_an_object_that_is_damaged_is_named(scene: Scene, store: ObjectStore) -> None:
+def test_an_object_that_is_damaged_is_named(scene: Copies, store: ObjectStore) -> None:
     scene.do("take")
     name = next(name for name in store.names() if name.endswith(".delta"))
     store.put(name, "x")

@@ -64,9 +64,9 @@ class RunReport:
         """How each query ended."""
         self._notices.tell(bad_rows(self._run_folder))
         self.show_rows()
-        known = balances(self._run_folder)
+        counted = balances(self._run_folder)
         for line in query_lines(self._machine.cluster.store):
-            balance = known.get(line.query)
+            balance = counted.get(line.query)
             counts = [*balance.lines()] if balance else []
             notes = [failures[line.query]] if line.query in failures else line.notes
             for note in (*counts, *notes):

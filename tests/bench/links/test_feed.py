@@ -70,7 +70,7 @@ def test_a_row_that_happens_when_it_is_sent_stays_so(three_way: tuple[Path, rows
 
 
 def test_a_message_is_json_with_time_and_payload() -> None:
-    text = feed.Clock().text(1_357_000_000_000_123)
+    text = feed.TextClock().text(1_357_000_000_000_123)
     value = json.loads(feed.message(text, "xyz", '"a": 1}'))
     assert value == {"ts": "2013-01-01T00:26:40.000123Z", "payload": "xyz", "a": 1}
 

@@ -84,7 +84,7 @@ def rows(path: Path, cycle: int, period: int) -> Iterator[tuple[int, str, int, s
         turn += 1
 
 
-class Clock:
+class TextClock:
     """Times as text; the part down to seconds is made once for each."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ def feed(folder: Path, zone: str) -> None:
     sent: dict[str, int] = {}
     coming = rows(source, plan.cycle, plan.period) if source.exists() else iter(())
     following = next(coming, None)
-    fill, clock, last_tell, turn = payloads(plan.payload), Clock(), 0.0, 0
+    fill, clock, last_tell, turn = payloads(plan.payload), TextClock(), 0.0, 0
     while True:
         now = time.time()
         try:

@@ -1,0 +1,13 @@
+"""A clock that a test sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class ManualClock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
