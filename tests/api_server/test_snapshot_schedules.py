@@ -11,7 +11,7 @@ from tests.api_server.town import Town
 HOURLY = {"schedule": "0 * * * *"}
 
 
-class Clock:
+class OperatorClock:
     """The operator's, set by the test; it goes on by a second with each look."""
 
     def __init__(self, town: Town, begin: str = "") -> None:
@@ -30,7 +30,7 @@ def made(town: Town) -> list[str]:
 
 
 def test_it_makes_what_is_due_once_and_keeps_so_many(town: Town) -> None:
-    clock = Clock(town)
+    clock = OperatorClock(town)
     town.scene.ask(SQL, snapshots={**HOURLY, "keep": {"count": 2}})
     for _ in range(3):
         town.scene.loop.once()
@@ -60,7 +60,7 @@ def test_it_makes_what_is_due_once_and_keeps_so_many(town: Town) -> None:
 
 
 def test_its_age_and_place_are_those_of_the_setting(town: Town) -> None:
-    clock = Clock(town)
+    clock = OperatorClock(town)
     town.scene.ask(SQL, snapshots={**HOURLY, "keep": {"age": "30m"}, "place": {"claim": "backups"}})
     clock.now += 3600.0
     town.until(lambda: made(town))

@@ -120,7 +120,7 @@ def test_status_and_explain_read_the_cluster(cluster: OnePlaced, capsys: pytest.
 
 @pytest.mark.parametrize("command", [("status",), ("explain", "a/q"), ("unpin", "a/q"), ("snapshot", "a/q")])
 def test_a_cluster_that_refuses_or_does_not_answer_is_no_bug_of_ours(
-    cluster: Cluster, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    cluster: OnePlaced, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*_: str) -> None:
         raise ApiError(403, 'streamqueries.weir.dev is forbidden: User "ada" cannot list them')

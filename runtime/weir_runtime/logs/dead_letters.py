@@ -151,10 +151,8 @@ class BadRows:
 def bad_rows_of(item: Input, sidelog: str) -> BadRows:
     """By the stream's settings; by default, bad rows go to the side log."""
     settings, ahead = item.bad_rows, MAX_AHEAD if item.max_ahead is None else item.max_ahead
-    letters, unit = (
-        _letters(settings.get("deadLetter"), sidelog),
-        "offset" if "kafka" in item.source else "row",
-    )
+    letters = _letters(settings.get("deadLetter"), sidelog)
+    unit: PositionUnit = "offset" if "kafka" in item.source else "row"
     return BadRows(letters, settings.get("onBadRow") == "Fail", ahead, unit)
 
 
