@@ -148,7 +148,7 @@ def test_what_ends_before_it_agrees_to_the_cut_of_an_edit_has_all_rows() -> None
     settle(it)
     (ready,) = (c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("True", "Finished")
-    assert "all rows are of the plan before" in ready["message"]
+    assert "all rows are those of the previous plan" in ready["message"]
 
 
 def end(cluster: FakeCluster) -> None:

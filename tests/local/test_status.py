@@ -100,7 +100,7 @@ def test_what_ended_after_the_controller_is_finished_too(
 @pytest.mark.parametrize(
     ("state", "line", "note"),
     [
-        ("running", ["True", "Unattended", "1/1"], "its processes go on without `weir run`"),
+        ("running", ["True", "Unattended", "1/1"], "its processes still run, but not `weir run`"),
         ("stopped", ["False", "Stopped", "0/1"], "its state is kept"),
         ("", ["False", "Stopped", "0/1"], "its state is kept"),
     ],

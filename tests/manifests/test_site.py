@@ -157,6 +157,7 @@ def test_what_pods_copy_is_refused_on_this_machine_alone() -> None:
     assert [finding.message for finding in built(*raw, site=HERE).findings] == [
         "spec.snapshots: the operator of a cluster makes them; leave it out, and run `weir snapshot q "
         "--keep 7` from a timer",
-        "kind: QuerySnapshots are of a cluster; leave it out, and run `weir snapshot` while the query runs",
+        "kind: QuerySnapshots exist only in a cluster; leave it out, and run `weir snapshot` while "
+        "the query runs",
     ]
     assert built(*raw).findings == built(*raw, site=CLUSTER).findings == ()

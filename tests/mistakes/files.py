@@ -35,7 +35,7 @@ def _share(folder: Path) -> None:
 
 
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
-DEEP = ":1: is not YAML: nested more than 100 deep; no object is"
+DEEP = ":1: is not YAML: nested more than 100 deep; no object needs that"
 
 FILES = (
     _only(
@@ -75,7 +75,10 @@ FILES = (
     ),
     Mistake(
         "a huge file",
-        ("huge.yaml: has 300 MiB; at most 256 are read; split it, or remove what is not a manifest",),
+        (
+            "huge.yaml: is 300 MiB large; files of at most 256 MiB are read; split it, or remove what is not "
+            "a manifest",
+        ),
         also=_huge,
     ),
     Mistake(

@@ -135,7 +135,9 @@ def test_the_node_of_two_folders_is_one(folder: Path, capsys: pytest.CaptureFixt
 def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "some.json").write_text('{"ts": "2026-01-31T12:00:00Z", "k": 1}\n{"k": 2}\n')
     assert main(["init", "some.json"]) == 0
-    assert "1 rows cannot be read and would be dead letters; the first: no ts" in capsys.readouterr().out
+    assert (
+        "1 row cannot be read and would go to the dead letters; the first: no ts" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
         ("a.csv", "k\tts\n1\t2026-01-31\n", "a.csv:1: separates values by tabs"),
         ("a.csv", "k,k,ts\n1,2,2026-01-31\n", "a.csv:1: has column k more than once; give each its own name"),
         ("a.csv", "k,ts\n", "a.csv: has no rows below its header; a sample needs some"),
-        ("a.csv", "k,ts\n1,2026-01-31\n\udcfc,2026-01-31\n", "a.csv:3: is not UTF-8; convert the file"),
+        ("a.csv", "k,ts\n1,2026-01-31\n\udcfc,2026-01-31\n", "a.csv:3: is not UTF-8; convert it"),
         ("a.json", "", "a.json: is empty; a sample needs rows"),
         ("a.json", '[{"k": 1},\n', "a.json:1: is an array and not a JSON object; write one object a line"),
         ("a.json", "[1, 2]\n", "a.json:1: is an array and not a JSON object"),
@@ -161,7 +163,7 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
         ("a.json", '{"k": 1}\nnothing\n', "a.json:2: is not JSON"),
         ("a.json", '{"k": 1}\n\nnothing\n', "a.json:3: is not JSON"),
         ("a.parquet", "no", "a.parquet: cannot be read: "),
-        ("a.xlsx", "", "a.xlsx: is not the name of a sample; give .csv, .json"),
+        ("a.xlsx", "", "a.xlsx: cannot be read as a sample; give a file that ends in .csv, .json"),
     ],
 )
 def test_a_sample_of_which_no_stream_can_be_made(

@@ -104,6 +104,7 @@ def _write(manifest: Path, sample: Sample, name: str, source: dict[str, Any], si
 def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     from weir_runtime.arrow_types import UNIX_UNITS
 
+    from weir_operator.controller.health import count
     from weir_operator.sampling import statistics
     from weir_operator.sampling.columns import almost_numbers
 
@@ -123,5 +124,6 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
         right = "write numbers as 10.5, and nothing where there is none"
         print(f"  {column} is STRING here, as {value[:40]!r} is no number: {right}")
     if sample.bad:
-        print(f"  {sample.bad} rows cannot be read and would be dead letters; the first: {sample.reason}")
+        bad = count(sample.bad, "row")
+        print(f"  {bad} cannot be read and would go to the dead letters; the first: {sample.reason}")
     print(f"next: weir plan -f {target}; weir run -f {target} --until-finished --console")

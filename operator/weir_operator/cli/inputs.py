@@ -66,7 +66,7 @@ Seed = Annotated[
 ]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="S", help="Most seconds to spend on one plan.", callback=positive),
+    typer.Option("--time-limit", metavar="S", help="Longest time to spend on one plan.", callback=positive),
 ]
 
 

@@ -50,7 +50,8 @@ def uninstall(
     ] = False,
     context: Context = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", help="Most seconds to wait until all is removed.")
+        float,
+        typer.Option("--timeout", metavar="S", help="Longest time to wait for all to be removed."),
     ] = 300.0,
 ) -> int:
     """Remove every query, its pods and files, then the CustomResourceDefinitions. Run it before `helm

@@ -29,8 +29,8 @@ FRAGMENTS = (
     TableColumn("EPOCH", number=True, leaves=1),
     TableColumn("STATE"),
 )
-LEGEND = """LAG: since a batch was last published; BACKLOG: batches that wait; EPOCH: rises with every move
-HEADROOM: how many times the measured rates the plan carries"""
+LEGEND = """LAG: time since the last batch was published; BACKLOG: batches waiting to be read
+EPOCH: rises with every move; HEADROOM: how many times the measured rates the plan carries"""
 
 
 def progress(loop: Loop, width: int) -> Group:

@@ -85,10 +85,10 @@ def _as_left(line: QueryLine, states: list[str]) -> None:
         line.ready, line.reason, line.notes = "True", "Finished", []
     elif alive:
         line.reason, line.fragments = "Unattended", f"{alive}/{len(states)}"
-        line.notes = ["its processes go on without `weir run`; start it again with this folder"]
+        line.notes = ["its processes still run, but not `weir run`: start it again with this folder"]
     else:
         line.ready, line.reason, line.fragments = "False", "Stopped", f"0/{len(states)}"
-        line.notes = ["its state is kept: `weir run` with this folder goes on from it"]
+        line.notes = ["its state is kept: `weir run` with this folder goes on from there"]
 
 
 def _results(placement: Manifest) -> Iterator[str]:

@@ -36,7 +36,10 @@ def snapshot(
     timeout: Annotated[
         float,
         typer.Option(
-            "--timeout", metavar="SECONDS", min=1, help="In a cluster: wait so long until it is whole."
+            "--timeout",
+            metavar="SECONDS",
+            min=1,
+            help="In a cluster: longest time to wait for it.",
         ),
     ] = 600,
     run_folder: RunFolder = DEFAULT_FOLDER,

@@ -7,7 +7,7 @@ from pathlib import Path
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 from weir_operator.cli.state import Context, store_of
 
-LEGEND = """FRAGMENTS: ready, of all; HEADROOM: how many times the measured rates the plan carries
+LEGEND = """FRAGMENTS: ready/all; HEADROOM: how many times the measured rates the plan carries
 `weir explain QUERY`: why it is where it is; `weir query QUERY`: its rows"""
 
 

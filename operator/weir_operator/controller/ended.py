@@ -33,7 +33,7 @@ def edited_after_the_end(state: RoundState) -> Iterator[tuple[str, str]]:
 
 def _refusal(kind: str, revision: int) -> str:
     return (
-        f"edited after its inputs had ended: the rows in its sink are and stay those of revision {revision}. "
+        f"edited after its inputs had ended: the rows in its sink stay those of revision {revision}. "
         f"To run it anew over all rows, give spec.sink.{kind} {PLACES[kind]}; or undo the edit"
     )
 

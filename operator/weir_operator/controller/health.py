@@ -15,8 +15,8 @@ from weir_operator.controller.round_state import RoundState, specs_of
 
 END_TEXT = "every input has ended, and all results are written"
 LATE_EDIT = (
-    "every input had ended when the last edit came into force, so all rows are of the plan before; to run it "
-    "anew over all rows, give its sink another place"
+    "every input had ended when the last edit came into force, so all rows are those of the previous plan; "
+    "to run it anew over all rows, give its sink another place"
 )
 LONGEST_REASON = 1000  # letters of the pod's own message
 

@@ -139,7 +139,7 @@ class _Asked:
         """Why it was not taken or read as it is asked for; "": it may be."""
         job = self._job("read" if self.spec.get("existing") else "take")
         if job is not None and job.state == "failed":
-            return job.message or "its pod failed without a word"
+            return job.message or "its pod failed without a message"
         for condition in parts(self.status, "conditions"):
             said = condition.get("type"), condition.get("status"), condition.get("reason")
             same = condition.get("observedGeneration") == generation(self.manifest, 1)

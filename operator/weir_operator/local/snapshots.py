@@ -29,11 +29,11 @@ class Snapshots:
         """Of the query whose Placement this is, as it runs. Raises SnapshotError."""
         record = read_record(placement)
         if record.retained or not record.specs:
-            raise SnapshotError(f"query {record.query}: nothing of it runs")
+            raise SnapshotError(f"query {record.query}: no process of it is running")
         if record.leaving:
             raise SnapshotError(
                 f"query {record.query}: an edit is under way, and both plans run: try again when "
-                "`weir status` says that it is through"
+                "`weir status` no longer says Changing"
             )
         about = about_query(record.query, placement)
         return take(record.specs, about, self._folder(f"{record.query.split('/')[0]}/{name}"))

@@ -111,7 +111,7 @@ def _check_depth(text: str) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_DEPTH:
-            raise _refused(f"nested more than {MOST_DEPTH} deep; no object is", event)
+            raise _refused(f"nested more than {MOST_DEPTH} deep; no object needs that", event)
 
 
 @dataclass

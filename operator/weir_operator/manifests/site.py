@@ -83,7 +83,7 @@ class Site:
         if not self.tenants:
             key = Key(item.kind, item.metadata.namespace, item.metadata.name)
             right = "leave it out, and run `weir snapshot` while the query runs"
-            yield Finding(key, "kind", "QuerySnapshots are of a cluster", right)
+            yield Finding(key, "kind", "QuerySnapshots exist only in a cluster", right)
 
 
 ANYWHERE = Site()

@@ -50,7 +50,7 @@ def _files_of(path: str, findings: list[Finding]) -> list[str]:
     try:
         entries = sorted(Path(path).iterdir())
     except OSError as error:
-        findings.append(_about(path, f"cannot be read: {error.strerror}", "give a folder that can be"))
+        findings.append(_about(path, f"cannot be read: {error.strerror}", "give a folder that can be read"))
         return []
     files = [str(f) for f in entries if f.suffix in SUFFIXES and f.name[0] != "." and not f.is_dir()]
     if not files:
@@ -65,7 +65,7 @@ def _text_of(file: str, findings: list[Finding]) -> str | None:
     try:
         size = Path(file).stat().st_size
         if size > MOST_BYTES:
-            wrong = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES // 2**20} are read"
+            wrong = f"is {size / 2**20:.0f} MiB large; files of at most {MOST_BYTES // 2**20} MiB are read"
             findings.append(_about(file, wrong, "split it, or remove what is not a manifest"))
             return None
         text = Path(file).read_text(encoding="utf-8-sig")
@@ -90,7 +90,7 @@ def _unopened(file: str, error: OSError) -> Finding:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         right = "download it first, or pipe it into `-f -`" if "://" in file else ""
         return _about(file, "no such file or folder", right)
-    return _about(file, f"cannot be read: {error.strerror}", "give a file that can be")
+    return _about(file, f"cannot be read: {error.strerror}", "give a file that can be read")
 
 
 def _not_text(error: UnicodeDecodeError, file: str) -> Finding:

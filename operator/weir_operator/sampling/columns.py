@@ -122,7 +122,7 @@ def _named(kinds: Mapping[str, str]) -> Columns:
         if not NAME.fullmatch(name) or is_hidden(name):
             omitted[name] = "its name is not letters, digits and '_', or is the reader's own"
         elif name.lower() in lower:
-            omitted[name] = "another column has this name in other case"
+            omitted[name] = "another column has the same name in another case"
         elif not kind:
             omitted[name] = "its values are of several types, or are lists or objects"
         else:

@@ -68,7 +68,7 @@ def read_file(path: Path) -> SampleContent:
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise SampleError(
-            f"{path}: is not the name of a sample; give {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
+            f"{path}: cannot be read as a sample; give a file that ends in {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
         )
     try:
         if form == "parquet":
@@ -79,7 +79,7 @@ def read_file(path: Path) -> SampleContent:
         return _csv(body, path) if form == "csv" else of_lines(body.split(b"\n"), str(path))
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
-        raise SampleError(f"{path}:{line}: is not UTF-8; convert the file, as by `iconv -t utf-8`") from error
+        raise SampleError(f"{path}:{line}: is not UTF-8; convert it, as with `iconv -t utf-8`") from error
     except (OSError, pa.ArrowInvalid) as error:
         raise SampleError(f"{path}: cannot be read: {error}") from error
 
