@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from weir_operator.bench import whitewater
 from weir_operator.bench import whitewater_query as query
-from weir_operator.bench.paced import paced_run
-from weir_operator.bench.whitewater import model
+from weir_operator.bench.paced import PacedRun, paced_run
+from weir_operator.bench.whitewater import model, search, sustained
 from weir_placement.fragments import groups_of
 
 
@@ -35,3 +36,22 @@ def test_what_a_run_says() -> None:
     assert paced_run(1000.0, 10.0, [one, two], [0, 0], 1).full == pytest.approx(0.75)
     assert paced_run(800.0, 10.0, [one, two], [0, 1], 1).sustained == 800.0
     assert paced_run(1000.0, 17.0, [one[:-2], two], [0, 1], 1).rate == 0.0
+
+
+def test_only_a_run_that_held_its_rate_counts() -> None:
+    """At 4,701 due 4,291 came through: more than at 4,088, but not what was due."""
+    low, high = PacedRun(4_088.0, 4_088.0, 0.97), PacedRun(4_701.0, 4_291.0, 0.98)
+    assert sustained([low, high]) is low
+    assert sustained([high]) is None
+
+
+def test_rates_fall_until_one_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What carries 10,000 rows/s is first asked for 18,000."""
+    monkeypatch.setattr(
+        whitewater, "measure", lambda _, due: PacedRun(due, min(due, 10_000.0), min(1.0, due / 10_000.0))
+    )
+    runs = search(1, 18_000.0, lambda _: None)
+    best = sustained(runs)
+    assert best is not None
+    assert best.due <= 10_000.0 / 0.95
+    assert min(run.due for run in runs if run is not best) > best.due
