@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from weir_operator.local.overlooked import overlooked
+from weir_operator.local.overlooked import endless, overlooked
 
 
 def messages(folder: Path, *names: str) -> list[str]:
@@ -57,3 +57,17 @@ def test_other_sources_have_no_folder() -> None:
     for source in (store, {"rate": {}}, {"kafka": {"bootstrapServers": "k:9092", "topic": "t"}}, None):
         manifest = {"kind": "Stream", "metadata": {"name": "s"}, "spec": {"source": source}}
         assert list(overlooked([manifest])) == []
+
+
+def test_a_source_for_whose_end_a_run_would_wait(tmp_path: Path) -> None:
+    files = {"files": {"uri": str(tmp_path)}}
+    sources = [files, {"kafka": {"topic": "t"}}, {"rate": {}}, {"files": {"uri": "s3://bucket/in"}}, None]
+    manifests = [{"kind": "Stream", "metadata": {"name": "s"}, "spec": {"source": s}} for s in sources]
+    manifests.append({"kind": "Node", "metadata": {"name": "n"}})
+    assert list(endless(manifests)) == [
+        f"Stream default/s: {tmp_path} has no file END, so more rows may come: --until-finished waits",
+        "Stream default/s: kafka has no end: --until-finished would wait forever",
+        "Stream default/s: rate has no end: --until-finished would wait forever",
+    ]
+    (tmp_path / "END").touch()
+    assert list(endless(manifests[:1])) == []

@@ -98,7 +98,7 @@ def run(
                 failures = None
                 try:
                     if number % LOOK == 0:
-                        report.tell_about_sources()
+                        report.tell_about_sources(until_finished)
                     machine.loop.once()
                     live.update(progress(machine.loop, console.width))
                     report.show_rows()

@@ -12,7 +12,7 @@ from weir_operator.cli.query_lines import query_lines
 from weir_operator.local.bad_rows import bad_rows
 from weir_operator.local.balances import balances
 from weir_operator.local.machine import Machine
-from weir_operator.local.overlooked import overlooked
+from weir_operator.local.overlooked import endless, overlooked
 from weir_operator.local.results import RunResults
 from weir_operator.local.run_end import unfinished
 
@@ -32,9 +32,10 @@ class RunReport:
         self._machine, self._run_folder, self._console, self._results = machine, run_folder, console, results
         self._notices = Notices(console)
 
-    def tell_about_sources(self) -> None:
-        """Files that are never read, rows that cannot be."""
+    def tell_about_sources(self, until_finished: bool) -> None:
+        """Files that are never read, rows that cannot be, inputs for whose end a run would wait."""
         self._notices.tell(overlooked(self._machine.objects()))
+        self._notices.tell(endless(self._machine.objects()) if until_finished else ())
         self._notices.tell(bad_rows(self._run_folder))
 
     def show_rows(self) -> None:

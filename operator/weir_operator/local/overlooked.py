@@ -1,4 +1,4 @@
-"""Files in the folders of sources that no query ever reads, because of their names."""
+"""Files in the folders of sources that no query reads, because of their names; sources without an end."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ def overlooked(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             meta = manifest["metadata"]
             for message in _messages(Path(files["uri"]), files.get("format", "parquet")):
                 yield f"Stream {meta.get('namespace', 'default')}/{meta['name']}: {message}"
+
+
+def endless(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A message for each Stream that does not end, or not yet. Its URI is absolute."""
+    for manifest in manifests:
+        source = (manifest.get("spec") or {}).get("source") or {} if manifest["kind"] == "Stream" else {}
+        files, meta = source.get("files"), manifest["metadata"]
+        name = f"Stream {meta.get('namespace', 'default')}/{meta['name']}"
+        if files and files_location(files).kind != STORE and not (Path(files["uri"]) / END).exists():
+            yield f"{name}: {files['uri']} has no file {END}, so more rows may come: --until-finished waits"
+        elif "kafka" in source or "rate" in source:
+            yield f"{name}: {next(iter(source))} has no end: --until-finished would wait forever"
 
 
 def _messages(folder: Path, form: str) -> Iterator[str]:
