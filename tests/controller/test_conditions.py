@@ -56,10 +56,10 @@ def test_the_same_status_is_never_written_again(status: dict[str, Any]) -> None:
 
 
 def test_the_same_decision_is_one_line_however_long_it_is() -> None:
-    for text in ("stay", "stay: " + "x" * 600):
+    for text, stays in (("stay", False), ("x" * 600, True)):
         record = Record("d/q")
         for second in range(2000):
-            record = record.with_decision(float(second), text)
+            record = record.with_decision(float(second), text, stays)
         (line,) = record.status["decisions"]
         assert line.startswith("1970-01-01T00:33:19Z stay")
         assert line.endswith(" (2000 times since 1970-01-01T00:00:00Z)")
@@ -70,8 +70,8 @@ def test_the_same_decision_is_one_line_however_long_it_is() -> None:
 def test_reasons_to_stay_that_alternate_are_two_lines_until_something_moves() -> None:
     record = Record("d/q")
     for second in range(20):
-        record = record.with_decision(float(second), f"stay: {'a' if second % 2 else 'b'}")
-    record = record.with_decision(20.0, "move f to n2").with_decision(21.0, "stay: a")
+        record = record.with_decision(float(second), "a" if second % 2 else "b", stays=True)
+    record = record.with_decision(20.0, "move f to n2").with_decision(21.0, "a", stays=True)
     assert record.status["decisions"] == [
         "1970-01-01T00:00:21Z stay: a",
         "1970-01-01T00:00:20Z move f to n2",
@@ -81,9 +81,9 @@ def test_reasons_to_stay_that_alternate_are_two_lines_until_something_moves() ->
 
 
 def test_a_repeated_decision_is_not_written_every_round() -> None:
-    once = Record("d/q").with_decision(1.0, "stay: b").with_decision(2.0, "stay: a").status
-    again = Record("d/q", status=once).with_decision(3.0, "stay: b").status
-    other = Record("d/q", status=once).with_decision(3.0, "stay: c").status
+    once = Record("d/q").with_decision(1.0, "b", True).with_decision(2.0, "a", True).status
+    again = Record("d/q", status=once).with_decision(3.0, "b", True).status
+    other = Record("d/q", status=once).with_decision(3.0, "c", True).status
     assert worth_writing(once, again)
     assert not worth_writing(without_repeats(once), without_repeats(again))
     assert worth_writing(without_repeats(once), without_repeats(other))

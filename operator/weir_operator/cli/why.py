@@ -34,7 +34,7 @@ def print_why(store: Any, name: str, placement: Mapping[str, Any] | None) -> boo
     out.print("decisions, newest first (UTC):")
     for line in current.get("decisions") or ():
         decision = read_line(line)
-        out.print(Padding(Text(f"{_when(decision)}: {decision.text}"), (0, 0, 0, 2), expand=False))
+        out.print(Padding(Text(f"{_when(decision)}: {decision.words}"), (0, 0, 0, 2), expand=False))
     if not current.get("decisions"):
         out.print("  none yet")
     return True

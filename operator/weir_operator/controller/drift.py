@@ -21,7 +21,6 @@ from weir_placement.replacement import Replacement, better_placement, replace_fr
 from weir_operator.api.values import format_duration
 from weir_operator.controller.current_plan import excluded_nodes
 from weir_operator.controller.group_replan import GroupReplan
-from weir_operator.controller.repeats import STAY
 
 FOREVER_MOVES = 1000
 
@@ -101,7 +100,7 @@ def _forced(
     if replacement is None or any(
         barred.nodes_to_leave(q) for q in replacement.plan.queries if q.query.name in leaving
     ):
-        _record_decision(planning, list(leaving), f"{STAY}must leave {names}, but no other node has room")
+        _record_stay(planning, list(leaving), f"must leave {names}, but no other node has room")
     if replacement is None:
         return False
     _adopt(planning, replacement, f"must leave {names}", drift=False)
@@ -127,13 +126,13 @@ def _relieve(
     low = f"headroom is below {drift.min_headroom:g} ({binding})"
     obstacles = {name: why for name in lasting if (why := _obstacle(planning, name))}
     for name, why in obstacles.items():
-        _record_decision(planning, [name], f"{STAY}{low}, but {why}")
+        _record_stay(planning, [name], f"{low}, but {why}")
     free = [name for name in lasting if name not in obstacles]
     if not free:
         return
     budget = _budget(planning, planning.running())
     if not budget:
-        _record_decision(planning, free, f"{STAY}{low}, but {_used_up(planning)}")
+        _record_stay(planning, free, f"{low}, but {_used_up(planning)}")
         return
     target = drift.min_headroom * (1 + drift.min_gain)
     replacement = replace_fragments(problem, plan, boundaries, target, drift.min_gain, budget)
@@ -141,7 +140,7 @@ def _relieve(
         others = ", ".join(name for name in planning.running() if not _may_move(planning, name))
         text = f"{low}, and no move raises it by minGain ({drift.min_gain:.0%})"
         text += f" while {others} may not move" if others else ""
-        _record_decision(planning, free, STAY + text)
+        _record_stay(planning, free, text)
         return
     why = f"headroom {evaluation.rank:.2f} is below {drift.min_headroom:g} ({binding}); "
     _adopt(planning, replacement, why + f"{replacement.evaluation.rank:.2f} after the move", drift=True)
@@ -187,7 +186,7 @@ def _improve(
         return
     if not budget:
         text = f"a plan is better by minGain ({gain:.0%}) or more, but {_used_up(planning)}"
-        _record_decision(planning, lasting, STAY + text)
+        _record_stay(planning, lasting, text)
         return
     why = _gain(planning, replacement)
     _adopt(planning, replacement, f"a plan that was better for {policy.drift.hold:g} s: {why}", drift=True)
@@ -252,9 +251,9 @@ def _budget(planning: GroupReplan, running: list[str]) -> int:
     return max(0, budget.moves - recent)
 
 
-def _record_decision(planning: GroupReplan, names: list[str], text: str) -> None:
+def _record_stay(planning: GroupReplan, names: list[str], why: str) -> None:
     for name in names:
-        planning.records[name] = planning.records[name].with_decision(planning.now, text)
+        planning.records[name] = planning.records[name].with_decision(planning.now, why, stays=True)
 
 
 def _adopt(planning: GroupReplan, replacement: Replacement, why: str, drift: bool) -> None:

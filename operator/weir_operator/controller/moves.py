@@ -71,13 +71,7 @@ def next_step(
         # All is written: there is nothing left to move.
         spare = tuple(Stop(p.fragment, p.epoch, "the input has ended") for p in later)
         return FragmentStep(past + spare, "finished", owner)
-    # Once it was handed over, only the successor may take the lease, or one that it is handed to instead.
-    shut_out = (
-        handover not in (None, epoch)
-        and (not waits or all(p.epoch != handover for p in processes))
-        and owner is not None
-        and owner.state in ("failed", "starting")
-    )
+    shut_out = _is_shut_out(owner, processes, handover, waits)
     if (
         owner
         and _fits(owner, fragment)
@@ -97,13 +91,7 @@ def next_step(
     works = owner is not None and owner.state in ("running", "starting") and not owner.terminating
     works = works and not shut_out
     if candidate is None:
-        # A successor that was handed the lease already goes first, even on a node that is no longer desired;
-        # but where nobody works, one that has not come up in another build (its image may not be there) is
-        # not waited for.
-        coming = ("standby", "starting")
-        bound = next((p for p in later if p.epoch == handover and p.state in coming), None)
-        if bound is not None and bound.state == "starting" and bound.build != fragment.build and not works:
-            bound = None
+        bound = _bound(fragment, later, handover, works)
         if bound is not None and waits:
             return FragmentStep(past + others, "moving", owner, bound)
         if works and not may_move:
@@ -128,6 +116,29 @@ def next_step(
     elif handover != candidate.epoch and (candidate.state == "standby" or not works):
         actions += (HandOver(candidate.fragment, candidate.epoch),)
     return FragmentStep(actions, "moving", owner, candidate)
+
+
+def _is_shut_out(
+    owner: Process | None, processes: Sequence[Process], handover: int | None, waits: bool
+) -> bool:
+    """Whether the owner can no longer have its lease: once that was handed over, only the successor may take
+    it, or one that it is handed to instead."""
+    if owner is None or handover in (None, owner.epoch) or owner.state not in ("failed", "starting"):
+        return False
+    return not waits or all(p.epoch != handover for p in processes)
+
+
+def _bound(
+    fragment: DesiredFragment, later: Sequence[Process], handover: int | None, works: bool
+) -> Process | None:
+    """A successor that was handed the lease already: it goes first, even on a node that is no longer desired.
+    But where nobody works, one that has not come up in another build (its image may not be there) is not
+    waited for."""
+    coming = ("standby", "starting")
+    bound = next((p for p in later if p.epoch == handover and p.state in coming), None)
+    if bound is not None and bound.state == "starting" and bound.build != fragment.build and not works:
+        return None
+    return bound
 
 
 def _free_quota(owner: Process | None, works: bool, epoch: int, handover: int | None) -> tuple[Action, ...]:

@@ -124,9 +124,9 @@ class Record:
         present = {key: value for key, value in merged.items() if value != {}}
         return dataclasses.replace(self, status=present)
 
-    def with_decision(self, now: float, text: str) -> Record:
-        """The record with one more of its last decisions."""
-        return self.with_status(decisions=with_line(self.status.get("decisions") or [], now, text))
+    def with_decision(self, now: float, text: str, stays: bool = False) -> Record:
+        """The record with one more of its last decisions; `stays`: one not to act."""
+        return self.with_status(decisions=with_line(self.status.get("decisions") or [], now, text, stays))
 
     def placement(
         self, fragments: list[Mapping[str, Any]], specs: tuple[FragmentSpec, ...] = ()
