@@ -27,6 +27,19 @@ def test_files_hold_one_idea_each(room: str) -> None:
     assert not long, f"files over 400 lines (300 is the habit): {long}"
 
 
+def test_functions_are_short() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{item.lineno}: {item.name}"
+        for path in CODE
+        if path.relative_to(ROOT).parts[0] in ("placement", "runtime", "operator")
+        for item in ast.walk(ast.parse(path.read_text()))
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+        and item.end_lineno is not None
+        and item.end_lineno - item.lineno >= 80
+    ]
+    assert not long, f"functions over 80 lines: {long}"
+
+
 TWO_FORMS = {
     "Stream": "the kind as a manifest has it, and what the planner knows of it",
     "Node": "Kubernetes' own object, and what the planner knows of it",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from weir_placement.model.fragment import LEAST_HEAP_MB
@@ -13,7 +14,13 @@ from weir_placement.model.fragment import LEAST_HEAP_MB
 from weir_operator.cli.exit_codes import BAD_INPUT, DIFFERENT, OK
 from weir_operator.cli.inputs import Paths, below_folders
 
-log = logging.getLogger("weir.run")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weir_operator.cli.run_report import RunReport
+    from weir_operator.local.machine import Machine
+    from weir_operator.manifests.finding import Finding
+
 LOOK = 10
 """[rounds] between two looks at the names of sources' files."""
 RunFolder = Annotated[
@@ -77,43 +84,56 @@ def run(
     console = columns.console()
     knobs = Knobs(trigger_ms=trigger, heap_mb=heap)
     options = Options(tuple(filename), run_folder, Path("."), knobs, CALIBRATION)
-
-    def tell(findings: list) -> None:  # type: ignore[type-arg]
-        for finding in findings:
-            console.print(str(finding), style="red", markup=False, soft_wrap=True)
-        console.print("nothing changes until this is fixed", style="red")
-
-    machine = Machine(options, tell)
+    machine = Machine(options, partial(_tell_about_edit, console))
     if not machine.files.objects():
         return BAD_INPUT
     machine.cluster.store.attend()
     machine.cluster.on_event(
         lambda e: console.print(f"{e.query}: {e.reason}: {e.message}", markup=False, soft_wrap=True)
     )
-    results, number = RunResults(run_folder), 0
+    results = RunResults(run_folder)
     report = RunReport(machine, run_folder, console, results if show_rows else None)
     try:
         with interruptible(), Live(console=console, refresh_per_second=2) as live:
-            while True:
-                failures = None
-                try:
-                    if number % LOOK == 0:
-                        report.tell_about_sources(until_finished)
-                    machine.loop.once()
-                    live.update(progress(machine.loop, console.width))
-                    report.show_rows()
-                    failures = report.unfinished() if until_finished else None
-                except Exception as error:  # of any kind: the fragments go on, and the next round comes
-                    console.print(f"a round failed; trying again: {error!r}", style="red", markup=False)
-                    log.debug("a round failed", exc_info=True)
-                if failures is not None:
-                    report.tell_the_end(failures)
-                    return DIFFERENT if failures else OK
-                number += 1
-                time.sleep(options.period)
+
+            def draw() -> None:
+                live.update(progress(machine.loop, console.width))
+
+            failures = _rounds(machine, report, draw, until_finished)
+            report.tell_the_end(failures)
+            return DIFFERENT if failures else OK
     except KeyboardInterrupt as signal:
         console.print("stopping the fragments; their state is kept")
         return getattr(signal, "exit_code", 130) if until_finished else OK
     finally:
         machine.stop()
         results.close()
+
+
+def _tell_about_edit(console: Console, findings: list[Finding]) -> None:
+    """Of an edit with errors."""
+    for finding in findings:
+        console.print(str(finding), style="red", markup=False, soft_wrap=True)
+    console.print("nothing changes until this is fixed", style="red")
+
+
+def _rounds(
+    machine: Machine, report: RunReport, draw: Callable[[], None], until_finished: bool
+) -> dict[str, str]:
+    """One after the other; with `until_finished` until nothing is left to do. By query, why not."""
+    number = 0
+    while True:
+        failures = None
+        try:
+            if number % LOOK == 0:
+                report.tell_about_sources(until_finished)
+            machine.loop.once()
+            draw()
+            report.show_rows()
+            failures = report.unfinished() if until_finished else None
+        except Exception as error:  # of any kind: the fragments go on, and the next round comes
+            report.tell_about_failed_round(error)
+        if failures is not None:
+            return failures
+        number += 1
+        time.sleep(machine.options.period)

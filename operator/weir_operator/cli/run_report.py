@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from weir_operator.local.overlooked import endless, overlooked
 from weir_operator.local.results import RunResults
 from weir_operator.local.run_end import unfinished
 
+log = logging.getLogger("weir.run")
 MOST_ROWS = 50
 """Of a second that `--console` shows."""
 
@@ -37,6 +39,11 @@ class RunReport:
         self._notices.tell(overlooked(self._machine.objects()))
         self._notices.tell(endless(self._machine.objects()) if until_finished else ())
         self._notices.tell(bad_rows(self._run_folder))
+
+    def tell_about_failed_round(self, error: Exception) -> None:
+        """The fragments go on, and the next round comes."""
+        self._console.print(f"a round failed; trying again: {error!r}", style="red", markup=False)
+        log.debug("a round failed", exc_info=error)
 
     def show_rows(self) -> None:
         """The new rows, above the table of queries; where there are very many, the first of them."""
