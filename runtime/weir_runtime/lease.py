@@ -136,6 +136,9 @@ class FileLease:
     def _write(self, record: LeaseRecord) -> None:
         write_whole(self._path, json.dumps(dataclasses.asdict(record)))
 
+    def _host_lease(self, location: str) -> FileLease:
+        return FileLease(location)
+
     def read(self) -> LeaseRecord | None:
         """The record; None when nobody ever held it."""
         raw = read_json(self._path)
@@ -167,7 +170,7 @@ class FileLease:
         if hosted is None:
             return self._expiry.expired(record)
         before = time.monotonic()
-        host = FileLease(hosted.lease).read()
+        host = self._host_lease(hosted.lease).read()
         if host is None:
             return self._expiry.expired(record, before)
         if host.epoch != hosted.incarnation or host.released or holder_is_gone(host.holder):

@@ -42,6 +42,9 @@ class SteppedLease(FileLease):
         if self._away():
             raise OSError("no answer")
 
+    def _host_lease(self, location: str) -> FileLease:
+        return SteppedLease(location, self._away, self.actors)
+
     def read(self) -> LeaseRecord | None:
         self._asked()
         record = FileLease(self._path).read()
@@ -272,17 +275,24 @@ class HostsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.lease.exists())
     @rule(
         name=st.sampled_from(HOSTS),
+        early=st.integers(0, 2),
         renewal=st.integers(0, 3),
         attempt=st.integers(0, 14),
+        thirds=st.integers(1, 5),
         backwards=st.booleans(),
     )
-    def freeze_and_move(self, name: str, renewal: int, attempt: int, backwards: bool) -> None:
-        """Each of a host's threads stands somewhere else, the other host takes over, then it thaws."""
+    def freeze_and_move(
+        self, name: str, early: int, renewal: int, attempt: int, thirds: int, backwards: bool
+    ) -> None:
+        """Each of a host's threads stands somewhere else, while the other one waits to take over, and does;
+        then it thaws."""
+        other = next(other for other in HOSTS if other != name)
+        self.move(other, early, both=False)
         attempts = [attempt for attempt, _ in self.hosts[name].attempts.values()]
         for actor in [actor for actor in self.hosts[name].actors if not actor.over]:
             for _ in range(attempt if actor in attempts else renewal):
                 actor.step()
-        self.move(next(other for other in HOSTS if other != name), 5, both=False)
+        self.pass_time((other,), thirds)
         self.work((name,), 6, backwards)
 
     @rule(name=st.sampled_from(HOSTS))
@@ -331,4 +341,4 @@ class HostsMachine(RuleBasedStateMachine):
 
 
 TestHosts = HostsMachine.TestCase
-TestHosts.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestHosts.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.change import Change
+from weir_runtime.hosted import HostedHolder
 from weir_runtime.lease import FileLease, LeaseRecord, holder_is_gone, holder_name, owns
 
 ALIVE = holder_name()
@@ -75,6 +76,44 @@ def test_an_unrenewed_lease_expires_on_the_watchers_clock(lease: FileLease) -> N
     while not lease.acquire(1, ALIVE, 10):
         assert time.monotonic() < limit
     assert owns(lease.read(), 1, ALIVE)
+
+
+def test_a_renewal_of_the_host_while_its_lease_was_read_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing refuses the take-over: it changes another file than the renewal."""
+    host = FileLease(tmp_path / "host.json")
+    host.acquire(7, OTHER_HOST, 10)
+    seconds = [0.0]
+
+    class LeaseBesideSlowHost(FileLease):
+        def _host_lease(self, location: str) -> FileLease:
+            return HostLeaseReadSlowly(location)
+
+    class HostLeaseReadSlowly(FileLease):
+        def read(self) -> LeaseRecord | None:
+            record = super().read()
+            seconds[0] += 6.0  # the answer is on its way
+            return record
+
+    fragment = LeaseBesideSlowHost(tmp_path / "lease.json")
+    fragment.acquire(1, str(HostedHolder(str(host._path), 7, 1)), 10)
+    monkeypatch.setattr(time, "monotonic", lambda: seconds[0])
+    assert not fragment.acquire(1, ALIVE, 10), "seen for the first time, at 6 s"
+    assert not fragment.acquire(1, ALIVE, 10)
+    assert not fragment.acquire(1, ALIVE, 10), "it is 18 s, but who knows what it says since 12 s"
+    assert fragment.acquire(1, ALIVE, 10)
+
+
+def test_a_fragment_in_a_host_is_taken_when_its_incarnation_is_over(lease: FileLease, tmp_path: Path) -> None:
+    host = FileLease(tmp_path / "host.json")
+    host.acquire(7, OTHER_HOST, 3600)
+    lease.acquire(1, str(HostedHolder(str(host._path), 7, 1)), 3600)
+    assert not lease.acquire(1, ALIVE, 10)
+    record = host.read()
+    assert host.swap(record, LeaseRecord(8, OTHER_HOST, 0.0, 3600))
+    assert not host.swap(record, LeaseRecord(9, OTHER_HOST, 0.0, 3600)), "there is another one by now"
+    assert lease.acquire(1, ALIVE, 10)
 
 
 def test_a_renewed_lease_does_not_expire(lease: FileLease) -> None:

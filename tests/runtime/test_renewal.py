@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry
 from weir_placement.model.fragment import Output
+from weir_runtime import renewal as renewal_module
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.lease import FileLease, LeaseRecord, holder_name
 from weir_runtime.process import FragmentProcess
@@ -81,6 +82,28 @@ def test_nothing_is_renewed_after_the_end(tmp_path: Path) -> None:
     renewal.stop()
     assert not renewal._thread.is_alive()
     assert lease.release(1, holder_name())
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_of_an_unbroken_renewal_an_answer_after_the_end_comes_too_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    time_of_day = [100.0]
+    monkeypatch.setattr(renewal_module, "now", lambda: time_of_day[0])
+
+    class LeaseConfirmedLate(FileLease):
+        def renew(self, epoch: int, holder: str) -> bool:
+            renewed = super().renew(epoch, holder)
+            time_of_day[0] += 8.0 if late else 4.0
+            return renewed
+
+    lease = LeaseConfirmedLate(tmp_path / "lease.json")
+    lease.acquire(1, holder_name(), 10.0)
+    renewal = Renewal(lease, 1, holder_name(), 10.0, unbroken=True)
+    renewal._confirmed = 100.0
+    time_of_day[0] = 105.0
+    renewal.renew()
+    assert (renewal.lost.is_set(), renewal.holds()) == (late, not late)
 
 
 @pytest.fixture
