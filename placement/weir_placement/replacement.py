@@ -23,7 +23,7 @@ from weir_placement.model.plan import Plan
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import Objective
 
-Key = tuple[str, str]
+OperatorKey = tuple[str, str]
 """(query, last operator) of a fragment."""
 Boundaries = Mapping[str, frozenset[str]]
 """Query -> last operators of its fragments."""
@@ -40,7 +40,7 @@ class Replacement:
 
     plan: Plan
     evaluation: Evaluation
-    moved: Mapping[Key, str]
+    moved: Mapping[OperatorKey, str]
 
 
 def replace_fragments(
@@ -142,7 +142,7 @@ def _standing(evaluation: Evaluation, target: float) -> tuple[float, float]:
 
 
 def _options(
-    problem: Problem, plan: Plan, boundaries: Boundaries, key: Key, now: Evaluation
+    problem: Problem, plan: Plan, boundaries: Boundaries, key: OperatorKey, now: Evaluation
 ) -> tuple[str, ...]:
     """Nodes where all operators of the fragment may run, the emptiest first, without the present one."""
     placed = next(q for q in plan.queries if q.query.name == key[0])
@@ -155,8 +155,8 @@ def _options(
 
 
 def _changes(
-    options: Mapping[Key, tuple[str, ...]], more: int, earlier: Mapping[Key, str]
-) -> Iterable[dict[Key, str]]:
+    options: Mapping[OperatorKey, tuple[str, ...]], more: int, earlier: Mapping[OperatorKey, str]
+) -> Iterable[dict[OperatorKey, str]]:
     """All ways to move `more` fragments beside those in `earlier`."""
     free = [key for key in options if key not in earlier and options[key]]
     for keys in combinations(free, more):
@@ -164,7 +164,9 @@ def _changes(
             yield {**earlier, **dict(zip(keys, nodes, strict=True))}
 
 
-def _moved(problem: Problem, plan: Plan, boundaries: Boundaries, moved: Mapping[Key, str]) -> Replacement:
+def _moved(
+    problem: Problem, plan: Plan, boundaries: Boundaries, moved: Mapping[OperatorKey, str]
+) -> Replacement:
     queries = []
     for placed in plan.queries:
         nodes = dict(placed.nodes)

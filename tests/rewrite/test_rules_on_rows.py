@@ -118,7 +118,7 @@ def test_the_walks_meet_every_rule_and_rows() -> None:
     assert joined > 30
 
 
-def _counted(used: set[tuple[str, str]], pair: tuple[str, str], rule: rules.Rule) -> rules.Rule:
+def _counted(used: set[tuple[str, str]], pair: tuple[str, str], rule: rules.RewriteRule) -> rules.RewriteRule:
     def counted(*arguments):  # type: ignore[no-untyped-def]
         for graph in rule(*arguments):
             used.add(pair)
@@ -169,7 +169,7 @@ def swap_with_a_narrower_projection(graph, top, bottom):  # type: ignore[no-unty
     ],
 )
 def test_a_wrong_rule_is_found(
-    monkeypatch: pytest.MonkeyPatch, pair: tuple[str, str], wrong: rules.Rule
+    monkeypatch: pytest.MonkeyPatch, pair: tuple[str, str], wrong: rules.RewriteRule
 ) -> None:
     monkeypatch.setitem(rules.RULES, pair, wrong)
     assert any(mismatch(Random(seed)) for seed in range(300))

@@ -8,12 +8,13 @@ from time import process_time
 
 import numpy as np
 
+from weir_placement.array_types import Floats
 from weir_placement.bench.machine import described
 from weir_placement.bench.page import Row, write
 from weir_placement.hierarchy.view import search_space
 from weir_placement.model.problem import Problem
 from weir_placement.network.bound import lower_bound
-from weir_placement.network.dynamic_program import Floats, delivered, solve
+from weir_placement.network.dynamic_program import delivered, solve
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import plan_space, plan_spaces
 from weir_placement.network.single import latencies, placing, presence, sinks_of

@@ -70,7 +70,7 @@ def scale_problem(nodes: int, queries: int = 1_000, seed: int = 1) -> Problem:
     return Problem(Cluster(machines, network), origins, tuple(joins), max_cluster_size=16)
 
 
-Change = Callable[[], object]
+OneChange = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -116,28 +116,28 @@ def measure(nodes: int) -> Timing:
 
     network = problem.cluster.network
 
-    def any_rate() -> Change:
+    def any_rate() -> OneChange:
         stream, tuples = streams[random.integers(300)], float(random.uniform(20, 500))
         return lambda: live.change_rate(stream, tuples)
 
-    def leaving(among: list[int]) -> Change:
+    def leaving(among: list[int]) -> OneChange:
         node = int(random.choice([n for n in among if n in live.hierarchy.of[0]]))
         return lambda: live.remove_node(node)
 
-    def any_node() -> Change:
+    def any_node() -> OneChange:
         return leaving(list(range(nodes)))
 
-    def used_node() -> Change:
+    def used_node() -> OneChange:
         return leaving([n for n in live.users if live.users[n]])
 
-    def new_latency(a: int, b: int) -> Change:
+    def new_latency(a: int, b: int) -> OneChange:
         seconds = float(random.uniform(0.5, 2.0)) * network.link_latency(a, b)
         return lambda: live.change_link(a, b, seconds)
 
-    def any_link() -> Change:
+    def any_link() -> OneChange:
         return new_latency(*map(int, random.choice(nodes, 2, replace=False)))
 
-    def used_link() -> Change:
+    def used_link() -> OneChange:
         flows = list(live.ledger.flows)
         return new_latency(*flows[random.integers(len(flows))][1:])
 
@@ -157,7 +157,7 @@ def measure(nodes: int) -> Timing:
     )  # fmt: skip
 
 
-def _each(draw: Callable[[], Change]) -> float:
+def _each(draw: Callable[[], OneChange]) -> float:
     """The median CPU seconds of changes that are drawn, the drawing itself not counted."""
     times = []
     for _ in range(CHANGES):

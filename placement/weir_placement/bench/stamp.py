@@ -19,7 +19,7 @@ from weir_placement.bench.machine import commit
 
 RECORDS = "pages.json"
 PARTS = (".md", ".csv", ".png")
-Record = Mapping[str, Any]
+StampRecord = Mapping[str, Any]
 
 
 def stamp(folder: Path, name: str, command: str, generator: str) -> None:
@@ -43,13 +43,13 @@ def stamp(folder: Path, name: str, command: str, generator: str) -> None:
     write_records(folder, {**read_records(folder), name: record})
 
 
-def read_records(folder: Path) -> dict[str, Record]:
+def read_records(folder: Path) -> dict[str, StampRecord]:
     """By page."""
     file = folder / RECORDS
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def write_records(folder: Path, records: Mapping[str, Record]) -> None:
+def write_records(folder: Path, records: Mapping[str, StampRecord]) -> None:
     """Replaces all of them."""
     (folder / RECORDS).write_text(json.dumps(records, indent=2, sort_keys=True) + "\n")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weir_placement.array_types import Floats
 from weir_placement.hierarchy.partition import Hierarchy, NodeCluster
 from weir_placement.hierarchy.view import View
-from weir_placement.network.dynamic_program import Floats
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.single import latencies, placing, translate

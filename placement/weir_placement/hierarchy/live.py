@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from weir_placement.array_types import Ints
 from weir_placement.hierarchy.partition import Hierarchy, hierarchy_of
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Ints
 from weir_placement.network.ledger import Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace, plan_spaces, rescaled
 from weir_placement.network.several import refused

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from weir_placement.array_types import Ints
 from weir_placement.model.cluster import Cluster, Network
-from weir_placement.network.splitting import Ints, medoid, split, traversal
+from weir_placement.network.splitting import medoid, split, traversal
 
 
 @dataclass

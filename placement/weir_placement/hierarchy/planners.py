@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from weir_placement.array_types import Ints
 from weir_placement.hierarchy.bottom_up import NetPresentCost, bottom_up
 from weir_placement.hierarchy.partition import Hierarchy, cluster_sizes, hierarchy_of
 from weir_placement.hierarchy.top_down import top_down
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Ints, Step
+from weir_placement.network.dynamic_program import Step
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import ReuseOptions, result

@@ -12,7 +12,8 @@ from math import factorial
 
 import numpy as np
 
-from weir_placement.network.dynamic_program import Floats, Ints, Step, Ways, solve, tree
+from weir_placement.array_types import Floats, Ints
+from weir_placement.network.dynamic_program import Step, Ways, solve, tree
 
 
 @dataclass(frozen=True)

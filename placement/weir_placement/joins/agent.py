@@ -43,7 +43,7 @@ from weir_placement.joins.messages import (
 )
 from weir_placement.joins.migration import Migration
 from weir_placement.joins.operators import Role, roles_of
-from weir_placement.joins.plan import Plan, Sep, flows
+from weir_placement.joins.plan import JoinExecutionPlan, Sep, flows
 from weir_placement.joins.streams import JoinStream, MultiwayJoin, Partial, StepCosts, source, step_cost
 
 
@@ -218,7 +218,7 @@ def _window_places(sep: Sep) -> dict[int, int]:
     return {stream: node for node, role in enumerate(roles_of(sep)) for stream in role.joins}
 
 
-def agents_of(join: MultiwayJoin, plan: Plan, threshold: float = 0.0) -> list[Agent]:
+def agents_of(join: MultiwayJoin, plan: JoinExecutionPlan, threshold: float = 0.0) -> list[Agent]:
     """The agents after the first plan was handed out (section 3): each gets only its own role. O(m^3)."""
     steps: list[dict[int, SettledStep]] = [{} for _ in plan]
     for sep in plan:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from weir_placement.joins.greedy import nos_greedy
 from weir_placement.joins.migration import kept_windows
-from weir_placement.joins.operators import Operator, operator_sets
-from weir_placement.joins.plan import Plan
+from weir_placement.joins.operators import ChainOperator, operator_sets
+from weir_placement.joins.plan import JoinExecutionPlan
 from weir_placement.joins.streams import MultiwayJoin
 
 
@@ -24,8 +24,8 @@ class CentralUpdate:
         requests: messages that ask for a window, one for each in `windows`, as the paper counts them.
     """
 
-    plan: Plan
-    operators: tuple[frozenset[Operator], ...]
+    plan: JoinExecutionPlan
+    operators: tuple[frozenset[ChainOperator], ...]
     affected: tuple[int, ...]
     windows: tuple[tuple[int, int, int], ...]
     modification: int
@@ -37,7 +37,9 @@ class CentralUpdate:
         return self.modification + self.requests + synchronisation
 
 
-def central_update(join: MultiwayJoin, old: Plan, trigger: int, centre: int = 0) -> CentralUpdate:
+def central_update(
+    join: MultiwayJoin, old: JoinExecutionPlan, trigger: int, centre: int = 0
+) -> CentralUpdate:
     """Algorithm 2 after a change of one stream's statistics: O(m) messages to update.
 
     Args:

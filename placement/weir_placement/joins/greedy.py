@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weir_placement.joins.plan import Plan, Sep
+from weir_placement.joins.plan import JoinExecutionPlan, Sep
 from weir_placement.joins.streams import MultiwayJoin, source, step_cost
 
 
@@ -21,6 +21,6 @@ def greedy_sep(join: MultiwayJoin, head: int) -> Sep:
     return Sep(head, tuple(order), tuple(bits))
 
 
-def nos_greedy(join: MultiwayJoin) -> Plan:
+def nos_greedy(join: MultiwayJoin) -> JoinExecutionPlan:
     """Algorithm 1 for every head stream; invariant (4) holds for the result. O(m^3) step costs."""
     return tuple(greedy_sep(join, head) for head in range(join.width))

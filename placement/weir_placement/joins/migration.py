@@ -22,7 +22,7 @@ from weir_placement.joins.messages import (
     WindowContent,
     WindowRequest,
 )
-from weir_placement.joins.operators import Operator, Role, Update, node_operators
+from weir_placement.joins.operators import ChainOperator, Role, Update, node_operators
 
 
 class Migration:
@@ -114,6 +114,6 @@ class Migration:
         self._windows_asked, self._windows_filled = set(), set()
 
 
-def kept_windows(operators: frozenset[Operator]) -> set[int]:
+def kept_windows(operators: frozenset[ChainOperator]) -> set[int]:
     """The streams whose windows a set maintains."""
     return {operator.stream for operator in operators if isinstance(operator, Update)}

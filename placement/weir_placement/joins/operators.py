@@ -87,7 +87,7 @@ class Ship:
         return f"ship({self.flow}, N{self.node + 1})"
 
 
-Operator = WindowJoin | Update | Ship
+ChainOperator = WindowJoin | Update | Ship
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ def roles_of(sep: Sep) -> tuple[Role, ...]:
     return tuple(roles[node] for node in range(len(sep.order) + 1))
 
 
-def role_operators(node: int, role: Role) -> frozenset[Operator]:
+def role_operators(node: int, role: Role) -> frozenset[ChainOperator]:
     """NOS^i_k from the node's own role alone. O(steps at the node)."""
     if role.incoming is None or role.onward is None:
         return frozenset([Ship(TupleFlow(node), role.joined_at)] if role.joined_at is not None else [])
-    operators: set[Operator] = set()
+    operators: set[ChainOperator] = set()
     flow = role.incoming
     for stream in role.joins:
         operators |= {WindowJoin(flow, stream), Update(stream)}
@@ -143,17 +143,17 @@ def role_operators(node: int, role: Role) -> frozenset[Operator]:
     return frozenset(operators)
 
 
-def node_operators(node: int, roles: Iterable[Role]) -> frozenset[Operator]:
+def node_operators(node: int, roles: Iterable[Role]) -> frozenset[ChainOperator]:
     """NOS_k, the union over all SEPs (Definition 2), from the node's own roles alone."""
-    return frozenset[Operator]().union(*(role_operators(node, role) for role in roles))
+    return frozenset[ChainOperator]().union(*(role_operators(node, role) for role in roles))
 
 
-def operator_sets(plan: Iterable[Sep]) -> tuple[frozenset[Operator], ...]:
+def operator_sets(plan: Iterable[Sep]) -> tuple[frozenset[ChainOperator], ...]:
     """NOS_k of every node k, as the one that knows the whole plan derives them. O(m^2)."""
     roles = [roles_of(sep) for sep in plan]
     return tuple(node_operators(node, [by_node[node] for by_node in roles]) for node in range(len(roles)))
 
 
-def set_text(operators: Iterable[Operator]) -> str:
+def set_text(operators: Iterable[ChainOperator]) -> str:
     """A set as the paper prints it, in alphabetical order."""
     return "{" + ", ".join(sorted(map(str, operators))) + "}"

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from weir_placement.joins.plan import Plan, Sep, plan_cost
+from weir_placement.array_types import Floats, Ints
+from weir_placement.joins.plan import JoinExecutionPlan, Sep, plan_cost
 from weir_placement.joins.sharing import shared_cost
 from weir_placement.joins.streams import MultiwayJoin, source, step_cost
-from weir_placement.joins.subsets import Floats, carried_by_set
-
-Ints = NDArray[np.int64]
+from weir_placement.joins.subsets import carried_by_set
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,12 @@ class Priced:
             union).
     """
 
-    plan: Plan
+    plan: JoinExecutionPlan
     cost: float
     shared: float
 
 
-def priced(join: MultiwayJoin, plan: Plan) -> Priced:
+def priced(join: MultiwayJoin, plan: JoinExecutionPlan) -> Priced:
     """Both costs of a plan."""
     return Priced(plan, plan_cost(join, plan), shared_cost(join, plan))
 

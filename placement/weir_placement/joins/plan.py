@@ -39,7 +39,7 @@ class Sep:
         return f"([{order}], {list(self.bits)})"
 
 
-Plan = tuple[Sep, ...]
+JoinExecutionPlan = tuple[Sep, ...]
 """A join execution plan (JEP): SEP_i at index i."""
 
 
@@ -67,12 +67,12 @@ def step_costs(join: MultiwayJoin, sep: Sep) -> list[float]:
     ]
 
 
-def plan_cost(join: MultiwayJoin, plan: Plan) -> float:
+def plan_cost(join: MultiwayJoin, plan: JoinExecutionPlan) -> float:
     """[s/s], the sum of C_SEP_i over all chains, each paying for its own ships and updates. O(m^2)."""
     return sum(sum(step_costs(join, sep)) for sep in plan)
 
 
-def breaches(join: MultiwayJoin, plan: Plan) -> list[Breach]:
+def breaches(join: MultiwayJoin, plan: JoinExecutionPlan) -> list[Breach]:
     """Where C(k-1, k) <= C(k-1, p) fails for some p, k < p <= m - 1: invariant (4). O(m^3).
 
     The copy of the paper that we have breaks off within the range of p; Algorithm 1 leaves only this one.

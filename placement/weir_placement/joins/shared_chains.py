@@ -12,17 +12,16 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.joins.plan import Sep
 from weir_placement.joins.streams import MultiwayJoin
-from weir_placement.joins.subsets import Floats, carried_by_set
+from weir_placement.joins.subsets import carried_by_set
 
-Ints = NDArray[np.int64]
 UPDATE, SHIP = 0, 1
 
 
-class Chain(NamedTuple):
+class UsedChain(NamedTuple):
     """A chain with what it uses.
 
     Attributes:
@@ -63,7 +62,7 @@ class Chains:
         self._best = np.zeros((1 << self.width, self.width))
         self._last = np.zeros((1 << self.width, self.width), dtype=np.int64)
 
-    def cheapest(self, head: int, prices: Floats) -> tuple[float, Chain] | None:
+    def cheapest(self, head: int, prices: Floats) -> tuple[float, UsedChain] | None:
         """[s/s] at these prices, shape (2, m, m), and the chain; None when infinite ones leave no way.
 
         O(2^(m-1) m^2).
@@ -75,7 +74,7 @@ class Chains:
         value = float(self._best[-1, holder])
         return (value, self.chain(self._sep(head, holder))) if np.isfinite(value) else None
 
-    def chain(self, sep: Sep) -> Chain:
+    def chain(self, sep: Sep) -> UsedChain:
         """What a chain uses and pays for alone. O(m)."""
         probe, holder, own, joined = self.join.costs.probe, sep.head, 0.0, 1 << sep.head
         uses = np.zeros_like(self.paid)
@@ -90,9 +89,9 @@ class Chains:
             holder = stream if bit else holder
             uses[UPDATE, stream, holder] = 1.0
             joined |= 1 << stream
-        return Chain(sep, uses, own)
+        return UsedChain(sep, uses, own)
 
-    def cost(self, chains: list[Chain]) -> float:
+    def cost(self, chains: list[UsedChain]) -> float:
         """[s/s], each resource paid once."""
         used = np.max([chain.uses for chain in chains], axis=0)
         return float(sum(chain.own for chain in chains) + (used * self.paid).sum())

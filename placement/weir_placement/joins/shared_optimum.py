@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.joins.greedy import nos_greedy
 from weir_placement.joins.optimal import Priced, nos_optimal, priced
-from weir_placement.joins.plan import Plan
-from weir_placement.joins.shared_chains import Chain, Chains, Ints
+from weir_placement.joins.plan import JoinExecutionPlan
+from weir_placement.joins.shared_chains import Chains, UsedChain
 from weir_placement.joins.streams import MultiwayJoin
-from weir_placement.joins.subsets import Floats
 
 ROUNDING = 1e-7
 FIRST_ROUNDS, LATER_ROUNDS = 150, 25
@@ -50,7 +50,7 @@ class _Relaxed(NamedTuple):
 
     bound: float
     shares: Floats
-    chains: list[Chain]
+    chains: list[UsedChain]
     slack: Floats
 
 
@@ -89,7 +89,7 @@ def nos_shared(join: MultiwayJoin, most_subproblems: int = 50) -> Shared:
     return Shared(plan, both.cost, both.shared, bound, bound >= value * (1 - ROUNDING), examined)
 
 
-def improved(chains: Chains, start: list[Chain]) -> list[Chain]:
+def improved(chains: Chains, start: list[UsedChain]) -> list[UsedChain]:
     """Each chain in turn the cheapest given the others, until none improves."""
     current, value = list(start), np.inf
     while chains.cost(current) < value * (1 - ROUNDING):
@@ -102,9 +102,9 @@ def improved(chains: Chains, start: list[Chain]) -> list[Chain]:
     return current
 
 
-def _first(chains: Chains) -> list[Chain]:
+def _first(chains: Chains) -> list[UsedChain]:
     """Of every hub, the greedy plan and the optimum without sharing, the best ones improved."""
-    starts: list[Plan] = [nos_greedy(chains.join), nos_optimal(chains.join).plan]
+    starts: list[JoinExecutionPlan] = [nos_greedy(chains.join), nos_optimal(chains.join).plan]
     for hub in range(chains.width):
         prices = chains.paid.copy()
         prices[:, :, hub] = 0.0

@@ -7,11 +7,11 @@ one chain and are never shared.
 
 from __future__ import annotations
 
-from weir_placement.joins.plan import Plan, flows
+from weir_placement.joins.plan import JoinExecutionPlan, flows
 from weir_placement.joins.streams import MultiwayJoin
 
 
-def shared_cost(join: MultiwayJoin, plan: Plan) -> float:
+def shared_cost(join: MultiwayJoin, plan: JoinExecutionPlan) -> float:
     """[s/s] of all chains, with each ship and each update of a source stream at a node paid once. O(m^2)."""
     costs = join.costs
     own = 0.0

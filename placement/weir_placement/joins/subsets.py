@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weir_placement.array_types import Floats
 from weir_placement.joins.streams import MultiwayJoin
-
-Floats = NDArray[np.float64]
 
 
 def carried_by_set(join: MultiwayJoin, head: int) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-Text = Callable[[str], str]
+TextForm = Callable[[str], str]
 
 ESTIMATE = {"estimate": True}
 """Metadata of a field that decides no row: what the planner believes of an operator, or where it may run. It
@@ -51,7 +51,7 @@ class OperatorBase:
         other.__dict__.update(self.__dict__, inputs=inputs)
         return other
 
-    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+    def renamed(self, name: TextForm, text: TextForm, **own: Any) -> Self:
         """The operator under other names: `name` gives those of aliases and operators, `text` those in
         columns and expressions; `own` are a kind's own fields renamed."""
         return self.changed(

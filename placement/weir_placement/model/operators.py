@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeGuard, get_args
 
-from weir_placement.model.operator_base import ESTIMATE, OperatorBase, Text
+from weir_placement.model.operator_base import ESTIMATE, OperatorBase, TextForm
 
-Kind = Literal["filter", "project", "join", "aggregate", "union"]
+OperatorKind = Literal["filter", "project", "join", "aggregate", "union"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Filter(OperatorBase):
 
     kind: ClassVar[Literal["filter"]] = "filter"
 
-    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+    def renamed(self, name: TextForm, text: TextForm, **own: Any) -> Self:
         return super().renamed(name, text, **own, predicate=text(self.predicate))
 
     @property
@@ -87,7 +87,7 @@ class Project(OperatorBase):
 
     kind: ClassVar[Literal["project"]] = "project"
 
-    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+    def renamed(self, name: TextForm, text: TextForm, **own: Any) -> Self:
         items = tuple([Item(text(i.name), text(i.expression)) for i in self.items])
         return super().renamed(name, text, **own, items=items)
 
@@ -127,7 +127,7 @@ class Join(OperatorBase):
     kind: ClassVar[Literal["join"]] = "join"
     stateful: ClassVar[bool] = True
 
-    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+    def renamed(self, name: TextForm, text: TextForm, **own: Any) -> Self:
         windows = tuple([Window(name(w.left), name(w.right), w.lower, w.upper) for w in self.windows])
         return super().renamed(name, text, **own, on=text(self.on), windows=windows)
 
@@ -186,7 +186,7 @@ class Aggregate(OperatorBase):
     kind: ClassVar[Literal["aggregate"]] = "aggregate"
     stateful: ClassVar[bool] = True
 
-    def renamed(self, name: Text, text: Text, **own: Any) -> Self:
+    def renamed(self, name: TextForm, text: TextForm, **own: Any) -> Self:
         keys = tuple([Item(text(i.name), text(i.expression)) for i in self.items])
         results = tuple(
             [Aggregation(a.name, a.function, a.expression and text(a.expression)) for a in self.aggregations]

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.model.problem import Problem
 from weir_placement.network import cells
-from weir_placement.network.dynamic_program import Charges, Floats, Ints, Step, Ways, delivered, solve, tree
+from weir_placement.network.dynamic_program import Charges, Step, Ways, delivered, solve, tree
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.single import latencies, placing, presence, sinks_of

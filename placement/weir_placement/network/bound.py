@@ -16,10 +16,11 @@ from time import perf_counter
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.model.problem import Problem
 from weir_placement.network.ascent import ascent_of
 from weir_placement.network.cells import Cells, cells_of
-from weir_placement.network.dynamic_program import CostTable, Floats, Ints, Step, delivered, solve, tree
+from weir_placement.network.dynamic_program import CostTable, Step, delivered, solve, tree
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.shares import Shares

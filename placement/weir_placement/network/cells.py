@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Floats, Ints
 from weir_placement.network.splitting import split
 
 MOST = 1024

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from weir_placement.array_types import Floats
 from weir_placement.model.amounts import bits
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Floats, Step
+from weir_placement.network.dynamic_program import Step
 from weir_placement.network.plan_space import PlanSpace
 
 FlowKey = tuple[str, int, int]

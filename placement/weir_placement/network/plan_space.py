@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from weir_placement.array_types import Floats
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Problem, Query
 from weir_placement.network.block_costs import formula_of
-from weir_placement.network.dynamic_program import Floats, Step, Ways
+from weir_placement.network.dynamic_program import Step, Ways
 from weir_placement.network.recipes import Recipes
 from weir_placement.network.shapes import Shape, own_names, shape_of, shared_draft
 from weir_placement.network.signatures import sign

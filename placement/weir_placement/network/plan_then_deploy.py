@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.model.cluster import Network
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Floats, Ints, Step, delivered, solve, tree
+from weir_placement.network.dynamic_program import Step, delivered, solve, tree
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
 from weir_placement.network.several import result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from weir_placement.array_types import Floats
 from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
-from weir_placement.network.dynamic_program import Floats
 from weir_placement.network.read_block import in_block
 from weir_placement.proof import ALL
 

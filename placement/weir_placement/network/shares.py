@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from weir_placement.network.dynamic_program import Charges, Floats, Ints
+from weir_placement.array_types import Floats, Ints
+from weir_placement.network.dynamic_program import Charges
+from weir_placement.network.ledger import FlowKey
 from weir_placement.network.plan_space import PlanSpace
-
-Flow = tuple[str, int, int]
-"""(stream's signature, from, to)."""
 
 MEMORY = 0.7
 """Part of the last round's direction that the next one keeps: plain subgradients go to and fro."""
@@ -39,7 +38,7 @@ class Shares:
                 self._seat[q].append(len(seats))
                 seats.append((q, t))
         self.even = [np.array([1.0 / len(self._users[s]) for s in space.signatures]) for space in spaces]
-        self._start: dict[Flow, int] = {}
+        self._start: dict[FlowKey, int] = {}
         self._counts: list[int] = []  # users of each flow
         self._charge: list[float] = []  # [bytes] of each flow
         self._size = 0
@@ -62,7 +61,7 @@ class Shares:
         self._used.append(at)
         return float(self._share[at] if at < len(self._share) else self.even[q][t])
 
-    def _meet(self, flow: Flow, t: int, q: int) -> int:
+    def _meet(self, flow: FlowKey, t: int, q: int) -> int:
         signature, a, b = flow
         users = self._users[signature]
         start = self._start[flow] = self._size

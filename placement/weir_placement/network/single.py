@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.cost.latency import longest_path
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import CostTable, Floats, Ints, Step, delivered, solve, tree
+from weir_placement.network.dynamic_program import CostTable, Step, delivered, solve, tree
 from weir_placement.network.ledger import TOLERANCE, Derivation, Ledger, flows, steps
 from weir_placement.network.plan_space import PlanSpace
 

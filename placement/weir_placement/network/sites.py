@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from weir_placement.array_types import Ints
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Ints
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.cost.flows import source_flow
 from weir_placement.cost.load import Load
 from weir_placement.cost.rules import RULES, Flow, apply
@@ -17,7 +18,6 @@ from weir_placement.model.operators import Item, Operator, Project
 from weir_placement.model.problem import Query
 from weir_placement.model.streams import Stream
 from weir_placement.network.block_costs import NOTHING, BlockCosts, Formula, formula_of
-from weir_placement.network.dynamic_program import Floats, Ints
 from weir_placement.network.join_block import JoinBlock
 from weir_placement.network.read_block import block_of, in_block
 from weir_placement.network.recipes import BlockRecipe, Chain, Recipes, names_in

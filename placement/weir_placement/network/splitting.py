@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.model.cluster import Network
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 REFINED = 256
 """Nodes up to which k-medoids refine the splitting: the assignment costs O(n^3)."""

@@ -6,11 +6,11 @@ from math import inf
 
 import numpy as np
 
+from weir_placement.array_types import Floats
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.operators import Join, Window
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.streams import Column, Stream
-from weir_placement.network.dynamic_program import Floats
 from weir_placement.rewrite.joined_rate import within_all_windows
 
 HALF_WIDTH = 5_000_000

@@ -18,7 +18,7 @@ from weir_placement.model.operators import Join, Operator, Window
 from weir_placement.model.problem import Query
 from weir_placement.rewrite.estimates import UNKNOWN_DISTINCT, condition_selectivity, distinct_values
 
-Pair = tuple[tuple[str, int], tuple[str, int]]
+ColumnPair = tuple[tuple[str, int], tuple[str, int]]
 """Two columns, each with the bit of its input."""
 
 
@@ -29,7 +29,7 @@ class JoinCondition:
 
     mask: int
     text: str
-    pair: Pair | None = None
+    pair: ColumnPair | None = None
 
 
 @dataclass(frozen=True)

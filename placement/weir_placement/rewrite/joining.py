@@ -12,7 +12,7 @@ from weir_placement.model.windows import contradicts, tighten
 from weir_placement.rewrite.constraints import Constraints
 from weir_placement.rewrite.joined_rate import WrittenJoin, joined_rate
 from weir_placement.rewrite.scope import Scope
-from weir_placement.rewrite.time_ranges import Limits, merge, time_limits, windows_of
+from weir_placement.rewrite.time_ranges import TimeLimits, merge, time_limits, windows_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -45,7 +45,7 @@ class _Joining:
         """The joins that conditions over several streams ask for, and the other conditions."""
         filters: list[Conjunct] = []
         pairs: list[Conjunct] = []
-        limits: list[Limits] = []
+        limits: list[TimeLimits] = []
         for condition in conditions:
             two = len(condition.aliases) == 2
             limit = time_limits(condition.written.text, self._scope.times) if two else None

@@ -20,13 +20,13 @@ from weir_placement.model.operators import Aggregate, Filter, Item, Join, Operat
 from weir_placement.rewrite.function_costs import narrow_cost
 from weir_placement.rewrite.graph import OperatorGraph
 
-Rule = Callable[[OperatorGraph, Any, Any], Iterator[OperatorGraph]]
+RewriteRule = Callable[[OperatorGraph, Any, Any], Iterator[OperatorGraph]]
 """(graph, top, bottom) -> the graphs after one swap; nothing when it is not legal."""
 
-RULES: dict[tuple[str, str], Rule] = {}
+RULES: dict[tuple[str, str], RewriteRule] = {}
 
 
-def register(top: str, bottom: str, rule: Rule) -> None:
+def register(top: str, bottom: str, rule: RewriteRule) -> None:
     """Make a rule for operators of kind `top` over `bottom` known to every search."""
     RULES[top, bottom] = rule
 

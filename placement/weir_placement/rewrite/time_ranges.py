@@ -14,13 +14,13 @@ from weir_placement.model.windows import implied, tighten
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
 
-Limits = dict[tuple[str, str], float]
+TimeLimits = dict[tuple[str, str], float]
 """`limits[a, b]`: the greatest `t_a - t_b` [us] that conditions allow; missing: no limit."""
 
 _FLIPPED = {"LT": "GT", "LTE": "GTE", "GT": "LT", "GTE": "LTE", "EQ": "EQ"}
 
 
-def time_limits(text: str, times: Mapping[str, str]) -> Limits | None:
+def time_limits(text: str, times: Mapping[str, str]) -> TimeLimits | None:
     """The limits in a canonical condition such as `a.ts <= b.ts + INTERVAL '5' SECOND`.
 
     `times` maps each event-time column to its alias. Strict comparisons leave out one microsecond,
@@ -29,7 +29,7 @@ def time_limits(text: str, times: Mapping[str, str]) -> Limits | None:
     return _limits(parse_tree(text), times)
 
 
-def _limits(node: Node, times: Mapping[str, str]) -> Limits | None:
+def _limits(node: Node, times: Mapping[str, str]) -> TimeLimits | None:
     name = type(node).__name__
     if name == "Paren":
         return _limits(node.this, times)
@@ -40,14 +40,14 @@ def _limits(node: Node, times: Mapping[str, str]) -> Limits | None:
     return _compare(name, node.this, node.expression, times) if name in _FLIPPED else None
 
 
-def _compare(comparison: str, left: Node, right: Node, times: Mapping[str, str]) -> Limits | None:
+def _compare(comparison: str, left: Node, right: Node, times: Mapping[str, str]) -> TimeLimits | None:
     """`t_a + x (comparison) t_b + y`, that is `t_a - t_b (comparison) y - x`."""
     first, second = _moment(left, times), _moment(right, times)
     if first is None or second is None or first[0] == second[0]:
         return None
     (a, x), (b, y) = first, second
     distance = y - x
-    limits: Limits = {}
+    limits: TimeLimits = {}
     if comparison in ("LT", "LTE", "EQ"):
         limits[a, b] = distance - (comparison == "LT")
     if comparison in ("GT", "GTE", "EQ"):
@@ -71,16 +71,16 @@ def _moment(node: Node, times: Mapping[str, str]) -> tuple[str, int] | None:
     return inner[0], inner[1] + (micros if name == "Add" else -micros)
 
 
-def merge(limits: Iterable[Limits]) -> Limits:
+def merge(limits: Iterable[TimeLimits]) -> TimeLimits:
     """All conditions together: the tightest of each."""
-    merged: Limits = {}
+    merged: TimeLimits = {}
     for part in limits:
         for pair, limit in part.items():
             merged[pair] = min(limit, merged.get(pair, inf))
     return merged
 
 
-def windows_of(limits: Limits, order: list[str]) -> tuple[list[Window], list[tuple[str, str]]]:
+def windows_of(limits: TimeLimits, order: list[str]) -> tuple[list[Window], list[tuple[str, str]]]:
     """(windows, pairs without a limit on one side), each pair as in `order`.
 
     A side that no condition limits may follow from the other pairs' limits.

@@ -21,7 +21,7 @@ WORTH = 1e-3
 TRIED = 3
 """Operators of the fullest node that are tried, the largest first."""
 
-Counts = Mapping[tuple[str, str], int]
+CloneCounts = Mapping[tuple[str, str], int]
 """(query, operator) -> clones."""
 
 
@@ -70,7 +70,7 @@ def with_clones(
 
 
 def cloned_problem(
-    problem: Problem, base: Mapping[str, Query], counts: Counts, options: CloneOptions
+    problem: Problem, base: Mapping[str, Query], counts: CloneCounts, options: CloneOptions
 ) -> Problem | None:
     """The problem with clones in its queries; None if an operator cannot be cloned."""
     from weir_placement.rewrite.cloning import clone  # imports the parser, which few plans need

@@ -19,9 +19,10 @@ from time import perf_counter
 
 import numpy as np
 
+from weir_placement.array_types import Floats, Ints
 from weir_placement.model.operators import Filter, Join, Operator, is_plain
 from weir_placement.model.problem import Problem
-from weir_placement.network.dynamic_program import Floats, Ints, Step, delivered, solve, tree
+from weir_placement.network.dynamic_program import Step, delivered, solve, tree
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace, plan_spaces, rescaled
 from weir_placement.network.proof_space import keeps_columns

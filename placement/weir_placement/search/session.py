@@ -38,7 +38,7 @@ class SearchResult:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-Search = Callable[[Encoding, O, float], SearchResult]
+SearchFunction = Callable[[Encoding, O, float], SearchResult]
 """Searches an encoding with options until a deadline (`perf_counter`)."""
 
 
@@ -55,7 +55,7 @@ class WalkOptions:
 
 W = TypeVar("W", bound=WalkOptions)
 W_contra = TypeVar("W_contra", bound=WalkOptions, contravariant=True)
-Walk = Callable[[Encoding, W, int], float]
+WalkFunction = Callable[[Encoding, W, int], float]
 """Walks over configurations with options and moves; the best value it saw."""
 
 
@@ -69,7 +69,7 @@ class WalkSearch(Protocol[W_contra]):
 
 def plan_with(
     name: str,
-    search: Search[O],
+    search: SearchFunction[O],
     problem: Problem,
     request: PlanRequest,
     options: O,
@@ -142,7 +142,12 @@ def plan_with(
 
 
 def strategy(
-    name: str, paper: str, guarantee: str, search: Search[O], parameters: type[O], table: int = VISITED_SIZE
+    name: str,
+    paper: str,
+    guarantee: str,
+    search: SearchFunction[O],
+    parameters: type[O],
+    table: int = VISITED_SIZE,
 ) -> Strategy[O]:
     """The strategy that plans for headroom by one search; `table` is how many logical plans it remembers."""
 
@@ -174,7 +179,7 @@ def best_of(encoding: Encoding, value: float, polished: bool = True) -> float:
     return value
 
 
-def from_random(walk: Walk[W]) -> WalkSearch[W]:
+def from_random(walk: WalkFunction[W]) -> WalkSearch[W]:
     """The search that walks from a random placement of the written plan, or without `PHYSICAL` moves from
     the present one; of `BOTH`, it breaks ties at the end if the option `ties` says so."""
 
