@@ -60,7 +60,9 @@ class Constraint:
         return share_of(self.load(1.0), self.capacity)
 
     def __str__(self) -> str:
-        return f"{self.name} at {100 * self.share:.0f} %" if self.share < inf else f"{self.name} without end"
+        if self.share == inf:
+            return f"{self.name}, of which there is none"
+        return f"{self.name} at {100 * self.share:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,8 @@ class Ledger:
         ):
             for node, load in added.items():
                 if load > free[node] * (1 + TOLERANCE) + 1e-12:
-                    short = f"{kind} of node {name[node].name}: {load:.6g} {unit} on {free[node]:.6g} free"
-                    yield kind, node, short
+                    amounts = f"{load:.6g} {unit} needed, {free[node]:.6g} free"
+                    yield kind, node, f"{kind} of node {name[node].name}: {amounts}"
         if self.bounded:
             yield from self._wide(space, root, sink)
 
@@ -143,13 +143,13 @@ class Ledger:
             for node, load in added.items():
                 if load > free[node] * (1 + TOLERANCE):
                     name = f"{which} of node {self.problem.cluster.nodes[node].name}"
-                    yield "flow", node, f"{name}: {bits(load)} on {bits(free[node])} free"
+                    yield "flow", node, f"{name}: {bits(load)} needed, {bits(free[node])} free"
         for (a, b), load in link.items() if self.bounded_links else ():
             left = self.network.link_bandwidth(a, b) - self.link_used.get(a, {}).get(b, 0.0)
             if load > left * (1 + TOLERANCE):
                 names = [self.problem.cluster.nodes[n].name for n in (a, b)]
                 which = f"bandwidth of link {names[0]} -> {names[1]}"
-                yield "flow", b, f"{which}: {bits(load)} on {bits(left)} free"
+                yield "flow", b, f"{which}: {bits(load)} needed, {bits(left)} free"
 
     def close(self, node: int) -> None:
         """The node takes no more work and passes on nothing: it is gone."""
