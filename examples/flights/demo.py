@@ -22,8 +22,8 @@ from rich.table import Table
 from weir_operator.cli.progress import progress
 from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.observed_state import Process
 from weir_operator.controller.record import Record, read_record
-from weir_operator.controller.snapshot import Process
 from weir_operator.controller.statistics import measured_by_fragment
 from weir_operator.local.audit import audit
 from weir_operator.local.machine import Machine, Options
@@ -93,7 +93,7 @@ class Demo:
     def _until(self, live: Live, done, what: str) -> None:  # type: ignore[no-untyped-def]
         while time.monotonic() - self.begin < self.limit:
             self.machine.loop.once()
-            snapshot = self.machine.loop.snapshot
+            snapshot = self.machine.loop.observed
             assert snapshot is not None
             self.pauses.look(snapshot.processes)
             self.dropped = max([self.dropped, *(m.dropped_rows for m in snapshot.metrics.values())])
@@ -112,14 +112,14 @@ class Demo:
     def _note(self) -> None:
         """One line a round: what was measured and what the loop made of it (for plots, and to look into)."""
         loop = self.machine.loop
-        assert loop.snapshot is not None
-        readings = measured_by_fragment(loop.snapshot.previous_metrics, loop.snapshot.metrics)
+        assert loop.observed is not None
+        readings = measured_by_fragment(loop.observed.previous_metrics, loop.observed.metrics)
         line = {
             "at": round(time.monotonic() - self.begin, 1),
             "headroom": {n: v.get("headroom") for n, v in loop.last.explain.items()},
             "rates": next((v["rates"] for v in loop.last.explain.values() if v.get("rates")), {}),
             "cores": {n: round(m.cpu / 1e6, 3) for n, m in readings.items()},
-            "batch": {n: round(m.batch_seconds, 2) for n, m in loop.snapshot.metrics.items()},
+            "batch": {n: round(m.batch_seconds, 2) for n, m in loop.observed.metrics.items()},
         }
         with open(OUT / "rounds.jsonl", "a") as file:
             file.write(json.dumps(line) + "\n")
@@ -165,8 +165,8 @@ class Demo:
 
     def _desired_state(self) -> DesiredState:
         loop = self.machine.loop
-        assert loop.snapshot is not None
-        return loop.desired_state(loop.snapshot, loop.settings)
+        assert loop.observed is not None
+        return loop.desired_state(loop.observed, loop.settings)
 
     def _plan(self) -> dict[str, Any]:
         """The report of the plans in force, at the rates that the loop has measured, if it has."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.local.audit import audit
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
@@ -139,7 +139,7 @@ class Cell:
         )
         machine = Machine(options, lambda findings: None)
         seen = machine.cluster.observe()
-        snapshot = Snapshot(time.time(), seen.objects, seen.processes, seen.leases)
+        snapshot = ObservedState(time.time(), seen.objects, seen.processes, seen.leases)
         (group,) = machine.loop.desired_state(snapshot, machine.loop.settings).groups
         (desired,) = group.queries.values()
         return audit(desired, group.problem.streams)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import start_http_server
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 from weir_operator.kube.metrics import DirectScrape, Prometheus
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.operators import Filter

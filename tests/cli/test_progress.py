@@ -11,7 +11,7 @@ from rich.console import Console
 from weir_operator.cli.columns import UNLIMITED
 from weir_operator.cli.progress import progress
 from weir_operator.controller.decision import Start
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.processes import Processes
 from weir_placement.fragments import Knobs
@@ -47,13 +47,13 @@ def test_every_query_and_node_is_whole(machine: Machine, width: int) -> None:
     out.print(progress(machine.loop, width))
     text = out.file.getvalue()  # type: ignore[attr-defined]
     assert "…" not in text
-    assert machine.loop.snapshot is not None
-    assert machine.loop.snapshot.processes
-    for process in machine.loop.snapshot.processes:
+    assert machine.loop.observed is not None
+    assert machine.loop.observed.processes
+    for process in machine.loop.observed.processes:
         assert process.node in text
         assert process.fragment.rsplit("-", 1)[0] in text
     joined = "".join(text.split())  # namespace/name may be longer than a line
     for manifest in machine.objects():
         if manifest["kind"] == "StreamQuery":
             assert manifest["metadata"]["name"] in joined
-    assert text.count("running") == len(machine.loop.snapshot.processes)
+    assert text.count("running") == len(machine.loop.observed.processes)

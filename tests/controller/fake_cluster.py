@@ -22,8 +22,8 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.ports import Observed, Refused
-from weir_operator.controller.snapshot import Lease, Process
+from weir_operator.controller.observed_state import Lease, Process
+from weir_operator.controller.ports import ClusterState, Refused
 from weir_placement.model.change import Change
 
 
@@ -59,7 +59,7 @@ class FakeCluster:
     log: list[str] = field(default_factory=list)
     orders: list[SnapshotOrder] = field(default_factory=list)
 
-    def observe(self) -> Observed:
+    def observe(self) -> ClusterState:
         self.time += 1.0
         for key in sorted(self.processes):
             self._live(key)
@@ -72,7 +72,7 @@ class FakeCluster:
             for n, s in self.statuses.items()
         )
         processes = tuple(self.processes.values())
-        return Observed(
+        return ClusterState(
             objects,
             processes,
             dict(self.leases),

@@ -9,9 +9,9 @@ from typing import Any
 from weir_operator.controller.decision import WriteStatus
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
-from weir_operator.controller.ports import Observed
+from weir_operator.controller.observed_state import Manifest
+from weir_operator.controller.ports import ClusterState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Manifest
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import LAYOUT, FakeExchange, NoMetrics
@@ -58,7 +58,7 @@ class ObjectCluster(FakeCluster):
     objects: list[Manifest] = field(default_factory=list)
     written: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
 
-    def observe(self) -> Observed:
+    def observe(self) -> ClusterState:
         observed = super().observe()
         placements = tuple(o for o in observed.objects if o.get("kind") == "Placement")
         return replace(observed, objects=placements + tuple(map(self._with_status, self.objects)))

@@ -9,8 +9,8 @@ from typing import Any
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group
 from weir_operator.controller.loop import Loop
+from weir_operator.controller.observed_state import FragmentMetrics, ObservedState, Process
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
 from weir_placement.fragments import Ends, Layout
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.fragment import Output
@@ -59,7 +59,7 @@ class Scenario:
     closed: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
 
-    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
+    def desired_state(self, observed: ObservedState, settings: Settings) -> DesiredState:
         gone = self.lost | self.cordoned
         nodes = tuple(replace(n, schedulable=n.name not in gone) for n in self.nodes)
         cluster = Cluster(nodes, Network.uniform(len(nodes), 0.001))
@@ -71,7 +71,7 @@ class Scenario:
         )
         statuses = {
             f"{o['metadata']['namespace']}/{o['metadata']['name']}": o.get("status") or {}
-            for o in snapshot.objects
+            for o in observed.objects
             if o["kind"] == "Query"
         }
         return DesiredState(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
-from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics, Process
+from weir_operator.controller.observed_state import FragmentMetrics, OperatorMetrics, Process
 from weir_placement.model.cluster import Node
 
 from tests.controller.scenario import FakeCluster, Scenario, desired, loop, query, settle

@@ -8,7 +8,7 @@ import pytest
 from weir_operator.api.policy import MoveBudget, PlacementPolicySpec
 from weir_operator.controller.clock_watch import ClockWatch
 from weir_operator.controller.loop import Loop
-from weir_operator.controller.snapshot import FragmentMetrics
+from weir_operator.controller.observed_state import FragmentMetrics
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import condition, loop, one_query, settle
@@ -109,11 +109,11 @@ def test_rates_are_not_measured_over_a_step() -> None:
     hands = Hands(cluster, it)
     for _ in range(30):
         it.once()
-    assert it.snapshot
-    assert it.snapshot.previous_metrics
+    assert it.observed
+    assert it.observed.previous_metrics
     hands.move(HOUR)
     it.once()
-    assert not it.snapshot.previous_metrics
+    assert not it.observed.previous_metrics
     for _ in range(30):
         it.once()
-    assert it.snapshot.previous_metrics
+    assert it.observed.previous_metrics

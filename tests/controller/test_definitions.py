@@ -10,10 +10,10 @@ from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.decision import WriteStatus
 from weir_operator.controller.definitions import definition_statuses
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Group
+from weir_operator.controller.observed_state import Manifest, ObservedState
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_placement.model.cluster import Cluster, Network
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Problem
@@ -48,7 +48,7 @@ def round_state(
     state = DesiredState((group,) if queries else (), errors=errors or {})
     plans = {n: QueryPlan(a.model, {"f": "n1", "p": "n1"}, {"s": "n1"}) for n, a in (queries or {}).items()}
     records = {name: Record(name, plan=plan) for name, plan in plans.items()}
-    return RoundState(Snapshot(now=now, objects=tuple(objects)), state, Settings(LAYOUT), records, {})
+    return RoundState(ObservedState(now=now, objects=tuple(objects)), state, Settings(LAYOUT), records, {})
 
 
 def conditions(write: WriteStatus) -> dict[str, tuple[str, str]]:
@@ -129,7 +129,7 @@ def test_a_policy_counts_its_queries_and_those_with_a_plan() -> None:
     used, spare = definition_statuses(state, True)
     assert figures(used) == {"queries": 4, "admitted": 1, "headroom": 1.8333}
     assert figures(spare) == {"queries": 0, "admitted": 0}
-    state.snapshot = replace(state.snapshot, objects=(a_policy("default", **used.status), *there[1:]))
+    state.observed = replace(state.observed, objects=(a_policy("default", **used.status), *there[1:]))
     assert [write.name for write in definition_statuses(state, True)] == ["spare"]
 
 

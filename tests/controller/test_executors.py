@@ -9,8 +9,8 @@ import pytest
 from weir_operator.controller.decision import Action, Protect, Start
 from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.fragments import Knobs, Layout
 
 from tests.controller.fake_cluster import FakeCluster
@@ -24,7 +24,7 @@ def built(executors: int, pods: bool = True, **said: Any) -> DesiredQuery:
         "StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": executors}, **said}
     )
     query["metadata"]["uid"] = "1"
-    snapshot = Snapshot(0.0, (*NODES, *streams, query))
+    snapshot = ObservedState(0.0, (*NODES, *streams, query))
     state = DesiredStateBuilder(executors=pods)(snapshot, Settings(Layout("/d")))
     return state.groups[0].queries["default/q"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from weir_operator.controller.decision import HandOver, Start
 from weir_operator.controller.moves import DesiredFragment, next_step
-from weir_operator.controller.snapshot import Lease, Process, ProcessState
+from weir_operator.controller.observed_state import Lease, Process, ProcessState
 from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentSpec, Output
 

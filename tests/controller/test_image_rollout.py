@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.loop import Loop
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.observed_state import FragmentMetrics, Process
 
 from tests.controller.fake_cluster import Crash, FakeCluster
 from tests.controller.scenario import Scenario, condition, desired, loop, query, settle

@@ -12,9 +12,9 @@ from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.exposition import parse_metrics
 from weir_operator.controller.links import remember, remembered, with_links
+from weir_operator.controller.observed_state import FragmentMetrics, ObservedState, OperatorMetrics, Process
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics, Process, Snapshot
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.problem import Problem
 
@@ -30,8 +30,8 @@ class Measuring(Scenario):
 
     measured: bool = True
 
-    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
-        state = super().desired_state(snapshot, settings)
+    def desired_state(self, observed: ObservedState, settings: Settings) -> DesiredState:
+        state = super().desired_state(observed, settings)
         (group,) = state.groups
         cluster = replace(group.problem.cluster, network=Network.of_matrix(WRITTEN))
         problem = replace(group.problem, cluster=cluster)

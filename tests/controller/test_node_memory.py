@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.cost.allowed import impossible
 from weir_placement.fragments import Layout
 
@@ -31,7 +31,7 @@ def built(**resources: Any) -> DesiredState:
         for name, memory in (("small", "8Gi"), ("large", "16Gi"))
     ]
     objects = (*nodes, manifest("Stream", "s", STREAM), manifest("StreamQuery", "q", query))
-    return DesiredStateBuilder()(Snapshot(1000.0, objects), Settings(Layout("/data")))
+    return DesiredStateBuilder()(ObservedState(1000.0, objects), Settings(Layout("/data")))
 
 
 @pytest.mark.parametrize(

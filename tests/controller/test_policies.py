@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.model.cluster import Node
 from weir_placement.model.problem import Query
 
@@ -22,8 +22,8 @@ class Two(Scenario):
 
     entry: str = "n1"
 
-    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
-        state = super().desired_state(snapshot, settings)
+    def desired_state(self, observed: ObservedState, settings: Settings) -> DesiredState:
+        state = super().desired_state(observed, settings)
         (whole,) = state.groups
         (first, *rest), groups = whole.queries, []
         streams = {n: replace(s, origins=(self.entry,)) for n, s in whole.problem.streams.items()}

@@ -8,9 +8,9 @@ import pytest
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.group_replan import GroupReplan
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.record import Record
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.model.plan import QueryPlan
 
 from tests.controller.scenario import LAYOUT, one_query
@@ -20,7 +20,7 @@ from tests.controller.scenario import LAYOUT, one_query
 def test_a_gain_that_changes_is_no_news(mode: Literal["Shadow", "Manual"]) -> None:
     town = one_query()
     town.policy = PlacementPolicySpec(mode=mode)
-    state: DesiredState = town.desired_state(Snapshot(0.0, ()), Settings(LAYOUT))
+    state: DesiredState = town.desired_state(ObservedState(0.0, ()), Settings(LAYOUT))
     (group,) = state.groups
     query = group.queries["default/q"].model
     planning = GroupReplan(group, state, 0.0, {"default/q": Record("default/q")}, {}, {})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from weir_operator.controller.loop import WARM, WINDOW, Loop
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.observed_state import FragmentMetrics, Process
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import Scenario, loop
@@ -46,8 +46,8 @@ def spans(it: Loop, rounds: int) -> list[float]:
     seconds = []
     for _ in range(rounds):
         it.once()
-        assert it.snapshot is not None
-        now, before = it.snapshot.metrics["f"], it.snapshot.previous_metrics.get("f")
+        assert it.observed is not None
+        now, before = it.observed.metrics["f"], it.observed.previous_metrics.get("f")
         seconds.append(now.at - before.at if before else 0.0)
     return seconds
 

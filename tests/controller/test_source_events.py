@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weir_operator.controller.exposition import parse_metrics
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.observed_state import FragmentMetrics, Process
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import condition, loop, one_query, settle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics
+from weir_operator.controller.observed_state import FragmentMetrics, OperatorMetrics
 from weir_operator.controller.statistics import between, measured_rates, with_measured
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.cluster import Cluster, Network, Node

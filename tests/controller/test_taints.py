@@ -8,8 +8,8 @@ import pytest
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.fragments import Layout
 
 from tests.controller.fake_cluster import FakeCluster
@@ -92,7 +92,7 @@ def built(
         objects.append(manifest("StreamQuery", f"q{number}", spec))
     if operators:
         objects.append(manifest("StreamQuery", "bound", {"operators": operators}))
-    return DesiredStateBuilder()(Snapshot(1000.0, tuple(objects)), Settings(Layout("/data")))
+    return DesiredStateBuilder()(ObservedState(1000.0, tuple(objects)), Settings(Layout("/data")))
 
 
 def test_one_query_that_tolerates_everything_keeps_nobody_else_there() -> None:

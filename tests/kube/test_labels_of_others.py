@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from weir_operator.controller.decision import CleanUp, HandOver, Protect, Stop, WritePlacement
-from weir_operator.controller.snapshot import Requests
+from weir_operator.controller.observed_state import Requests
 from weir_operator.kube import names
 
 from tests.kube.memory import Manifest, Memory

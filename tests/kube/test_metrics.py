@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from weir_operator.controller.snapshot import FragmentMetrics, Process
+from weir_operator.controller.observed_state import FragmentMetrics, Process
 from weir_operator.kube import metrics
 from weir_operator.kube.metrics import DirectScrape, Prometheus
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 from weir_operator.controller.times import micro_time, timestamp
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, NoAnswer

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from weir_operator.controller.snapshot import Lease
+from weir_operator.controller.observed_state import Lease
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
 from weir_operator.kube.pod_warnings import PodWarnings

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from weir_operator.controller.snapshot import Lease, Requests
+from weir_operator.controller.observed_state import Lease, Requests
 from weir_operator.kube import names
 from weir_operator.kube.lease import SilentHolders, read_lease
 from weir_operator.kube.nodes import drained_since, lost_since

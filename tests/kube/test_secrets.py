@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from weir_operator.api.policy import Exchange
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_operator.kube.fragment import secrets_in
 from weir_operator.manifests.site import Site
 from weir_placement.fragments import Layout
@@ -30,6 +30,6 @@ def test_keys_of_a_source_and_a_sink_in_one_store() -> None:
     query = obj("StreamQuery", "q", {"sql": "SELECT a.x FROM a", "sink": {"files": LOGIN}})
     objects = (*NODES, stream("a", source={"files": LOGIN}), query)
     build = DesiredStateBuilder(site=Site(files="/var/lib/weir/files"))
-    (group,) = build(Snapshot(0.0, objects), Settings(Layout("/d"))).groups
+    (group,) = build(ObservedState(0.0, objects), Settings(Layout("/d"))).groups
     ends = group.queries["default/q"].ends
     assert secrets_in(ends.sources["a"], ends.sink.options) == ("login",)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from weir_operator.controller.snapshot import Lease
+from weir_operator.controller.observed_state import Lease
 from weir_operator.kube import names
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.leader import Leader

@@ -115,7 +115,7 @@ class Place:
         return any(s == (node, "running") for s in self.states().values())
 
     def committed(self, batches: int) -> bool:
-        snapshot = self.machine.loop.snapshot
+        snapshot = self.machine.loop.observed
         return bool(snapshot and any(m.batches >= batches for m in snapshot.metrics.values()))
 
     def logs(self) -> str:
@@ -125,8 +125,8 @@ class Place:
     def group(self) -> Group:
         """The queries as they are asked for now."""
         loop = self.machine.loop
-        assert loop.snapshot is not None
-        return loop.desired_state(loop.snapshot, loop.settings).groups[0]
+        assert loop.observed is not None
+        return loop.desired_state(loop.observed, loop.settings).groups[0]
 
     def end(self) -> None:
         """Leaves no process behind."""

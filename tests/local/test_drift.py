@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from weir_operator.controller.desired_state import DesiredState, Group
 from weir_operator.controller.group_replan import GroupReplan
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.record import Record
 from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.replan import replan
-from weir_operator.controller.snapshot import Snapshot
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 
@@ -51,7 +51,7 @@ class DriftStory:
 @pytest.fixture
 def story(tmp_path: Path) -> DriftStory:
     machine = Machine(Options(MANIFESTS, tmp_path, tmp_path, Knobs()), lambda findings: None)
-    snapshot = Snapshot(1000.0, machine.cluster.observe().objects)
+    snapshot = ObservedState(1000.0, machine.cluster.observe().objects)
     state = machine.loop.desired_state(snapshot, machine.loop.settings)
     (group,) = state.groups
     it = DriftStory(group, state, {name: Record(name) for name in group.queries})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weir_operator.api.policy import flows_of
 from weir_operator.controller.desired_state import DesiredQuery
-from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.local.machine import Machine, Options
 from weir_placement.fragments import Knobs
 from weir_placement.model.location import Flows, Location
@@ -28,7 +28,7 @@ def flights(folder: Path, exchange: str, kind: str = "kafka") -> DesiredQuery:
     objects = tuple(
         {**o, "metadata": {**o["metadata"], "uid": "u"}} for o in machine.cluster.observe().objects
     )
-    (group,) = machine.loop.desired_state(Snapshot(1000.0, objects), machine.loop.settings).groups
+    (group,) = machine.loop.desired_state(ObservedState(1000.0, objects), machine.loop.settings).groups
     return group.queries[min(group.queries)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from weir_operator.cli import main
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.processes import Processes
 from weir_placement.fragments import Knobs

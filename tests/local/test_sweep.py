@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from weir_operator.controller.desired_state import Fault
-from weir_operator.controller.snapshot import Snapshot
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.sweep import Sweep
 from weir_placement.fragments import Knobs, cut
@@ -110,7 +110,7 @@ def test_the_retention_of_the_policy_is_the_horizon_of_flows(tmp_path: Path) -> 
     flights = Path(__file__).parents[2] / "examples" / "flights"
     paths = tuple(str(flights / f"{name}.yaml") for name in ("streams", "queries", "cluster", "policy"))
     machine = Machine(Options(paths, tmp_path, tmp_path, Knobs()), lambda findings: None)
-    snapshot = Snapshot(1000.0, machine.cluster.observe().objects)
+    snapshot = ObservedState(1000.0, machine.cluster.observe().objects)
     (group,) = machine.loop.desired_state(snapshot, machine.loop.settings).groups
     assert {query.ends.keep for query in group.queries.values()} == {600 * SECOND}
     one = query("q")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_operator.manifests.site import ANYWHERE, HERE, Site
 from weir_placement.fragments import Layout
 
@@ -17,7 +17,7 @@ CLUSTER = Site(files="/var/lib/weir/files")
 
 def desired_state(source: str, sink: str, site: Site = CLUSTER) -> DesiredState:
     return DesiredStateBuilder(site=site)(
-        Snapshot(0.0, (*NODES, clicks(source), query(sink))), Settings(Layout("/d"))
+        ObservedState(0.0, (*NODES, clicks(source), query(sink))), Settings(Layout("/d"))
     )
 
 
@@ -31,7 +31,7 @@ def query(uri: str = "out", sql: str = "SELECT a.x FROM a") -> dict[str, Any]:
 
 def test_where_no_executors_may_be_a_query_with_some_is_refused() -> None:
     wide = obj("StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": 2}})
-    snapshot = Snapshot(0.0, (*NODES, clicks("in/a"), wide))
+    snapshot = ObservedState(0.0, (*NODES, clicks("in/a"), wide))
 
     def fault(site: Site) -> str:
         state = DesiredStateBuilder(site=site, executors=True)(snapshot, Settings(Layout("/d")))
@@ -93,9 +93,8 @@ def objects(secret: str = "") -> dict[str, Any]:
 def test_objects_stay_where_they_are_and_their_keys_are_told() -> None:
     raw = [*NODES, stream("a", source={"files": objects("login")}), query("s3://lake/out")]
     raw[-1]["spec"]["sink"]["files"]["s3"] = {"secretRef": "login"}
-    ends = (
-        DesiredStateBuilder(site=CLUSTER)(Snapshot(0.0, tuple(raw)), Settings(Layout("/d"))).groups[0].queries
-    )
+    build = DesiredStateBuilder(site=CLUSTER)
+    ends = build(ObservedState(0.0, tuple(raw)), Settings(Layout("/d"))).groups[0].queries
     query_ends = ends["default/q"].ends
     assert query_ends.sources["a"] == {"files": objects("login")}
     assert query_ends.sink.uri == "s3://lake/out"

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.fragments import Layout, cut
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import QueryPlan
@@ -70,7 +70,7 @@ def desired(logs: Path, sink: Path, query: Mapping[str, Any]) -> DesiredState:
     ]
     manifest = obj("StreamQuery", "q", {**query, "sink": {"files": {"uri": str(sink)}}})
     return DesiredStateBuilder()(
-        Snapshot(0.0, (node("n1"), *streams, manifest)), Settings(Layout(str(sink.parent)))
+        ObservedState(0.0, (node("n1"), *streams, manifest)), Settings(Layout(str(sink.parent)))
     )
 
 

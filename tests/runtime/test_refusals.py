@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 from weir_operator.local.processes import Processes
 from weir_placement.model.fragment import FragmentError
 from weir_runtime.lease import FileLease

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 from weir_operator.controller.decision import Action, Start
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.ports import Refused
-from weir_operator.controller.snapshot import Snapshot
 from weir_placement.model.problem import Budget
 
 from tests.controller.fake_cluster import FakeCluster
@@ -38,10 +38,10 @@ class Small(Scenario):
     cluster: Guarded = field(default_factory=Guarded)
     others: int = 0
 
-    def desired_state(self, snapshot: Snapshot, settings: object) -> DesiredState:
-        state = super().desired_state(snapshot, settings)  # type: ignore[arg-type]
+    def desired_state(self, observed: ObservedState, settings: object) -> DesiredState:
+        state = super().desired_state(observed, settings)  # type: ignore[arg-type]
         planned = {name for name, query in self.queries.items() if not query.suspended}
-        ending = sum(f"default/{p.fragment.split('-')[0]}" not in planned for p in snapshot.processes)
+        ending = sum(f"default/{p.fragment.split('-')[0]}" not in planned for p in observed.processes)
         left = float(self.cluster.most - self.others - ending)
         budget = Budget(
             "pods of ResourceQuota default/small", left, self.cluster.most, dict.fromkeys(self.queries, 1.0)

@@ -9,8 +9,8 @@ import pytest
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import LAYOUT, condition, loop
@@ -38,8 +38,8 @@ class Raw:
 
     objects: list[dict[str, Any]] = field(default_factory=list)
 
-    def desired_state(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
-        return DesiredStateBuilder()(replace(snapshot, objects=tuple(self.objects)), settings)
+    def desired_state(self, observed: ObservedState, settings: Settings) -> DesiredState:
+        return DesiredStateBuilder()(replace(observed, objects=tuple(self.objects)), settings)
 
 
 def rounds(it: Loop) -> None:
@@ -51,7 +51,7 @@ def rounds(it: Loop) -> None:
 @pytest.mark.parametrize("query", [by_sql, by_graph])
 def test_a_shared_stream_is_read_from_where_it_is(query: Any, shared_with: tuple[str, ...]) -> None:
     raw = Raw([*NODES, bids(*shared_with), query()])
-    state = raw.desired_state(Snapshot(1000.0, ()), Settings(LAYOUT))
+    state = raw.desired_state(ObservedState(1000.0, ()), Settings(LAYOUT))
     assert state.faults == {}
     query = state.groups[0].queries["default/q"]
     (alias,) = query.model.sources

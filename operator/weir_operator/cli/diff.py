@@ -71,8 +71,8 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     from weir_operator.controller.decide import decide
     from weir_operator.controller.decision import DeletePlacement
     from weir_operator.controller.group_replan import difference
+    from weir_operator.controller.observed_state import ObservedState
     from weir_operator.controller.record import read_record, unpack
-    from weir_operator.controller.snapshot import Snapshot
     from weir_operator.local.machine import Machine, Options
     from weir_operator.manifests.load import load
 
@@ -80,11 +80,11 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     machine = Machine(
         Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION), lambda findings: None
     )
-    observed = machine.cluster.observe()
-    snapshot = Snapshot(time.time(), observed.objects, observed.processes, observed.leases)
-    state = machine.loop.desired_state(snapshot, machine.loop.settings)
+    present = machine.cluster.observe()
+    observed = ObservedState(time.time(), present.objects, present.processes, present.leases)
+    state = machine.loop.desired_state(observed, machine.loop.settings)
     auto = tuple(replace(g, policy=g.policy.model_copy(update={"mode": "Auto"})) for g in state.groups)
-    decision = decide(snapshot, replace(state, groups=auto), machine.loop.settings)
+    decision = decide(observed, replace(state, groups=auto), machine.loop.settings)
     before = {r.query: r for o in observed.objects if o["kind"] == "Placement" for r in [read_record(o)]}
     changes = {}
     for placement in decision.placements:

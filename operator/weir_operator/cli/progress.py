@@ -11,8 +11,8 @@ from rich.text import Text
 from weir_operator.cli.columns import Row, TableColumn, table
 from weir_operator.cli.table import times
 from weir_operator.controller.loop import Loop
+from weir_operator.controller.observed_state import FragmentMetrics, ObservedState
 from weir_operator.controller.record import Record, read_record
-from weir_operator.controller.snapshot import FragmentMetrics, Snapshot
 from weir_operator.controller.statistics import measured_by_fragment
 
 QUERIES = (
@@ -35,22 +35,22 @@ EPOCH: rises with every move; HEADROOM: how many times the measured rates the pl
 
 def progress(loop: Loop, width: int) -> Group:
     """A line for each query and one for each of its fragments' processes, from the last round."""
-    snapshot = loop.snapshot
-    if snapshot is None:
+    observed = loop.observed
+    if observed is None:
         return Group()
-    records = [read_record(o) for o in snapshot.objects if o["kind"] == "Placement"]
+    records = [read_record(o) for o in observed.objects if o["kind"] == "Placement"]
     running = [record for record in records if record.plan is not None]
-    queries = [_query(loop, snapshot, record) for record in running]
-    fragments = [row for record in running for row in _fragments(snapshot, record)]
+    queries = [_query(loop, observed, record) for record in running]
+    fragments = [row for record in running for row in _fragments(observed, record)]
     return Group(
         table(QUERIES, queries, width), "", table(FRAGMENTS, fragments, width), Text(LEGEND, style="dim")
     )
 
 
-def _query(loop: Loop, snapshot: Snapshot, record: Record) -> Row:
+def _query(loop: Loop, observed: ObservedState, record: Record) -> Row:
     assert record.plan is not None
     names = _names(record)
-    rates = measured_by_fragment(snapshot.previous_metrics, snapshot.metrics)
+    rates = measured_by_fragment(observed.previous_metrics, observed.metrics)
     rows_in: dict[str, float] = {}
     rows_out = 0.0
     for name in names:
@@ -58,7 +58,7 @@ def _query(loop: Loop, snapshot: Snapshot, record: Record) -> Row:
             for alias in record.plan.query.sources:
                 rows_in[alias] = max(rows_in.get(alias, 0.0), rates[name].rows_in.get(alias, 0.0))
             rows_out = rates[name].rows_out.get(record.plan.query.operators[-1].id, rows_out)
-    metrics = [snapshot.metrics[name] for name in names if name in snapshot.metrics]
+    metrics = [observed.metrics[name] for name in names if name in observed.metrics]
     headroom = loop.last.explain.get(record.query, {}).get("headroom")
     return (
         record.query,
@@ -75,8 +75,8 @@ def _lag(metrics: list[FragmentMetrics]) -> str:
     return f"{max(0.0, time.time() - min(published)):.1f} s" if published else "-"
 
 
-def _fragments(snapshot: Snapshot, record: Record) -> Iterator[Row]:
-    processes = sorted(snapshot.processes, key=lambda process: process.epoch)
+def _fragments(observed: ObservedState, record: Record) -> Iterator[Row]:
+    processes = sorted(observed.processes, key=lambda process: process.epoch)
     for name in _names(record):
         for process in processes:
             if process.fragment == name:

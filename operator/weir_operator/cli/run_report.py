@@ -60,8 +60,8 @@ class RunReport:
     def unfinished(self) -> dict[str, str] | None:
         """By query, why it will not finish, or has finished without a row of an input; None while the run is
         not over."""
-        snapshot = self._machine.loop.snapshot
-        failures = unfinished(self._machine.cluster.store, snapshot.processes) if snapshot else None
+        observed = self._machine.loop.observed
+        failures = unfinished(self._machine.cluster.store, observed.processes) if observed else None
         if failures is None:
             return None
         return unreadable(self._run_folder) | {

@@ -142,7 +142,7 @@ def _fragments_of(
 def _step(state: RoundState, fragment: DesiredFragment, ledger: QuotaLedger, may_move: bool) -> FragmentStep:
     """The next step of one fragment; a process that it starts beside another is booked in the ledger."""
     name, query = fragment.spec.name, fragment.query
-    processes, lease = state.processes.get(name, []), state.snapshot.leases.get(name)
+    processes, lease = state.processes.get(name, []), state.observed.leases.get(name)
     unusable = state.desired.unusable_nodes(query)
     forced = any(process.node in unusable for process in processes)
     beside = bool(counted_by_quota(processes))
@@ -172,7 +172,7 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
     """Fragments of edited, suspended and deleted queries. Those of an edited query stay until the whole new
     plan runs; those of a query that has become faulty stay as they are."""
     owners = _owners(state)
-    for fragment in sorted(set(state.processes) | set(state.snapshot.leases)):
+    for fragment in sorted(set(state.processes) | set(state.observed.leases)):
         if fragment in desired_fragments:
             continue
         query = owners.get(fragment, "")
@@ -180,7 +180,7 @@ def _remove_unwanted(state: RoundState, desired_fragments: Mapping[str, DesiredF
             desired = _desired_query(state, query)
             stopped = query in state.revoked or (desired is not None and desired.suspended)
             stopped = stopped or (
-                query in state.records and not is_over(state.records[query], state.snapshot)
+                query in state.records and not is_over(state.records[query], state.observed)
             )
             if query in state.desired.faults and not stopped:
                 continue
@@ -222,8 +222,8 @@ def _protection(state: RoundState) -> list[Protect]:
     for group in state.desired.groups:
         for name in group.queries:
             for spec in specs_of(state, name):
-                since = state.snapshot.budget_since.get(spec.name)
-                over = since is not None and state.snapshot.passed(since) > group.policy.drain_timeout
+                since = state.observed.budget_since.get(spec.name)
+                over = since is not None and state.observed.passed(since) > group.policy.drain_timeout
                 stuck = (
                     spec.node in state.desired.nodes_to_leave(name)
                     and state.steps[spec.name].phase == "running"
@@ -234,9 +234,9 @@ def _protection(state: RoundState) -> list[Protect]:
                     and not stuck
                 ):
                     budgets[spec.name] = Protect(spec.name, name, True, spec.executors)
-    result += [budgets[fragment] for fragment in sorted(set(budgets) - state.snapshot.protected)]
+    result += [budgets[fragment] for fragment in sorted(set(budgets) - state.observed.protected)]
     owners = _owners(state)
-    for fragment in sorted(state.snapshot.protected - set(budgets)):
+    for fragment in sorted(state.observed.protected - set(budgets)):
         query = owners.get(fragment, "")
         if query not in state.failed:
             result.append(Protect(fragment, query, False))

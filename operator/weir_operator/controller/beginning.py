@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from weir_operator.controller.observed_state import Manifest, ObservedState
 from weir_operator.controller.raw_fields import part
-from weir_operator.controller.snapshot import Manifest, Snapshot
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class StateReference:
 
 
 def beginning(
-    snapshot: Snapshot, placements: Mapping[str, Manifest], query: Manifest, tenants: bool
+    observed: ObservedState, placements: Mapping[str, Manifest], query: Manifest, tenants: bool
 ) -> Beginning:
     """Of a query's raw object, from the Placements by name and the snapshots that are there; with `tenants`
     those of other namespaces are not its own."""
@@ -55,13 +55,13 @@ def beginning(
     if owner.get("uid") == uid and uid:
         return _goes_on(owner, short, uid, wants)
     if wants.snapshot:
-        return _of_snapshot(snapshot, namespace, uid, wants.snapshot, tenants)
+        return _of_snapshot(observed, namespace, uid, wants.snapshot, tenants)
     if not wants.retained:
         return Beginning(uid)
     return _of_retained(placements, f"{namespace}/{short}", uid, wants.retained)
 
 
-def _of_snapshot(snapshot: Snapshot, namespace: str, uid: str, wanted: str, tenants: bool) -> Beginning:
+def _of_snapshot(observed: ObservedState, namespace: str, uid: str, wanted: str, tenants: bool) -> Beginning:
     if tenants and not wanted.startswith(f"{namespace}/"):
         there, name = wanted.split("/", 1)
         text = (
@@ -70,9 +70,9 @@ def _of_snapshot(snapshot: Snapshot, namespace: str, uid: str, wanted: str, tena
             f"name: {name}}}"
         )
         return Beginning(uid, refusal=text)
-    if wanted in snapshot.snapshots:
+    if wanted in observed.snapshots:
         return Beginning(uid, snapshot=wanted)
-    own = (name for name in snapshot.snapshots if not tenants or name.startswith(f"{namespace}/"))
+    own = (name for name in observed.snapshots if not tenants or name.startswith(f"{namespace}/"))
     there = ", ".join(sorted(own)) or "none"
     text = f"spec.restoreFrom.snapshot: no snapshot {wanted}; snapshots: {there}"
     return Beginning(uid, refusal=text)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.observed_state import ObservedState, Process
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Process, Snapshot
 
 NAMED = 5
 """So many silent nodes are named in a message."""
@@ -18,10 +18,10 @@ FEW = 2
 """So many silent nodes are believed to be so, unless they are all."""
 
 
-def silent_nodes(snapshot: Snapshot, desired: DesiredState) -> frozenset[str]:
+def silent_nodes(observed: ObservedState, desired: DesiredState) -> frozenset[str]:
     """Nodes that are there and not heard of: not ready, or none of their drivers renews its lease."""
-    renewing = {process.node for process in snapshot.processes if process.state == "running"}
-    silent = {process.node for process in snapshot.processes if process.silent}
+    renewing = {process.node for process in observed.processes if process.state == "running"}
+    silent = {process.node for process in observed.processes if process.silent}
     return (desired.not_ready | (silent - renewing)) & desired.nodes
 
 
@@ -33,9 +33,9 @@ def most_are_silent(silent: int, nodes: int) -> bool:
     return silent > 0 and (silent == nodes or (silent > FEW and silent > SHARE * nodes))
 
 
-def why_nothing_moves(snapshot: Snapshot, desired: DesiredState) -> str:
+def why_nothing_moves(observed: ObservedState, desired: DesiredState) -> str:
     """Empty while nodes are heard of as usual."""
-    silent, nodes = sorted(silent_nodes(snapshot, desired)), len(desired.nodes)
+    silent, nodes = sorted(silent_nodes(observed, desired)), len(desired.nodes)
     if not most_are_silent(len(silent), nodes):
         return ""
     names = ", ".join(silent[:NAMED]) + (", ..." if len(silent) > NAMED else "")
@@ -43,14 +43,14 @@ def why_nothing_moves(snapshot: Snapshot, desired: DesiredState) -> str:
 
 
 def without_moves(
-    snapshot: Snapshot, desired: DesiredState, settings: Settings
-) -> tuple[Snapshot, DesiredState, Settings]:
+    observed: ObservedState, desired: DesiredState, settings: Settings
+) -> tuple[ObservedState, DesiredState, Settings]:
     """What a round sees when nothing is to move: no node has to be left except those that were deleted."""
 
     def stays(process: Process) -> Process:
         return replace(process, no_room=False) if process.silent else process
 
-    staying = replace(snapshot, processes=tuple(map(stays, snapshot.processes)))
+    staying = replace(observed, processes=tuple(map(stays, observed.processes)))
     lost = desired.lost - desired.not_ready
     still = replace(desired, lost=lost, cordoned=frozenset(), closed={})
     return staying, still, replace(settings, concurrent_moves=0)

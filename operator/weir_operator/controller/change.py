@@ -45,7 +45,7 @@ def _advanced(state: RoundState, record: Record) -> Record:
     last = record.leaving[-1]
     processes = state.processes.get(last.name, [])
     # of a query that was deleted, the lease comes back
-    lease = state.snapshot.leases.get(last.name) or record.owner.leases.get(last.name)
+    lease = state.observed.leases.get(last.name) or record.owner.leases.get(last.name)
     change = lease.change if lease else None
     since, passed = record.since, bool(change and change.passed)
     if lease is None and not processes:  # it never ran: all of its rows are the new plan's
@@ -56,7 +56,7 @@ def _advanced(state: RoundState, record: Record) -> Record:
         since = change.time
     if since is not None and record.since is None:
         text = f"edited: rows up to event time {since / 1e6:.6f} s come from the previous plan"
-        record = replace(record, since=since).with_decision(state.snapshot.now, text)
+        record = replace(record, since=since).with_decision(state.observed.now, text)
     return replace(record, leaving=()) if passed and since is not None else record
 
 
@@ -93,7 +93,7 @@ def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:
     """The request for the cut, while the lease of the delivering fragment does not have one."""
     if not record.leaving:
         return ()
-    lease = state.snapshot.leases.get(record.leaving[-1].name)
+    lease = state.observed.leases.get(record.leaving[-1].name)
     if lease is None or lease.change is not None:
         return ()
     return (RequestCut(record.leaving[-1].name, state.settings.change_lead),)

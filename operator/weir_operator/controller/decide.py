@@ -1,4 +1,4 @@
-"""`decide`: from a snapshot to actions; pure, hence the same in a cluster, on a laptop, in a test."""
+"""`decide`: from the observed state to actions; pure, hence the same in a cluster, on a laptop, in a test."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from weir_operator.controller.decision import Decision, DeletePlacement, WritePl
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.ended import edited_after_the_end
 from weir_operator.controller.in_force import with_plans_in_force
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.overdue import overdue_moves
 from weir_operator.controller.owner import Retained
 from weir_operator.controller.plan_groups import plan_groups
@@ -35,29 +36,28 @@ from weir_operator.controller.retention import of_deleted, restored_uids, with_b
 from weir_operator.controller.rollout import track_rollouts
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.snapshots_before_edits import edits_that_wait
 
 
 def decide(
-    snapshot: Snapshot, desired: DesiredState, settings: Settings, memory: RefusalMemory | None = None
+    observed: ObservedState, desired: DesiredState, settings: Settings, memory: RefusalMemory | None = None
 ) -> Decision:
     """One round: plans first, then each fragment's next step, then statuses and events. With the `memory` of
     earlier rounds it searches no plan again where nothing has changed; nothing else hangs on that."""
-    stored, unreadable = _records(snapshot)
+    stored, unreadable = _records(observed)
     desired = desired.without(unreadable)
-    beginnings = with_beginnings(stored, desired, snapshot)
+    beginnings = with_beginnings(stored, desired, observed)
     records = beginnings.records
     desired = desired.without(beginnings.refused).without(beginnings.waiting, waits="Restoring")
-    edits = edits_that_wait(snapshot, desired, records)
+    edits = edits_that_wait(observed, desired, records)
     desired = desired.without(edits.waiting, waits="TakingSnapshot").without(edits.failed, waits=FAILED)
     desired = with_plans_in_force(desired, records, unreadable)
-    paused = why_nothing_moves(snapshot, desired)
+    paused = why_nothing_moves(observed, desired)
     if paused:
-        snapshot, desired, settings = without_moves(snapshot, desired, settings)
-    state = RoundState(snapshot, desired, settings, records, defaultdict(list), paused=paused)
+        observed, desired, settings = without_moves(observed, desired, settings)
+    state = RoundState(observed, desired, settings, records, defaultdict(list), paused=paused)
     state.memory = state.memory if memory is None else memory
-    for process in snapshot.processes:
+    for process in observed.processes:
         state.processes[process.fragment].append(process)
     state.events += beginnings.events
     state.before = {name: stored.get(name, Record(name)) for name in records}
@@ -67,7 +67,7 @@ def decide(
             state.before.setdefault(name, Record(name))
     for name, record in state.records.items():
         with state.guard(name):
-            state.records[name] = record.with_history_entry(snapshot.now)
+            state.records[name] = record.with_history_entry(observed.now)
     state.overdue = {} if paused else overdue_moves(state)
     state.ended = dict(edited_after_the_end(state))
     plan_groups(state)
@@ -98,7 +98,7 @@ def decide(
         events=tuple(state.events),
         snapshots=(*edits.orders, *orders),
         keep=_fragments_to_keep(state)
-        if settings.first_round_of(settings.sweep_period, snapshot.now)
+        if settings.first_round_of(settings.sweep_period, observed.now)
         else None,
         paused=paused,
         wake_after=settings.period,
@@ -112,7 +112,7 @@ def _placement(
     """The Placement of one query if it has changed; of one that is gone, what its state is kept by."""
     record = state.records[name]
     if name not in current:
-        return of_deleted(record, {*state.processes, *state.snapshot.leases}, restored, state.snapshot)
+        return of_deleted(record, {*state.processes, *state.observed.leases}, restored, state.observed)
     if name in state.failed and not specs_of(state, name):
         return None  # a plan that cannot be cut into fragments does not come into force
     if not state.desired.has(name) or (record.plan is None and not record.status):
@@ -141,20 +141,20 @@ def _fragments_to_keep(state: RoundState) -> frozenset[str]:
     and those that a Placement owns, also of queries that have become faulty."""
     planned = {spec.name for specs in state.specs.values() for spec in specs}
     owned = {name for record in state.records.values() for name in record.owned}
-    return frozenset(planned | owned | set(state.processes) | set(state.snapshot.leases))
+    return frozenset(planned | owned | set(state.processes) | set(state.observed.leases))
 
 
-def _records(snapshot: Snapshot) -> tuple[dict[str, Record], dict[str, str]]:
+def _records(observed: ObservedState) -> tuple[dict[str, Record], dict[str, str]]:
     """Records by query, and why a Placement cannot be read: somebody has edited it."""
     records, unreadable = {}, {}
-    for manifest in snapshot.objects:
+    for manifest in observed.objects:
         if manifest.get("kind") == "Placement":
             try:
                 record = read_record(manifest)
             except Exception as error:  # whatever it is: the others are read
                 record = Record(name_of(manifest), status=part(manifest, "status"))
                 if part(manifest, "spec").get("retained"):  # for ever: nobody knows until when
-                    record = replace(record, retained=Retained("", "", snapshot.now, inf))
+                    record = replace(record, retained=Retained("", "", observed.now, inf))
                 unreadable[record.query] = f"its Placement cannot be read: {error!r}"
             records[record.query] = record
     return records, unreadable

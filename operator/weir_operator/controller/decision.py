@@ -1,5 +1,5 @@
 """What `decide` orders. Each action may be applied twice, and a crash between two is harmless:
-the next snapshot shows what is still missing."""
+the next look shows what is still missing."""
 
 from __future__ import annotations
 

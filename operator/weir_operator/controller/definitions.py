@@ -10,10 +10,10 @@ from typing import Any
 from weir_operator.api.fit import fit
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import WriteStatus
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.raw_fields import generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.round_state import RoundState
-from weir_operator.controller.snapshot import Manifest
 
 KINDS = ("Stream", "InputProfile", "PlacementPolicy", "NetworkTopology")
 MOST_READERS = 100
@@ -29,7 +29,7 @@ def definition_statuses(state: RoundState, numbers: bool) -> list[WriteStatus]:
     """
     result: list[WriteStatus] = []
     streams, policies = _streams(state), _policies(state)
-    for manifest in state.snapshot.objects:
+    for manifest in state.observed.objects:
         if manifest.get("kind") in KINDS:
             try:
                 result += _definition_status(state, manifest, numbers, streams, policies)
@@ -50,7 +50,7 @@ def _definition_status(
     wrong = state.desired.errors.get((kind, namespace, name), "")
     health = Health.failed("Invalid", wrong) if wrong else Health.current("Accepted", "")
     observed, present = generation(manifest, -1), part(manifest, "status")
-    described = conditions(health, observed, state.snapshot.now, parts(present, "conditions"))
+    described = conditions(health, observed, state.observed.now, parts(present, "conditions"))
     status = {"observedGeneration": observed, "conditions": described}
     if kind == "Stream":
         status |= _with_rate(streams.get(name_of(manifest), {}), present)
@@ -88,7 +88,7 @@ def _with_rate(status: Mapping[str, Any], present: Mapping[str, Any]) -> Mapping
 def _policies(state: RoundState) -> dict[str, dict[str, Any]]:
     """By policy that queries name: how many do, how many of them have a plan, and the plan's headroom."""
     statuses: dict[str, dict[str, Any]] = {}
-    for manifest in filter(_is_query, state.snapshot.objects):
+    for manifest in filter(_is_query, state.observed.objects):
         policy = str(part(manifest, "spec").get("policy") or "default")
         statuses.setdefault(policy, {"queries": 0, "admitted": 0})["queries"] += 1
     for group in state.desired.groups:

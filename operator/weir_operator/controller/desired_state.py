@@ -1,4 +1,4 @@
-"""The state that a snapshot's objects ask for: problems by policy, and why a query cannot be planned."""
+"""The state that users' objects ask for: problems by policy, and why a query cannot be planned."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from weir_operator.api.query import StreamQuery, StreamQuerySpec, Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.beginning import Beginning, beginning
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query
+from weir_operator.controller.observed_state import Manifest, ObservedState
 from weir_operator.controller.raw_fields import created, generation, part, parts
 from weir_operator.controller.record import name_of
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.source_hash import source_hash, source_parts
 from weir_operator.controller.times import seconds
 from weir_operator.manifests.cluster import NodeUsage, declared_memory, shut_out
@@ -55,30 +55,30 @@ class DesiredStateBuilder:
     site: Site = ANYWHERE
     read: Reader = field(default_factory=Reader)
 
-    def __call__(self, snapshot: Snapshot, settings: Settings) -> DesiredState:
-        """The desired state of a snapshot; errors in objects become faults of the queries that need them."""
-        manifests = [o for o in snapshot.objects if o.get("kind") != "Placement"]
-        placements = {name_of(o): o for o in snapshot.objects if o.get("kind") == "Placement"}
+    def __call__(self, observed: ObservedState, settings: Settings) -> DesiredState:
+        """What the observed objects ask for; their errors become faults of the queries that need them."""
+        manifests = [o for o in observed.objects if o.get("kind") != "Placement"]
+        placements = {name_of(o): o for o in observed.objects if o.get("kind") == "Placement"}
         raw = {name_of(o): o for o in manifests if o.get("kind") == "StreamQuery"}
         sources = {name_of(o): part(o, "spec").get("source") for o in manifests if o.get("kind") == "Stream"}
         objects, findings = self.read(manifests)
-        usage = {name: NodeUsage(r.cpu, r.memory) for name, r in snapshot.foreign.items()}
+        usage = {name: NodeUsage(r.cpu, r.memory) for name, r in observed.foreign.items()}
         specs = {name: part(manifest, "spec") for name, manifest in raw.items()}
         policies = {name: str(spec.get("policy") or "default") for name, spec in specs.items()}
         built = build(
             objects,
             usage=usage,
             read=self.matrices(objects),
-            quota_usage=snapshot.quota_usage,
+            quota_usage=observed.quota_usage,
             site=self.site,
             policies=set(policies.values()),
         )
         faults = _faults([*findings, *built.findings], raw)
-        beginnings = {name: beginning(snapshot, placements, o, self.site.tenants) for name, o in raw.items()}
+        beginnings = {name: beginning(observed, placements, o, self.site.tenants) for name, o in raw.items()}
         for name, begins in beginnings.items():
             if begins.refusal and name not in faults:
                 faults[name] = Fault(begins.refusal, False, generation(raw[name], 1))
-        lost, cordoned = _nodes(snapshot, settings, objects)
+        lost, cordoned = _nodes(observed, settings, objects)
         groups = tuple(
             self._group(source, objects, raw, sources, beginnings, faults) for source in built.groups
         )
@@ -90,8 +90,8 @@ class DesiredStateBuilder:
             groups=groups,
             faults={n: f for n, f in faults.items() if n in raw and n not in planned},
             lost=lost,
-            not_ready=lost & _node_names(snapshot),
-            nodes=_node_names(snapshot),
+            not_ready=lost & _node_names(observed),
+            nodes=_node_names(observed),
             cordoned=cordoned,
             closed=_closed(objects),
             errors=_errors([*findings, *built.findings]),
@@ -100,7 +100,7 @@ class DesiredStateBuilder:
             policies=policies,
             suspended=frozenset(name for name, spec in specs.items() if spec.get("suspend") is True),
             readers={name: frozenset(item.spec.shared_with) for name, item in objects.streams.items()},
-            unreadable_nodes=_node_names(snapshot) - objects.nodes.keys(),
+            unreadable_nodes=_node_names(observed) - objects.nodes.keys(),
             uids={name: _uid(o) for name, o in raw.items()},
             retain=_retain(specs, policies, objects),
         )
@@ -276,23 +276,25 @@ def _errors(findings: list[Finding]) -> dict[tuple[str, str, str], str]:
     return {key: "; ".join(texts) for key, texts in messages.items()}
 
 
-def _nodes(snapshot: Snapshot, settings: Settings, objects: Objects) -> tuple[frozenset[str], frozenset[str]]:
+def _nodes(
+    observed: ObservedState, settings: Settings, objects: Objects
+) -> tuple[frozenset[str], frozenset[str]]:
     """Nodes that do not answer or are deleted, and nodes that are cordoned."""
     lost = set()
-    for node in (o for o in snapshot.objects if o.get("kind") == "Node"):
+    for node in (o for o in observed.objects if o.get("kind") == "Node"):
         for condition in parts(part(node, "status"), "conditions"):
             if condition.get("type") == "Ready" and condition.get("status") != "True":
-                silence = snapshot.passed(seconds(condition.get("lastTransitionTime")))
+                silence = observed.passed(seconds(condition.get("lastTransitionTime")))
                 if silence > settings.node_grace:
                     lost.add(node["metadata"]["name"])
     cordoned = {name for name, node in objects.nodes.items() if node.spec.unschedulable}
-    deleted = {p.planned_node for p in snapshot.processes} - {""} - _node_names(snapshot)
+    deleted = {p.planned_node for p in observed.processes} - {""} - _node_names(observed)
     return frozenset(lost | deleted), frozenset(cordoned - lost)
 
 
-def _node_names(snapshot: Snapshot) -> frozenset[str]:
+def _node_names(observed: ObservedState) -> frozenset[str]:
     """Of all Nodes, also those that cannot be read."""
-    nodes = (part(o, "metadata") for o in snapshot.objects if o.get("kind") == "Node")
+    nodes = (part(o, "metadata") for o in observed.objects if o.get("kind") == "Node")
     return frozenset(str(meta.get("name")) for meta in nodes)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from weir_operator.controller.snapshot import FragmentMetrics, OperatorMetrics
+from weir_operator.controller.observed_state import FragmentMetrics, OperatorMetrics
 
 
 def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMetrics:

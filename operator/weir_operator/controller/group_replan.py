@@ -15,9 +15,9 @@ from weir_operator.controller.change import leave
 from weir_operator.controller.current_plan import as_specified
 from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState, Group
+from weir_operator.controller.observed_state import passed
 from weir_operator.controller.quota_ledger import QuotaLedger
 from weir_operator.controller.record import Record, pack
-from weir_operator.controller.snapshot import passed
 from weir_operator.controller.statistics import Measurement, with_measured
 from weir_operator.planning.running import placed, with_current_origins, with_missing_nodes
 
@@ -43,7 +43,7 @@ class GroupReplan:
     longest: float = inf  # [s] that one call of the strategy may take
     ledger: QuotaLedger | None = None  # what remains of quotas; less with each plan that comes into force
     evaluation: Evaluation | None = None  # of the plans in force, under measured statistics
-    clock_set: float = 0.0  # as of a Snapshot
+    clock_set: float = 0.0  # as of an ObservedState
     ended: Mapping[str, str] = field(default_factory=dict)  # as of a RoundState
 
     def passed(self, since: float) -> float:

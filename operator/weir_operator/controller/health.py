@@ -26,7 +26,7 @@ def query_health(state: RoundState, group: Group, name: str, desired: DesiredQue
     controller goes on trying, but a person must change something."""
     health = _present_health(state, group, name, desired)
     policy = group.policy
-    late = overdue(state.records[name], policy.progress_deadline, state.snapshot.passed)
+    late = overdue(state.records[name], policy.progress_deadline, state.observed.passed)
     if desired.suspended or health.stalled or not late or not (health.reconciling or health.moving):
         return health
     words = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in late)
@@ -37,7 +37,7 @@ def query_health(state: RoundState, group: Group, name: str, desired: DesiredQue
 
 def _present_health(state: RoundState, group: Group, name: str, desired: DesiredQuery) -> Health:
     record = state.records[name]
-    if why := state.snapshot.unwritten.get(name):  # nothing is done of what is not written
+    if why := state.observed.unwritten.get(name):  # nothing is done of what is not written
         text = f"its Placement cannot be written: {why}"
         return Health.failed("PlacementRefused", text, ready=_runs_as_written(state, name))
     if desired.suspended:
@@ -100,7 +100,7 @@ def _work(state: RoundState, specs: Sequence[FragmentSpec]) -> bool:
 
 def _standing(state: RoundState, fragment: str) -> str:
     """How a fragment that gets no further stands, in the words of its pod or of who refuses it."""
-    step, refusal = state.steps[fragment], state.snapshot.refusals.get(fragment, "")
+    step, refusal = state.steps[fragment], state.observed.refusals.get(fragment, "")
     owner, successor = step.owner, step.successor
     if owner is not None and owner.state in WORKING and elsewhere(step):
         return elsewhere(step)
@@ -120,7 +120,7 @@ def _last_line(text: str) -> str:
 
 def fault_health(state: RoundState, name: str, fault: Fault) -> Health:
     """Of a query that cannot be planned."""
-    age = state.snapshot.passed(state.desired.created.get(name, state.snapshot.now))
+    age = state.observed.passed(state.desired.created.get(name, state.observed.now))
     if fault.waits:
         runs = name in state.records and _runs_as_before(state, name)
         if fault.waits == FAILED:

@@ -14,8 +14,8 @@ import numpy as np
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.problem import Problem
 
+from weir_operator.controller.observed_state import FragmentMetrics, Process
 from weir_operator.controller.record import Record
-from weir_operator.controller.snapshot import FragmentMetrics, Process
 
 CHANGE = 0.2
 """A measurement that differs by no more than this fraction of the last one is not recorded."""

@@ -23,6 +23,7 @@ from weir_operator.controller.decision import (
     WritePlacement,
 )
 from weir_operator.controller.desired_state import DesiredState
+from weir_operator.controller.observed_state import FragmentMetrics, ObservedState, Process
 from weir_operator.controller.ports import (
     Clock,
     ClusterPort,
@@ -33,7 +34,6 @@ from weir_operator.controller.ports import (
 )
 from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import FragmentMetrics, Process, Snapshot
 from weir_operator.controller.writes import FailedWrites, Writes, fragment_of
 
 T = TypeVar("T")
@@ -57,14 +57,14 @@ class Loop:
     cluster: ClusterPort
     metrics: MetricsPort
     exchange: ExchangePort
-    desired_state: Callable[[Snapshot, Settings], DesiredState]
+    desired_state: Callable[[ObservedState, Settings], DesiredState]
     settings: Settings
     clock: Clock
     readings: dict[str, deque[FragmentMetrics]] = field(default_factory=dict)  # of each fragment, by time
     memory: RefusalMemory = field(default_factory=RefusalMemory)
     last: Decision = field(default_factory=Decision)
     failed: FailedWrites = field(default_factory=FailedWrites)  # of the last round
-    snapshot: Snapshot | None = None
+    observed: ObservedState | None = None
     clock_watch: ClockWatch | None = None  # None: nobody sets the clock
     pool: ThreadPoolExecutor | None = None  # writes about different fragments and objects at the same time
     leads: Callable[[], bool] = lambda: True  # false: another replica acts, so nothing more is written
@@ -86,7 +86,7 @@ class Loop:
         clock_set = self.clock_watch.set_at(now) if self.clock_watch else 0.0
         if clock_set == now:
             self.readings.clear()  # rates over it would be of no time that passed
-        self.snapshot = Snapshot(
+        self.observed = ObservedState(
             now=now,
             clock_set=clock_set,
             objects=observed.objects,
@@ -105,10 +105,10 @@ class Loop:
             unwritten=self.failed.unwritten(),
         )
         published = frozenset(self.last.events)
-        desired = self.desired_state(self.snapshot, self.settings)
+        desired = self.desired_state(self.observed, self.settings)
         laps.end("desired state")
         paused = self.last.paused
-        self.last = decide(self.snapshot, desired, self.settings, self.memory)
+        self.last = decide(self.observed, desired, self.settings, self.memory)
         if self.last.paused != paused:
             log.warning("%s", self.last.paused or f"moves resume; until now, {paused}")
         laps.end("decide")
@@ -146,7 +146,7 @@ class Loop:
         the previous round published are not published again.
         """
         news = [event for event in decision.events if event not in published]
-        writes = Writes(self.cluster, self.failed, self.snapshot.objects if self.snapshot else ())
+        writes = Writes(self.cluster, self.failed, self.observed.objects if self.observed else ())
         unwritten = _Unwritten(self._write_each(writes.placement, decision.placements))
         by_fragment: dict[str, list[Action]] = {}
         for action in decision.actions:

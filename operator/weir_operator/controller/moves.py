@@ -14,7 +14,7 @@ from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.controller.decision import Action, CleanUp, HandOver, Start, Stop
-from weir_operator.controller.snapshot import Lease, Process
+from weir_operator.controller.observed_state import Lease, Process
 
 Phase = Literal["waiting", "starting", "running", "moving", "finished", "failed", "stopping", "gone"]
 

@@ -23,7 +23,7 @@ def overdue_moves(state: RoundState) -> dict[str, float]:
         deadline = group.policy.move_budget.deadline
         for name in group.queries:
             for fragment, since in state.records[name].moving.items():
-                if state.snapshot.passed(since) > deadline:
+                if state.observed.passed(since) > deadline:
                     result[fragment] = deadline
     return result
 
@@ -31,7 +31,7 @@ def overdue_moves(state: RoundState) -> dict[str, float]:
 def with_moves(state: RoundState, record: Record, fragments: Iterable[str]) -> Record:
     """The record with the times since which these fragments of it move, for the next rounds."""
     before = record.moving
-    moving = {f: before.get(f, state.snapshot.now) for f in fragments if state.steps[f].phase == "moving"}
+    moving = {f: before.get(f, state.observed.now) for f in fragments if state.steps[f].phase == "moving"}
     if moving == before:
         return record
     drift = {key: value for key, value in record.drift.items() if key != "moving"}
@@ -48,7 +48,7 @@ def stuck_fragments(
     for name, spec in in_force:
         if spec.name not in state.overdue:
             continue
-        lease = state.snapshot.leases.get(spec.name)
+        lease = state.observed.leases.get(spec.name)
         owner = next((p for p in state.processes[spec.name] if lease and p.epoch == lease.epoch), None)
         text = f"{spec.name} has not started on node {spec.node} within {state.overdue[spec.name]:g} s"
         if owner is not None and owner.planned_node == spec.node:

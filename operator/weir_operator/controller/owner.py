@@ -9,7 +9,7 @@ from typing import Any
 
 from weir_placement.model.change import Change
 
-from weir_operator.controller.snapshot import Lease
+from weir_operator.controller.observed_state import Lease
 from weir_operator.controller.times import seconds, timestamp
 
 FORMAT = 1

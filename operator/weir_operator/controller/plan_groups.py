@@ -36,7 +36,7 @@ def plan_groups(state: RoundState) -> None:
     state.blocked |= ledger.blocked
     groups = state.desired.groups
     state.memory.forget_all_but(name for group in groups for name in group.queries)
-    look = state.settings.first_round_of(state.settings.look_period, state.snapshot.now)
+    look = state.settings.first_round_of(state.settings.look_period, state.observed.now)
     several = len(groups) > 1
     usage = {group.name: _usage_or_none(state, group) for group in groups} if several else {}
     for group in (group for group in groups if group.planned):
@@ -96,7 +96,7 @@ def _plan(
     """One group, planned beside what the others use; without `new`, only what is in force."""
     records = {name: state.records[name] for name in group.queries}
     in_force = list(_in_force(state, group))
-    readings = measured_by_fragment(state.snapshot.previous_metrics, state.snapshot.metrics)
+    readings = measured_by_fragment(state.observed.previous_metrics, state.observed.metrics)
     measured = _measurements(in_force, readings)
     problem = subtract(group.problem, others)
     if group.measured_links:
@@ -106,8 +106,8 @@ def _plan(
     planning = GroupReplan(
         group=replace(group, problem=problem),
         desired=state.desired,
-        now=state.snapshot.now,
-        clock_set=state.snapshot.clock_set,
+        now=state.observed.now,
+        clock_set=state.observed.clock_set,
         records=records,
         measured=measured,
         rates=measured_rates({n: r.plan for n, r in records.items() if r.plan}, measured),
@@ -147,7 +147,7 @@ def _with_links(state: RoundState, group: Group, in_force: InForce, record: Reco
     if record.plan is None:
         return record
     specs = [spec for name, spec in in_force if name == record.query]
-    links = measured_links(specs, state.snapshot.metrics, state.processes)
+    links = measured_links(specs, state.observed.metrics, state.processes)
     return remember(record, links, group.problem.cluster.index)
 
 
@@ -174,7 +174,7 @@ def _moving(state: RoundState, in_force: InForce) -> frozenset[str]:
     """Queries with a fragment that is still to reach its node; all while nothing is to move."""
     if state.paused:
         return frozenset(name for name, _ in in_force)
-    leases = state.snapshot.leases
+    leases = state.observed.leases
     return frozenset(
         name
         for name, spec in in_force
@@ -187,7 +187,7 @@ def _unplaced(state: RoundState, in_force: InForce) -> dict[str, str]:
     result: dict[str, str] = {}
     for name, spec in in_force:
         for process in state.processes.get(spec.name, ()):
-            waited = state.snapshot.passed(process.since)
+            waited = state.observed.passed(process.since)
             here = process.no_room and process.planned_node == spec.node
             if here and waited > state.settings.pending_grace:
                 result |= {f"{name}/{op.id}": spec.node for op in spec.operators}

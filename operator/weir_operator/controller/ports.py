@@ -16,11 +16,18 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.snapshot import FragmentMetrics, Lease, Manifest, Process, Requests, SnapshotJob
+from weir_operator.controller.observed_state import (
+    FragmentMetrics,
+    Lease,
+    Manifest,
+    Process,
+    Requests,
+    SnapshotJob,
+)
 
 
 @dataclass(frozen=True)
-class Observed:
+class ClusterState:
     """What the cluster port sees."""
 
     objects: tuple[Manifest, ...]
@@ -50,7 +57,7 @@ class Gone(OSError):
 class ClusterPort(Protocol):
     """Nodes, objects and processes. Every write is idempotent."""
 
-    def observe(self) -> Observed:
+    def observe(self) -> ClusterState:
         """All that is there now. Raises OSError when it cannot be read: the loop then changes nothing."""
         ...
 
@@ -71,7 +78,7 @@ class ClusterPort(Protocol):
         ...
 
     def order(self, order: SnapshotOrder | NewSnapshot) -> None:
-        """Have something done about a QuerySnapshot; `Observed.snapshot_jobs` says how far it is."""
+        """Have something done about a QuerySnapshot; `ClusterState.snapshot_jobs` says how far it is."""
         ...
 
     def emit(self, event: Event) -> None:

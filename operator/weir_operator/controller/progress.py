@@ -61,7 +61,7 @@ def with_progress(record: Record, steps: Mapping[str, FragmentStep], generation:
 
 
 def overdue(record: Record, deadline: float, passed: Callable[[float], float]) -> list[str]:
-    """Fragments that have been on their way for longer than `deadline` [s]; `passed`: as of a Snapshot."""
+    """Fragments that have been on their way for longer than `deadline` [s]; `passed` as of ObservedState."""
     clocks = record.status.get("progress") or {}
     since, until = clocks.get("since") or {}, clocks.get("until") or {}
     return sorted(f for f, begin in since.items() if f not in until and passed(begin) > deadline)

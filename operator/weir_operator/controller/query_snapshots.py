@@ -15,10 +15,10 @@ from weir_operator.api.fit import fit
 from weir_operator.api.values import parse_duration
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, NewSnapshot, SnapshotOrder, SnapshotVerb, WriteStatus
+from weir_operator.controller.observed_state import Manifest, SnapshotJob
 from weir_operator.controller.raw_fields import created, generation, part, parts
 from weir_operator.controller.record import Record, name_of
 from weir_operator.controller.round_state import RoundState
-from weir_operator.controller.snapshot import Manifest, SnapshotJob
 from weir_operator.controller.snapshot_schedules import due_snapshot, scheduled
 from weir_operator.controller.times import timestamp
 
@@ -40,15 +40,15 @@ def snapshot_orders(state: RoundState) -> tuple[list[SnapshotOrder | NewSnapshot
     surplus: set[str] = set()
     for name, series in scheduled(state).items():
         try:
-            orders += filter(None, [due_snapshot(series, state.snapshot.now)])
+            orders += filter(None, [due_snapshot(series, state.observed.now)])
             surplus |= series.surplus()
             if last := series.last_text():
                 state.last_snapshots[name] = last
         except Exception:  # whatever it is: the others have theirs
             log.exception("the schedule of %s cannot be served", name)
     statuses: list[WriteStatus] = []
-    placements = {name_of(o): o for o in state.snapshot.objects if o.get("kind") == "Placement"}
-    for manifest in state.snapshot.objects:
+    placements = {name_of(o): o for o in state.observed.objects if o.get("kind") == "Placement"}
+    for manifest in state.observed.objects:
         if manifest.get("kind") != KIND:
             continue
         try:
@@ -116,7 +116,7 @@ class _Asked:
         if self.spec.get("keepFor") is None:
             return False
         since = float(self.content["taken"]) if self.content else created(self.manifest)
-        return self.state.snapshot.now >= since + parse_duration(self.spec["keepFor"])
+        return self.state.observed.now >= since + parse_duration(self.spec["keepFor"])
 
     def _end(self) -> tuple[SnapshotOrder | None, Health]:
         health = Health.in_progress(
@@ -131,7 +131,7 @@ class _Asked:
 
     def _job(self, verb: SnapshotVerb) -> SnapshotJob | None:
         """What is being done about this very spec."""
-        job = self.state.snapshot.snapshot_jobs.get(self.name)
+        job = self.state.observed.snapshot_jobs.get(self.name)
         request = self.manifest["metadata"].get("uid"), verb, generation(self.manifest, 1)
         return job if job and (job.uid, job.verb, job.generation) == request else None
 
@@ -189,7 +189,7 @@ def _status(state: RoundState, request: _Asked, health: Health) -> list[WriteSta
     present = {key: value for key, value in request.status.items() if key != "content"}
     status: dict[str, Any] = {
         "observedGeneration": observed,
-        "conditions": conditions(health, observed, state.snapshot.now, parts(present, "conditions")),
+        "conditions": conditions(health, observed, state.observed.now, parts(present, "conditions")),
     }
     if content:
         status["query"] = str(part(content, "about").get("query") or "")

@@ -15,9 +15,9 @@ from weir_placement.fragments import groups_of
 from weir_placement.model.problem import Budget
 
 from weir_operator.controller.desired_state import DesiredQuery, Group
+from weir_operator.controller.observed_state import Process
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState
-from weir_operator.controller.snapshot import Process
 
 
 class QuotaLedger:

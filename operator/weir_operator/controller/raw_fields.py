@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.times import seconds
 
 

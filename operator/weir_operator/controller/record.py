@@ -19,9 +19,9 @@ from weir_placement.model.plan import QueryPlan
 from weir_operator.api.fit import fit
 from weir_operator.controller.approval import Approval, read_approval
 from weir_operator.controller.decision import WritePlacement
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.owner import Owner, Retained, read_owner, read_retained
 from weir_operator.controller.repeats import with_line
-from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import timestamp
 
 HISTORY = 10

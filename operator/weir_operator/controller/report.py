@@ -12,12 +12,12 @@ from weir_operator.controller.conditions import Health, conditions, worth_writin
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
 from weir_operator.controller.health import count, fault_health, query_health
+from weir_operator.controller.observed_state import FragmentMetrics
 from weir_operator.controller.overdue import with_moves
 from weir_operator.controller.progress import elsewhere, serves, with_progress
 from weir_operator.controller.record import Record
 from weir_operator.controller.rollout import REFUSED, refused_image
 from weir_operator.controller.round_state import RoundState, specs_of
-from weir_operator.controller.snapshot import FragmentMetrics
 from weir_operator.controller.waiting import wait_of, waits
 
 
@@ -52,7 +52,7 @@ def with_running(state: RoundState, record: Record) -> Record:
             running[-1]["executors"] = f"{owner.executors if owner else 0}/{spec.executors}"
     names = [spec.name for spec in (*specs_of(state, record.query), *record.leaving)]
     record = with_moves(state, record, [name for name in names if name in state.steps])
-    alive = set(state.processes) | set(state.snapshot.leases)
+    alive = set(state.processes) | set(state.observed.leases)
     owned = sorted(set(names) | {f for f in record.owned if f in alive})
     ready = sum(entry["state"] in ("running", "finished") for entry in running)
     return record.with_status(
@@ -74,12 +74,12 @@ def track_progress(state: RoundState) -> None:
             with state.guard(name):
                 steps = {spec.name: state.steps[spec.name] for spec in specs_of(state, name)}
                 record = state.records[name]
-                state.records[name] = with_progress(record, steps, desired.generation, state.snapshot.now)
+                state.records[name] = with_progress(record, steps, desired.generation, state.observed.now)
 
 
 def numbers(state: RoundState) -> bool:
     """Whether it is time to write numbers that changed."""
-    return state.settings.first_round_of(state.settings.status_period, state.snapshot.now)
+    return state.settings.first_round_of(state.settings.status_period, state.observed.now)
 
 
 def assess(state: RoundState) -> None:
@@ -98,8 +98,8 @@ def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Ev
     if owner and owner.state == "failed":
         text = f"{fragment} failed; restarting it (start {owner.restarts + 2}): {owner.message}"
         yield Event(query, "FragmentFailed", text, warning=True)
-    if fragment in state.snapshot.metrics:
-        yield from _source_events(query, state.snapshot.metrics[fragment])
+    if fragment in state.observed.metrics:
+        yield from _source_events(query, state.observed.metrics[fragment])
 
 
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
@@ -164,7 +164,7 @@ def _status(
         REFUSED: refused_image(state, name),
     }
     before = present.get("conditions") or []
-    described = conditions(health, generation, state.snapshot.now, before, further)
+    described = conditions(health, generation, state.observed.now, before, further)
     if health.stalled and name not in state.failed and _is_news(health, generation, present):
         state.events.append(Event(name, health.reason, health.message, warning=True))
     status = {

@@ -20,11 +20,11 @@ from weir_operator.controller.decision import (
     WritePlacement,
 )
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.owner import KeptLease, Owner, Retained, placement_of_retained
 from weir_operator.controller.record import Record, read_record
 from weir_operator.controller.report import fragments
 from weir_operator.controller.round_state import RoundState, specs_of
-from weir_operator.controller.snapshot import Snapshot
 from weir_operator.controller.source_hash import EXECUTORS, OPERATORS
 from weir_operator.controller.times import timestamp
 
@@ -50,7 +50,9 @@ class Beginnings:
     events: list[Event] = field(default_factory=list)
 
 
-def with_beginnings(records: Mapping[str, Record], desired: DesiredState, snapshot: Snapshot) -> Beginnings:
+def with_beginnings(
+    records: Mapping[str, Record], desired: DesiredState, observed: ObservedState
+) -> Beginnings:
     """The records of this round: those of deleted queries set aside, those that are taken up under their new
     query."""
     result = Beginnings({})
@@ -61,15 +63,15 @@ def with_beginnings(records: Mapping[str, Record], desired: DesiredState, snapsh
         elif not uid or desired.uids.get(name, "") == uid:
             result.records[name] = record
         else:
-            _set_aside(result, records, record, desired, snapshot)
+            _set_aside(result, records, record, desired, observed)
     for group in desired.groups:
         for name, query in group.queries.items():
             if name in result.records or name in result.waiting:
                 continue
             if query.restore:
-                _take_up(result, name, query, snapshot)
+                _take_up(result, name, query, observed)
             elif query.snapshot:
-                _begin_from(result, name, query, snapshot)
+                _begin_from(result, name, query, observed)
     return result
 
 
@@ -78,7 +80,7 @@ def _set_aside(
     records: Mapping[str, Record],
     record: Record,
     desired: DesiredState,
-    snapshot: Snapshot,
+    observed: ObservedState,
 ) -> None:
     name, uid = record.query, record.owner.uid
     kept_as = placement_of_retained(name, uid)
@@ -89,18 +91,18 @@ def _set_aside(
         return
     aside = replace(record, query=kept_as, stored_as=name)
     if record.plan is not None and record.owner.retain > 0:
-        retained = Retained(name.split("/", 1)[1], uid, snapshot.now, snapshot.now + record.owner.retain)
-        aside = _with_all_fragments(replace(_with_leases(aside, snapshot), retained=retained))
+        retained = Retained(name.split("/", 1)[1], uid, observed.now, observed.now + record.owner.retain)
+        aside = _with_all_fragments(replace(_with_leases(aside, observed), retained=retained))
         text = f"deleted; its state is retained until {timestamp(retained.until)}: "
         text += f"spec.restoreFrom.retained: {uid}"
         result.events.append(Event(name, "Retained", text))
     result.records[kept_as] = aside
 
 
-def _with_leases(record: Record, snapshot: Snapshot) -> Record:
+def _with_leases(record: Record, observed: ObservedState) -> Record:
     """It goes on with the leases that it had."""
     names = {spec.name for spec in record.all_specs}
-    present = {name: KeptLease.of(snapshot.leases[name]) for name in names & snapshot.leases.keys()}
+    present = {name: KeptLease.of(observed.leases[name]) for name in names & observed.leases.keys()}
     leases = {name: lease for name, lease in record.owner.leases.items() if name in names} | present
     return replace(record, owner=replace(record.owner, leases=leases))
 
@@ -111,7 +113,7 @@ def _with_all_fragments(record: Record) -> Record:
     return record.with_status(owned=sorted(names | {*record.owned}))
 
 
-def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snapshot) -> None:
+def _take_up(result: Beginnings, name: str, query: DesiredQuery, observed: ObservedState) -> None:
     kept = result.records.get(query.restore)
     if kept is None or kept.retained is None:
         result.waiting[name] = f"spec.restoreFrom.retained: waits until {query.restore} has been read"
@@ -120,7 +122,7 @@ def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snaps
     if kept.source != query.source:
         result.refused[name] = f"{about} belongs to another query: {_differences(kept, query)}"
         return
-    alive = sorted({p.fragment for p in snapshot.processes} & {*kept.owned})
+    alive = sorted({p.fragment for p in observed.processes} & {*kept.owned})
     if alive:
         result.waiting[name] = f"{about} is still in use: {', '.join(alive)} must end first"
         return
@@ -128,16 +130,16 @@ def _take_up(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snaps
     text = f"restored the state of the deleted query {kept.retained.uid}"
     restored = replace(kept, query=name, owner=owner, retained=None, pinned=None, approval=None)
     restored = restored.with_status(progress=None, proposed=None, drift=None).with_decision(
-        snapshot.now, text
+        observed.now, text
     )
     result.records[name] = restored
     result.events.append(Event(name, "Restored", text))
 
 
-def _begin_from(result: Beginnings, name: str, query: DesiredQuery, snapshot: Snapshot) -> None:
+def _begin_from(result: Beginnings, name: str, query: DesiredQuery, observed: ObservedState) -> None:
     """The plan of a snapshot for another query, whose names, streams and sink are its own."""
     about = f"spec.restoreFrom.snapshot: snapshot {query.snapshot}"
-    content = snapshot.snapshots[query.snapshot]
+    content = observed.snapshots[query.snapshot]
     if "damaged" in content:
         result.refused[name] = f"{about}: {content['damaged']}"
         return
@@ -154,7 +156,7 @@ def _begin_from(result: Beginnings, name: str, query: DesiredQuery, snapshot: Sn
     plan = replace(kept.plan, query=replace(kept.plan.query, name=name, sources=query.model.sources))
     owner = Owner(snapshot=query.snapshot)
     record = Record(name, 1, plan, kept.boundaries, query.source, since=kept.since, owner=owner)
-    result.records[name] = record.with_decision(snapshot.now, text)
+    result.records[name] = record.with_decision(observed.now, text)
     result.events.append(Event(name, "Restored", text))
 
 
@@ -163,7 +165,7 @@ def before_its_first(state: RoundState, query: str, fragment: str) -> Action | N
     record = state.records[query]
     if kept := record.owner.leases.get(fragment):  # of a query that was deleted
         return RestoreLease(fragment, query, kept.epoch, kept.change)
-    if record.owner.snapshot and not record.generation and fragment not in state.snapshot.restored:
+    if record.owner.snapshot and not record.generation and fragment not in state.observed.restored:
         return RestoreState(fragment, query, record.owner.snapshot, specs_of(state, query))
     return None
 
@@ -191,22 +193,22 @@ def with_owners(records: dict[str, Record], desired: DesiredState) -> None:
 
 
 def of_deleted(
-    record: Record, alive: Iterable[str], restored: Collection[str], snapshot: Snapshot
+    record: Record, alive: Iterable[str], restored: Collection[str], observed: ObservedState
 ) -> WritePlacement | DeletePlacement | None:
     """What is written of a query that is not there: kept until its time is over or it is `restored` (uids),
     and then deleted when nothing that it owned is `alive`."""
     retained = record.retained
-    if retained is not None and retained.uid not in restored and not is_over(record, snapshot):
+    if retained is not None and retained.uid not in restored and not is_over(record, observed):
         return record.placement(fragments(record.all_specs), record.specs) if record.stored_as else None
     if {*alive} & {*record.owned} and not (retained and retained.uid in restored):
         return None
     return DeletePlacement(record.stored_as or record.query)
 
 
-def is_over(record: Record, snapshot: Snapshot) -> bool:
+def is_over(record: Record, observed: ObservedState) -> bool:
     """Whether what is left of a deleted query is to be removed."""
     retained = record.retained
-    return retained is None or snapshot.passed(retained.deleted) >= retained.until - retained.deleted
+    return retained is None or observed.passed(retained.deleted) >= retained.until - retained.deleted
 
 
 def restored_uids(records: Iterable[Record]) -> frozenset[str]:

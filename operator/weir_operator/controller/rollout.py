@@ -123,17 +123,17 @@ def _next(state: RoundState, group: Group, name: str, image: str) -> Rollout | N
         if not others or state.images[group.name] != image:
             return None
         before = stored.before if stored and stored.before != image else others.most_common(1)[0][0]
-        return Rollout(image, before, state.snapshot.now, _waiting(state, steps))
+        return Rollout(image, before, state.observed.now, _waiting(state, steps))
     if state.images[group.name] != image:  # another query has refused it
         return None
     much = _waiting(state, steps) > TIMES * stored.waiting + MORE
-    stored = replace(stored, behind=(stored.behind or state.snapshot.now) if much else 0.0)
+    stored = replace(stored, behind=(stored.behind or state.observed.now) if much else 0.0)
     if why := _fault(state, group, name, steps, stored):
         return replace(stored, refused=why)
     if others or not all(serves(step) and step.phase != "moving" for step in steps.values()):
         return replace(stored, settled=0.0)
-    settled = stored.settled or state.snapshot.now
-    over = state.snapshot.passed(settled) > group.policy.rollout.max_lag
+    settled = stored.settled or state.observed.now
+    over = state.observed.passed(settled) > group.policy.rollout.max_lag
     return None if over else replace(stored, settled=settled)
 
 
@@ -142,7 +142,7 @@ def _fault(
 ) -> str:
     """Why the image is refused; "" as long as nothing speaks against it."""
     deadline, most = group.policy.move_budget.deadline, group.policy.rollout.max_lag
-    idle = overdue(state.records[name], deadline, state.snapshot.passed)
+    idle = overdue(state.records[name], deadline, state.observed.passed)
     for fragment, step in steps.items():
         process = step.successor or step.owner
         if process is None or process.build != state.builds[fragment]:
@@ -152,7 +152,7 @@ def _fault(
             return f"{fragment} has not started with it within {deadline:g} s{said}"
         if fragment in idle and not serves(step):
             return f"{fragment} has not worked with it for {deadline:g} s{said}"
-        if step.owner is process and rollout.behind and state.snapshot.passed(rollout.behind) > most:
+        if step.owner is process and rollout.behind and state.observed.passed(rollout.behind) > most:
             waiting = _waiting(state, steps)
             return (
                 f"{waiting:g} batches wait for the query, {rollout.waiting:g} before, and that for {most:g} s"
@@ -162,7 +162,7 @@ def _fault(
 
 def _waiting(state: RoundState, fragments: Iterable[str]) -> float:
     """Batches that wait for them."""
-    readings = (state.snapshot.metrics.get(fragment) for fragment in fragments)
+    readings = (state.observed.metrics.get(fragment) for fragment in fragments)
     return sum(reading.backlog for reading in readings if reading)
 
 

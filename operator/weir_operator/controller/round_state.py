@@ -1,4 +1,4 @@
-"""What one round of the loop collects on its way from snapshot to decision."""
+"""What one round of the loop collects on its way from the observed state to a decision."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from weir_placement.model.fragment import FragmentSpec
 from weir_operator.controller.decision import Event
 from weir_operator.controller.desired_state import DesiredState
 from weir_operator.controller.moves import FragmentStep
+from weir_operator.controller.observed_state import ObservedState, Process
 from weir_operator.controller.record import Record
 from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Process, Snapshot
 
 log = logging.getLogger("weir.decide")
 
@@ -25,7 +25,7 @@ log = logging.getLogger("weir.decide")
 class RoundState:
     """What one round collects."""
 
-    snapshot: Snapshot
+    observed: ObservedState
     desired: DesiredState
     settings: Settings
     records: dict[str, Record]

@@ -15,10 +15,10 @@ from typing import Any
 from weir_operator.api.kinds import MAX_NAME
 from weir_operator.api.schedule import last_due
 from weir_operator.controller.decision import NewSnapshot
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.raw_fields import created, part
 from weir_operator.controller.record import name_of
 from weir_operator.controller.round_state import RoundState
-from weir_operator.controller.snapshot import Manifest
 from weir_operator.controller.times import seconds, timestamp
 
 DUE = "weir.dev/due"
@@ -55,7 +55,7 @@ class Scheduled:
 
 def scheduled(state: RoundState) -> dict[str, Scheduled]:
     """By query that has a schedule, or had one."""
-    objects = state.snapshot.objects
+    objects = state.observed.objects
     queries = {name_of(o): o for o in objects if o.get("kind") == "StreamQuery"}
     by_query = {
         name: Scheduled(o)

@@ -11,9 +11,9 @@ from hashlib import sha256
 
 from weir_operator.controller.decision import NewSnapshot
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState
+from weir_operator.controller.observed_state import Manifest, ObservedState
 from weir_operator.controller.raw_fields import part, parts
 from weir_operator.controller.record import Record, name_of
-from weir_operator.controller.snapshot import Manifest, Snapshot
 from weir_operator.controller.snapshot_schedules import name_ending, new_snapshot
 
 
@@ -27,23 +27,23 @@ class EditsThatWait:
 
 
 def edits_that_wait(
-    snapshot: Snapshot, desired: DesiredState, records: Mapping[str, Record]
+    observed: ObservedState, desired: DesiredState, records: Mapping[str, Record]
 ) -> EditsThatWait:
     """Of all queries with `spec.snapshots.beforeEdit`."""
     result = EditsThatWait()
     asking = {
         name_of(o): o
-        for o in snapshot.objects
+        for o in observed.objects
         if o.get("kind") == "StreamQuery" and part(part(o, "spec"), "snapshots").get("beforeEdit") is True
     }
     if not asking:
         return result
-    present = {name_of(o): o for o in snapshot.objects if o.get("kind") == "QuerySnapshot"}
+    present = {name_of(o): o for o in observed.objects if o.get("kind") == "QuerySnapshot"}
     for group in desired.groups:
         for name in group.queries.keys() & asking.keys():
             record, query = records.get(name), group.queries[name]
             if record is not None and _is_edited(record, query):
-                _wait(result, asking[name], name_before(record, query), present, snapshot.now)
+                _wait(result, asking[name], name_before(record, query), present, observed.now)
     return result
 
 

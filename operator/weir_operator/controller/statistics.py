@@ -15,7 +15,7 @@ from weir_placement.model.operators import Aggregate, Filter, Join, Operator
 from weir_placement.model.plan import QueryPlan
 from weir_placement.model.problem import Overheads, Problem
 
-from weir_operator.controller.snapshot import FragmentMetrics
+from weir_operator.controller.observed_state import FragmentMetrics
 
 MIN_ROWS = 200.0
 """A selectivity estimated from fewer input rows than this is mostly chance."""

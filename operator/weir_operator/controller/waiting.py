@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from weir_operator.controller.conditions import Wait
 from weir_operator.controller.health import count
+from weir_operator.controller.observed_state import FragmentMetrics
 from weir_operator.controller.round_state import RoundState, specs_of
-from weir_operator.controller.snapshot import FragmentMetrics
 
 SILENCE = 900.0
 """[s] without a row of a source, after which that is said: as the chart's `silentSeconds`."""
@@ -35,7 +35,7 @@ def waits(reading: FragmentMetrics) -> Iterator[Wait]:
 
 def wait_of(state: RoundState, query: str) -> Wait | None:
     """All that the fragments of a query wait for, by the gravest reason; None without any."""
-    readings = [state.snapshot.metrics.get(spec.name) for spec in specs_of(state, query)]
+    readings = [state.observed.metrics.get(spec.name) for spec in specs_of(state, query)]
     all_waits = [wait for reading in readings if reading for wait in waits(reading)]
     order = ("Unreachable", "HeldBack", "SourceSilent", "PartitionIdle")
     all_waits.sort(key=lambda wait: order.index(wait.reason))

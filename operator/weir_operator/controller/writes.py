@@ -13,10 +13,10 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.ports import ClusterPort, Gone, Refused, Unreachable
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import Record, name_of
-from weir_operator.controller.snapshot import Manifest
 
 ROUNDS = 3
 """In so many rounds in a row a write must fail that is not refused (a conflict) before it is said: whoever

@@ -14,7 +14,7 @@ from typing import Any
 
 import kopf
 
-from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.certificate import OwnCertificate
 from weir_operator.kube.driver_pod import SITE

@@ -28,8 +28,8 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.ports import Observed, Refused
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
+from weir_operator.controller.ports import ClusterState, Refused
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError, ObjectGone
 from weir_operator.kube.budget import protect
@@ -100,7 +100,7 @@ class KubernetesCluster:
 
     # observe
 
-    def observe(self) -> Observed:
+    def observe(self) -> ClusterState:
         """Raises ApiError when the API server does not answer: the loop then changes nothing.
 
         Requests of other pods are read at the same time: it is the longest list, and need not be in step.
@@ -114,7 +114,7 @@ class KubernetesCluster:
                 self._silence.forget()
                 raise
 
-    def _own(self) -> Observed:
+    def _own(self) -> ClusterState:
         self.unreadable.begin()
         nodes = list(map(without_images, self._api.list("Node")))
         objects = [
@@ -159,7 +159,7 @@ class KubernetesCluster:
         snapshot_pods = self.unreadable.readable(self._list("Pod", selector=PODS))
         self._snapshots.observe(objects, snapshot_pods, leases_by_fragment)
         protected = frozenset(budget["metadata"]["name"] for budget in budgets)
-        return Observed(
+        return ClusterState(
             objects=tuple(objects),
             processes=processes,
             leases=leases_by_fragment,

@@ -17,7 +17,7 @@ from weir_placement.model.change import Change
 from weir_placement.model.from_plain import build_plain
 
 from weir_operator.controller.decision import HandOver, RequestCut, RestoreLease
-from weir_operator.controller.snapshot import Lease
+from weir_operator.controller.observed_state import Lease
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ObjectGone

@@ -16,7 +16,7 @@ from prometheus_api_client import PrometheusConnect
 from prometheus_api_client.exceptions import PrometheusApiClientException
 
 from weir_operator.controller.exposition import parse_metrics
-from weir_operator.controller.snapshot import FragmentMetrics, Process, measurable
+from weir_operator.controller.observed_state import FragmentMetrics, Process, measurable
 
 log = logging.getLogger("weir")
 MOST_PARTS = 256  # of 64 KiB at most

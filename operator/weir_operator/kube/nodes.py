@@ -7,7 +7,7 @@ from typing import Any
 
 from weir_operator.api.node import Taint
 from weir_operator.api.query import Toleration
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 from weir_operator.controller.times import seconds
 from weir_operator.manifests.cluster import keeps_away
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weir_operator.controller.snapshot import Lease, Process, ProcessState
+from weir_operator.controller.observed_state import Lease, Process, ProcessState
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.driver_pod import DRIVER

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir_operator.api.values import parse_quantity
-from weir_operator.controller.snapshot import Requests
+from weir_operator.controller.observed_state import Requests
 
 
 def requests_of(pod: Mapping[str, Any]) -> Requests:

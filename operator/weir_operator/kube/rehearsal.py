@@ -7,8 +7,8 @@ from typing import Any
 from weir_operator.controller.decide import decide
 from weir_operator.controller.decision import Decision
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
+from weir_operator.controller.observed_state import ObservedState
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Snapshot
 
 CREATED = "2026-01-01T00:00:00Z"
 
@@ -19,8 +19,8 @@ def rehearse(settings: Settings) -> Decision:
     A replica that takes the lead begins with a full round. What a process has to build once for that
     (validators of the kinds, the SQL reader, the compiled searches) is then ready: about 1.5 s.
     """
-    snapshot = Snapshot(now=0.0, objects=tuple(_objects()))
-    return decide(snapshot, DesiredStateBuilder()(snapshot, settings), settings)
+    observed = ObservedState(now=0.0, objects=tuple(_objects()))
+    return decide(observed, DesiredStateBuilder()(observed, settings), settings)
 
 
 def _objects() -> list[dict[str, Any]]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from weir_operator.api.base import API_VERSION
 from weir_operator.controller.decision import NewSnapshot, RestoreState, SnapshotOrder
+from weir_operator.controller.observed_state import SnapshotJob
 from weir_operator.controller.ports import Refused
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import name_of
-from weir_operator.controller.snapshot import SnapshotJob
 from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 from weir_operator.kube.api import Api, ApiError

@@ -31,9 +31,9 @@ from weir_operator.controller.decision import (
     WritePlacement,
     WriteStatus,
 )
-from weir_operator.controller.ports import Observed, Refused
+from weir_operator.controller.observed_state import Lease, Manifest
+from weir_operator.controller.ports import ClusterState, Refused
 from weir_operator.controller.record import name_of
-from weir_operator.controller.snapshot import Lease, Manifest
 from weir_operator.local.processes import Processes
 from weir_operator.local.snapshots import Snapshots
 from weir_operator.local.store import RunStore
@@ -56,7 +56,7 @@ class LocalCluster:
         """`tell` is called with every event."""
         self._listeners.append(tell)
 
-    def observe(self) -> Observed:
+    def observe(self) -> ClusterState:
         """Everything on disk, and the processes."""
         leases = {}
         for path in Path(self._layout.root, "leases").glob("*/*.json"):
@@ -74,7 +74,7 @@ class LocalCluster:
                 )
         objects = [self._with_status(o) for o in self._objects()] + list(self.store.placements())
         snapshots, restored = self.snapshots.observe(), self.snapshots.restored()
-        return Observed(
+        return ClusterState(
             tuple(objects), self.processes.observe(), leases, snapshots=snapshots, restored=restored
         )
 

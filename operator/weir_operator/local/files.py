@@ -12,7 +12,7 @@ from typing import Any
 
 from weir_runtime.names import read_json, write_whole
 
-from weir_operator.controller.snapshot import Manifest
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.objects import from_documents
 from weir_operator.manifests.read import Document, read

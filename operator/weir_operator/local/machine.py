@@ -12,8 +12,8 @@ from weir_placement.fragments import Knobs, Layout
 from weir_operator.controller.clock_watch import ClockWatch
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
 from weir_operator.controller.loop import Loop
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshot import Manifest
 from weir_operator.local.calibration import Calibration
 from weir_operator.local.cluster import LocalCluster
 from weir_operator.local.files import ManifestFiles, resolve

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from weir_operator.controller.snapshot import Process
+from weir_operator.controller.observed_state import Process
 
 
 @dataclass(frozen=True)

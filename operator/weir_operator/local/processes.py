@@ -19,7 +19,7 @@ from weir_runtime.names import read_json, write_whole
 from weir_runtime.scratch import sweep
 
 from weir_operator.controller.decision import Start
-from weir_operator.controller.snapshot import Process, ProcessState
+from weir_operator.controller.observed_state import Process, ProcessState
 
 PHASES: dict[str, ProcessState] = {
     "starting": "starting",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from weir_operator.controller.observed_state import Process
 from weir_operator.controller.record import name_of
-from weir_operator.controller.snapshot import Process
 from weir_operator.local.store import RunStore
 
 AT_WORK = ("pending", "starting", "standby", "running")

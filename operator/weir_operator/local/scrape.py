@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Mapping
 
 from weir_operator.controller.exposition import parse_metrics
-from weir_operator.controller.snapshot import FragmentMetrics, Process, measurable
+from weir_operator.controller.observed_state import FragmentMetrics, Process, measurable
 from weir_operator.local.processes import Processes
 
 TIMEOUT = 1.0

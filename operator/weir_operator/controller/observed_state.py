@@ -1,4 +1,4 @@
-"""What the loop sees at one moment. `decide` is a pure function of a `Snapshot`."""
+"""What the loop sees at one moment. `decide` is a pure function of a `ObservedState`."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class SnapshotJob:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class ObservedState:
     """Everything that `decide` may look at, its own past included (in the Placements' status)."""
 
     now: float  # [s since 1970]
