@@ -1,5 +1,8 @@
 """Costs of a batch, of a row and of a process, told apart from what processes took."""
 
+import json
+from pathlib import Path
+
 import pytest
 from weir_operator.bench.batches import BLOCK, WARM, BatchCost, Commit, alternating, cost_of_batch, fitted
 from weir_operator.bench.calibrate import PLANS, fit_costs
@@ -93,3 +96,15 @@ def test_a_smaller_batch_costs_more_a_row() -> None:
 
 def test_order_is_asked_of_plans_that_differ() -> None:
     assert in_order([(100.0, 100.0), (90.0, 110.0), (50.0, 200.0), (300.0, 400.0)]) == (5, 3)
+
+
+def test_a_file_from_before_batches_had_costs_is_read(tmp_path: Path) -> None:
+    """Its plans have the loads that they had; what is saved now is read as it was."""
+    old = {"fragment_cpu": 5e4, "fragment_memory": 7e8, "exchange_cost": 10.0, "exchange_latency": 0.5}
+    file = tmp_path / "calibration.json"
+    file.write_text(json.dumps({"costs": {"filter": 1.0}, "out": 5.0, "read": 10.0, "overheads": old}))
+    overheads = Calibration.load(file).overheads
+    assert (overheads.process_cpu, overheads.input_cpu, overheads.state_cpu) == (5e4, 0.0, 0.0)
+    new = Calibration(ROWS, OUT, READ, OVERHEADS)
+    new.save(file)
+    assert Calibration.load(file) == new
