@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -202,17 +203,23 @@ def test_the_operator_says_what_is_wrong(what: str, steady: str) -> None:
         assert ready["message"].startswith(begin)
         assert ready["reason"] == ("ReferenceNotFound" if what in MAY_COME else "Invalid")
         if what not in OF_THE_CLUSTER:
-            assert f"StreamQuery {steady}/bad: {ready['message']}\n" in said_by_command_line(bad, steady)
+            assert_command_line_says(ready["message"], bad, steady)
         assert not get("pods", "-n", steady, "-l", "weir.dev/query=bad")
     finally:
         kubectl("delete", "wsq", "bad", "-n", steady)
 
 
-def said_by_command_line(manifest: Manifest, namespace: str) -> str:
-    """What `weir plan` says of the manifest beside the stream and the nodes of the cluster."""
+def assert_command_line_says(message: str, manifest: Manifest, namespace: str) -> None:
+    """`weir plan` refuses the manifest, beside the stream and the nodes of the cluster, in the same words;
+    where the operator names a place in the SQL, it names that place in the file."""
     items = [*get("nodes"), _in(STREAM, namespace), manifest]
-    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    return refusal(WEIR, "plan", "-f", "-", stdin=listed)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    about = f"StreamQuery {namespace}/bad: "
+    expected = f"{about}{message}\n"
+    if in_sql := re.fullmatch(r"spec\.sql: line 1, column (\d+): (.*)", message, re.S):
+        column = text.index(manifest["spec"]["sql"]) + int(in_sql[1])
+        expected = f"<stdin>:1:{column}: {about}spec.sql: {in_sql[2]}\n"
+    assert expected in refusal(WEIR, "plan", "-f", "-", stdin=text)
 
 
 @pytest.fixture(scope="module")
