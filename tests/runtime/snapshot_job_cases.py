@@ -11,7 +11,7 @@ import pytest
 from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.location import Location
 from weir_runtime.snapshots.job import Job, content_of, perform
-from weir_runtime.snapshots.manifest import Manifest, SnapshotError
+from weir_runtime.snapshots.manifest import SnapshotError, SnapshotManifest
 from weir_runtime.snapshots.restore import is_restored
 
 from tests.runtime.snapshot_model import Running
@@ -44,7 +44,7 @@ class Copies:
         perform(job, "here", self._report)
         return self.reports[-1] if self.reports else {}
 
-    def _report(self, job: Job, manifest: Manifest) -> None:
+    def _report(self, job: Job, manifest: SnapshotManifest) -> None:
         assert job.report == "b/r"
         self.reports.append(content_of(manifest))
 

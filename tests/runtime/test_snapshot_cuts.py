@@ -16,14 +16,14 @@ from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.snapshots import take as module
-from weir_runtime.snapshots.manifest import FragmentCut, Manifest, SnapshotError, verify
+from weir_runtime.snapshots.manifest import FragmentCut, SnapshotError, SnapshotManifest, verify
 from weir_runtime.snapshots.take import take
 
 from tests.runtime.snapshot_model import Running
 from tests.runtime.support import files_output, fragment
 
 
-def judge(folder: Path, manifest: Manifest, fragments: list[Running]) -> None:
+def judge(folder: Path, manifest: SnapshotManifest, fragments: list[Running]) -> None:
     """Whether each fragment can go on from the snapshot with what there is in it."""
     verify(folder, manifest)
     cuts = dict(zip((f.spec.name for f in fragments), manifest.fragments, strict=True))

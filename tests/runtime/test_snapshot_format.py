@@ -6,7 +6,13 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from weir_runtime.snapshots.manifest import FragmentCut, Manifest, SnapshotError, read_manifest, verify
+from weir_runtime.snapshots.manifest import (
+    FragmentCut,
+    SnapshotError,
+    SnapshotManifest,
+    read_manifest,
+    verify,
+)
 
 FORMAT_1 = """{
  "about": {
@@ -54,7 +60,7 @@ def test_format_1_is_read_and_written_as_it_was(tmp_path: Path) -> None:
         "q-g-fe8996f9", "c13a7405f163", "0123456789abcdef", 3, 2, {"c": {"next": 7}}, "5e9d3c2b1a0f4e5d"
     )
     digest = "747f93c1a611ef623a2af5c4600bdcd78cb1f4985f11996d6413a0f338380777"
-    manifest = Manifest(
+    manifest = SnapshotManifest(
         {"query": "default/q"},
         1_767_225_600.0,
         (cut,),

@@ -26,8 +26,8 @@ NodeName = Annotated[str, Field(max_length=253, pattern=NODE_NAME_PATTERN)]
 LabelKey = Annotated[str, Field(max_length=317, pattern=LABEL_PATTERN)]
 LabelValue = Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]
 Identifier = Annotated[str, Field(max_length=128, pattern=IDENTIFIER_PATTERN)]
-Text = Annotated[str, Field(max_length=1024)]
-Expression = Annotated[str, Field(min_length=1, max_length=4096)]
+ShortText = Annotated[str, Field(max_length=1024)]
+ExpressionText = Annotated[str, Field(min_length=1, max_length=4096)]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=64)]
 AnyObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 
@@ -150,7 +150,7 @@ class Selector(Model):
     match_labels: Labels = Field(description="Labels that a node must have, all of them.", min_length=1)
 
 
-class Place(Model):
+class NodeChoice(Model):
     """One node, a zone, or nodes by label; empty means any node."""
 
     rules = (at_most_one("node", "zone", "selector"),)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import API_VERSION, AnyObject, Lenient, Metadata, Model, ObjectStatus, Text
+from weir_operator.api.base import API_VERSION, AnyObject, Lenient, Metadata, Model, ObjectStatus, ShortText
 from weir_operator.api.values import Quantity
 
 TIME_PATTERN = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
@@ -131,7 +131,7 @@ class RunningFragment(Lenient):
     state: Annotated[str, Field(max_length=32)] = Field(
         "", description="starting, standby, running, stopped, failed, lost."
     )
-    message: Text = Field("", description="The last error.")
+    message: ShortText = Field("", description="The last error.")
     executors: Annotated[str, Field(max_length=32)] | None = Field(
         None, description="Executors that are ready, of those planned, such as 1/2; absent without executors."
     )
@@ -146,7 +146,7 @@ class Proposed(Lenient):
     )
     diff: Annotated[str, Field(max_length=8192)] = Field("", description="What would change.")
     gain: float | None = Field(None, description="Headroom above the present plan's.")
-    reason: Text = Field("", description="Why it is not in force.")
+    reason: ShortText = Field("", description="Why it is not in force.")
     plan: AnyObject | None = Field(None, description="The plan itself.")
 
 
@@ -155,7 +155,7 @@ class Summary(Lenient):
 
     revision: int = Field(description="Number of the plan.")
     time: Annotated[str, Field(max_length=64)] = Field("", description="When it came into force.")
-    reason: Text = Field("", description="Why it came into force.")
+    reason: ShortText = Field("", description="Why it came into force.")
     headroom: float | None = Field(None, description="Predicted headroom.")
     moves: int | None = Field(None, description="Fragments moved.")
     plan: AnyObject | None = Field(None, description="The plan itself, for a rollback.")
@@ -179,8 +179,8 @@ class ProgressClocks(Lenient):
 class ImageRollout(Lenient):
     """A new image on its way to all fragments, or why it was taken back."""
 
-    image: Text = Field(description="The new image.")
-    before: Text = Field(description="The image that ran until then.")
+    image: ShortText = Field(description="The new image.")
+    before: ShortText = Field(description="The image that ran until then.")
     since: float = Field(description="When the rollout began [s since 1970].")
     waiting: float = Field(0.0, description="Batches that waited for the query then.")
     behind: float = Field(
@@ -189,7 +189,7 @@ class ImageRollout(Lenient):
     settled: float = Field(
         0.0, description="Since when all fragments have worked with it [s since 1970]; 0: not all do."
     )
-    refused: Text = Field("", description="Why it was taken back.")
+    refused: ShortText = Field("", description="Why it was taken back.")
 
 
 class PlacementStatus(ObjectStatus):

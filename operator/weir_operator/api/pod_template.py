@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import AnyObject, LabelKey, Labels, Model, Name, Text
+from weir_operator.api.base import AnyObject, LabelKey, Labels, Model, Name, ShortText
 
 
 class PodTemplate(Model):
     """What only an administrator may set for the pods: users of the policy cannot change it."""
 
-    image: Text | None = Field(None, description="Runtime image; by default the operator's own.")
+    image: ShortText | None = Field(None, description="Runtime image; by default the operator's own.")
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
         None, description="As in a pod."
     )
@@ -43,6 +43,6 @@ class PodTemplate(Model):
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     labels: Labels = Field(default_factory=dict, description="Labels of the pods.")
-    annotations: Annotated[dict[LabelKey, Text], Field(max_length=64)] = Field(
+    annotations: Annotated[dict[LabelKey, ShortText], Field(max_length=64)] = Field(
         default_factory=dict, description="Annotations of the pods."
     )

@@ -21,7 +21,7 @@ from weir_operator.api.base import (
     Model,
     Name,
     ObjectStatus,
-    Text,
+    ShortText,
     at_most_one,
     not_yet,
 )
@@ -166,7 +166,7 @@ class FilesExchange(Model):
         description="ReadWriteMany claim in each query's namespace, for flows, checkpoints and the files of "
         "sources and sinks; by default the one that the operator was installed with, or weir-exchange.",
     )
-    uri: Text | None = Field(
+    uri: ShortText | None = Field(
         None,
         description="s3://BUCKET/PREFIX: flows are objects below PREFIX/NAMESPACE, which no other cluster "
         "may use, on a store that honours conditional writes. Another uri changes running queries as an edit "

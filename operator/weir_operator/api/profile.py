@@ -23,7 +23,7 @@ StreamName = Annotated[
 ]
 
 
-class Point(Model):
+class ProfilePoint(Model):
     """A named vector of rates; a stream that is not in it has its nominal rate."""
 
     name: Name = Field(description="Name of the point, such as night or rush-hour.")
@@ -40,7 +40,7 @@ class InputProfileSpec(Model):
     """A plan's headroom is the smallest over the points."""
 
     rules = (exactly_one("points", "learn"), not_yet("learn", "give points instead"))
-    points: Annotated[list[Point], Field(min_length=1, max_length=100)] | None = Field(
+    points: Annotated[list[ProfilePoint], Field(min_length=1, max_length=100)] | None = Field(
         None,
         description="Named rate vectors.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},

@@ -12,7 +12,7 @@ from weir_operator.api.base import (
     API_VERSION,
     OPERATOR_ID_PATTERN,
     CelRule,
-    Expression,
+    ExpressionText,
     Identifier,
     LabelKey,
     Labels,
@@ -20,9 +20,9 @@ from weir_operator.api.base import (
     Metadata,
     Model,
     Name,
+    NodeChoice,
     NodeName,
     ObjectStatus,
-    Place,
     exactly_one,
     needed_with,
 )
@@ -50,7 +50,7 @@ class AggregateSpec(Model):
 
     name: Identifier = Field(description="Name of the output column.")
     function: Literal["count", "sum", "avg", "min", "max"] = Field(description="The function.")
-    expression: Expression | None = Field(
+    expression: ExpressionText | None = Field(
         None, description="What is aggregated; count may do without, and then counts rows."
     )
 
@@ -112,8 +112,8 @@ class OperatorSpec(Model):
         "its predicate.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
-    predicate: Expression | None = Field(None, description="filter: the condition.")
-    on: Expression | None = Field(
+    predicate: ExpressionText | None = Field(None, description="filter: the condition.")
+    on: ExpressionText | None = Field(
         None, description="join: equalities of columns; by default rows join by the window alone."
     )
     window: Duration | None = Field(
@@ -289,8 +289,8 @@ class StreamQuerySpec(Model):
         default_factory=lambda: Sink.model_validate({"noop": {}}),
         description="Where rows go; by default nowhere.",
     )
-    deliver_to: Place = Field(
-        default_factory=Place, description="Where rows are delivered; by default on any node."
+    deliver_to: NodeChoice = Field(
+        default_factory=NodeChoice, description="Where rows are delivered; by default on any node."
     )
     profile: Name | None = Field(
         None, description="InputProfile in this namespace; by default the streams' nominal rates count."

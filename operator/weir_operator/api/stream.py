@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import API_VERSION, CelRule, Identifier, Metadata, Model, ObjectStatus, Place
+from weir_operator.api.base import API_VERSION, CelRule, Identifier, Metadata, Model, NodeChoice, ObjectStatus
 from weir_operator.api.connectors import Source
 from weir_operator.api.values import Duration, Quantity
 
@@ -67,7 +67,9 @@ class StreamSpec(Model):
         None, description="The rows' event time; windows, and so joins and aggregates, need it."
     )
     source: Source | None = Field(None, description="Where rows come from; not needed for planning alone.")
-    origin: Place = Field(default_factory=Place, description="Where rows enter; by default on any node.")
+    origin: NodeChoice = Field(
+        default_factory=NodeChoice, description="Where rows enter; by default on any node."
+    )
     rate: Quantity = Field(
         1000.0, description="Nominal rate [tuples/s], used until a profile or a measurement replaces it."
     )

@@ -9,7 +9,7 @@ from pydantic import Field
 from weir_operator.api.base import Lenient, Metadata
 from weir_operator.api.values import Quantity
 
-Amounts = dict[str, Quantity]
+ResourceAmounts = dict[str, Quantity]
 
 
 class ScopeRequirement(Lenient):
@@ -29,7 +29,7 @@ class ScopeSelector(Lenient):
 class ResourceQuotaSpec(Lenient):
     """What the pods of the namespace may request together."""
 
-    hard: Amounts = Field(default_factory=dict)
+    hard: ResourceAmounts = Field(default_factory=dict)
     scopes: list[str] = Field(default_factory=list)
     scope_selector: ScopeSelector | None = None
 
@@ -37,7 +37,7 @@ class ResourceQuotaSpec(Lenient):
 class ResourceQuotaStatus(Lenient):
     """What they request now, Weir's own included."""
 
-    used: Amounts = Field(default_factory=dict)
+    used: ResourceAmounts = Field(default_factory=dict)
 
 
 class ResourceQuota(Lenient):
@@ -54,11 +54,11 @@ class LimitRangeItem(Lenient):
     """Bounds on one container or one pod; `default` are limits."""
 
     type: str
-    min: Amounts = Field(default_factory=dict)
-    max: Amounts = Field(default_factory=dict)
-    default: Amounts = Field(default_factory=dict)
-    default_request: Amounts = Field(default_factory=dict)
-    max_limit_request_ratio: Amounts = Field(default_factory=dict)
+    min: ResourceAmounts = Field(default_factory=dict)
+    max: ResourceAmounts = Field(default_factory=dict)
+    default: ResourceAmounts = Field(default_factory=dict)
+    default_request: ResourceAmounts = Field(default_factory=dict)
+    max_limit_request_ratio: ResourceAmounts = Field(default_factory=dict)
 
 
 class LimitRangeSpec(Lenient):

@@ -20,7 +20,7 @@ from weir_operator.api.base import (
 from weir_operator.api.values import Bits, Duration
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
-Place = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")]
+ZoneOrNode = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")]
 
 
 class LinkValues(Model):
@@ -40,8 +40,8 @@ class Link(LinkValues):
             holds=lambda raw: raw.get("from") is None or raw.get("from") != raw.get("to"),
         ),
     )
-    source: Place = Field(alias="from", description="Zone or node.")
-    target: Place = Field(alias="to", description="Zone or node.")
+    source: ZoneOrNode = Field(alias="from", description="Zone or node.")
+    target: ZoneOrNode = Field(alias="to", description="Zone or node.")
     both: bool = Field(False, description="true: the same in both directions.")
 
 

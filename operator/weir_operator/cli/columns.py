@@ -15,7 +15,7 @@ from rich.text import Text
 UNLIMITED = 1_000_000
 GAP = 2
 """[characters] between two columns."""
-Row = Sequence[str | Text]
+RowCells = Sequence[str | Text]
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ def console() -> Console:
     return Console(highlight=False, width=UNLIMITED if piped else None)
 
 
-def table(columns: Sequence[TableColumn], rows: Iterable[Row], width: int) -> RenderableType:
+def table(columns: Sequence[TableColumn], rows: Iterable[RowCells], width: int) -> RenderableType:
     """One table; see `tables`."""
     return next(tables(columns, {"": list(rows)}, width))[1]
 
 
 def tables(
-    columns: Sequence[TableColumn], rows: Mapping[str, Sequence[Row]], width: int
+    columns: Sequence[TableColumn], rows: Mapping[str, Sequence[RowCells]], width: int
 ) -> Iterator[tuple[str, RenderableType]]:
     """(key, table) for each key of `rows`, the same columns in all. A row that is wider than `width` even
     without the columns that may be left out becomes a list of lines, one for each of its values."""
@@ -56,7 +56,7 @@ def tables(
         yield key, _table(columns, part, widths) if widths else _records(columns, part)
 
 
-def _widths(columns: Sequence[TableColumn], rows: Sequence[Row], width: int) -> dict[int, int]:
+def _widths(columns: Sequence[TableColumn], rows: Sequence[RowCells], width: int) -> dict[int, int]:
     """By index, the widths of the columns that are shown; empty: they do not fit side by side."""
     full = {
         i: max(cell_len(str(text)) for text in (column.name, *(row[i] for row in rows)))
@@ -79,7 +79,7 @@ def _total(widths: Mapping[int, int]) -> int:
     return sum(widths.values()) + GAP * (len(widths) - 1)
 
 
-def _table(columns: Sequence[TableColumn], rows: Sequence[Row], widths: Mapping[int, int]) -> Table:
+def _table(columns: Sequence[TableColumn], rows: Sequence[RowCells], widths: Mapping[int, int]) -> Table:
     shown = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
     for i, width in widths.items():
         shown.add_column(columns[i].name, justify="right" if columns[i].number else "left", width=width)
@@ -88,7 +88,7 @@ def _table(columns: Sequence[TableColumn], rows: Sequence[Row], widths: Mapping[
     return shown
 
 
-def _records(columns: Sequence[TableColumn], rows: Sequence[Row]) -> Table:
+def _records(columns: Sequence[TableColumn], rows: Sequence[RowCells]) -> Table:
     """Name and value of each column, below one another; a longer value goes on in the next line."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
     grid.add_column(style="bold", no_wrap=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-Options = Mapping[str, Sequence[tuple[str, str]]]
+CommandOptions = Mapping[str, Sequence[tuple[str, str]]]
 """By command: (option, help)."""
 
 
@@ -34,7 +34,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.", metavar
     return 0
 
 
-def _options() -> Options:
+def _options() -> CommandOptions:
     from weir_operator.cli import COMMANDS
 
     app = typer.Typer(add_completion=False)
@@ -53,7 +53,7 @@ def _options() -> Options:
     }
 
 
-def _bash(options: Options, shell: Shell) -> str:
+def _bash(options: CommandOptions, shell: Shell) -> str:
     """For zsh too, which takes bash's."""
     first = "autoload -U +X bashcompinit && bashcompinit\n" if shell is Shell.zsh else ""
     cases = "".join(
@@ -77,7 +77,7 @@ complete -o filenames -F _weir weir kubectl-weir
 """
 
 
-def _fish(options: Options) -> str:
+def _fish(options: CommandOptions) -> str:
     lines = [f"complete -c weir -n __fish_use_subcommand -f -a '{' '.join(options)}'"]
     for name, texts in options.items():
         for option, text in texts:

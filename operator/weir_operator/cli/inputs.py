@@ -57,7 +57,7 @@ StrategyName = Annotated[
 ObjectiveName = Annotated[
     str | None, typer.Option("--objective", metavar="NAME", help="Objective instead of the policy's.")
 ]
-Settings = Annotated[
+SetOptions = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="An option of the strategy; repeatable."),
 ]

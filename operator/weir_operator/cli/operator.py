@@ -9,10 +9,12 @@ import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT
 
-Context = Annotated[str | None, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
+KubeContext = Annotated[
+    str | None, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")
+]
 
 
-def operator(context: Context = None) -> int:
+def operator(context: KubeContext = None) -> int:
     """Run the operator until it is stopped. This is what the Helm chart starts.
 
     Exit code 0: stopped; 2: wrong settings, or no cluster to connect to.
@@ -48,7 +50,7 @@ def uninstall(
         bool,
         typer.Option("--budgets", help="Remove only the fragments' disruption budgets."),
     ] = False,
-    context: Context = None,
+    context: KubeContext = None,
     timeout: Annotated[
         float,
         typer.Option("--timeout", metavar="S", help="Longest time to wait for all to be removed."),

@@ -17,7 +17,7 @@ from weir_operator.cli.inputs import (
     ObjectiveName,
     Paths,
     Seed,
-    Settings,
+    SetOptions,
     StrategyName,
     TimeLimit,
     pairs,
@@ -46,7 +46,7 @@ IMAGES: Mapping[PlanFormat, ImageFormat] = {
     PlanFormat.html: "html",
 }
 
-Output = Annotated[
+OutputOption = Annotated[
     PlanFormat, typer.Option("-o", "--output", help="Output format; the plan goes to standard output.")
 ]
 
@@ -64,10 +64,10 @@ def plan(
     filename: Paths,
     strategy: StrategyName = None,
     objective: ObjectiveName = None,
-    set_: Settings = None,
+    set_: SetOptions = None,
     seed: Seed = None,
     time_limit: TimeLimit = None,
-    output: Output = PlanFormat.table,
+    output: OutputOption = PlanFormat.table,
     robust: Robust = False,
     hierarchy: Annotated[
         bool,
@@ -129,7 +129,7 @@ def evaluate(
         Path, typer.Option("--plan", metavar="FILE", help="A plan that `weir plan -o json` has written.")
     ],
     robust: Robust = False,
-    output: Output = PlanFormat.table,
+    output: OutputOption = PlanFormat.table,
     namespace: Namespace = "default",
 ) -> int:
     """Score a given plan against manifests: headroom, loads, latency, what binds.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Group
 from rich.text import Text
 
-from weir_operator.cli.columns import Row, TableColumn, table
+from weir_operator.cli.columns import RowCells, TableColumn, table
 from weir_operator.cli.table import times
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.observed_state import FragmentMetrics, ObservedState
@@ -47,7 +47,7 @@ def progress(loop: Loop, width: int) -> Group:
     )
 
 
-def _query(loop: Loop, observed: ObservedState, record: Record) -> Row:
+def _query(loop: Loop, observed: ObservedState, record: Record) -> RowCells:
     assert record.plan is not None
     names = _names(record)
     rates = measured_by_fragment(observed.previous_metrics, observed.metrics)
@@ -75,7 +75,7 @@ def _lag(metrics: list[FragmentMetrics]) -> str:
     return f"{max(0.0, time.time() - min(published)):.1f} s" if published else "-"
 
 
-def _fragments(observed: ObservedState, record: Record) -> Iterator[Row]:
+def _fragments(observed: ObservedState, record: Record) -> Iterator[RowCells]:
     processes = sorted(observed.processes, key=lambda process: process.epoch)
     for name in _names(record):
         for process in processes:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from weir_operator.controller.observed_state import Manifest
+
 ALIVE = ("starting", "standby", "running")
-Manifest = Mapping[str, Any]
 States = Mapping[str, str]
 
 

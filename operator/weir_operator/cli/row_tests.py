@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from weir_operator.testing.cases import RowCase
     from weir_operator.testing.runs import StreamRunner
 
-Runs = list[tuple[str, Callable[[], "pa.Table | None"]]]
+NamedRuns = list[tuple[str, Callable[[], "pa.Table | None"]]]
 """What a run is called, and what does it."""
 
 
@@ -68,20 +68,20 @@ def run_tests(
     failures = 0
     with nullcontext() if batch_only else stream_runner() as runner:
         for case, result, rows in zip(cases, results, expected, strict=True):
-            runs: Runs = [("as a batch", lambda result=result: result)]  # type: ignore[misc]
+            runs: NamedRuns = [("as a batch", lambda result=result: result)]  # type: ignore[misc]
             failures += not _passes(case, rows, runs + (_streams(runner, case, seed) if runner else []))
     print(f"tests: {len(cases)}, failed: {failures}")
     return DIFFERENT if failures else OK
 
 
-def _streams(runner: StreamRunner, case: RowCase, seed: int) -> Runs:
+def _streams(runner: StreamRunner, case: RowCase, seed: int) -> NamedRuns:
     return [
         ("as a stream", lambda: runner.as_written(case, Random(seed))),
         (f"as a stream, out of order (--seed {seed})", lambda: runner.out_of_order(case, Random(seed))),
     ]
 
 
-def _passes(case: RowCase, expected: pa.Table, runs: Runs) -> bool:
+def _passes(case: RowCase, expected: pa.Table, runs: NamedRuns) -> bool:
     """Prints a line, and what differs; a run that differs is the last one."""
     from rich.console import Console
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 from weir_placement.objectives import NETWORK_USAGE, OBJECTIVES, RATIO, Objective
 
-from weir_operator.cli.columns import Row, TableColumn, console, table, tables
+from weir_operator.cli.columns import RowCells, TableColumn, console, table, tables
 from weir_operator.planning.proof import over_space, proved
 
 OPERATORS = (
@@ -130,7 +130,7 @@ def _valued(objective: Objective, value: float) -> str:
     return times(value) if objective.symbol == RATIO else amount(value, objective.symbol)
 
 
-def _operator(op: Mapping[str, Any], query: str, zones: Mapping[str, str]) -> Row:
+def _operator(op: Mapping[str, Any], query: str, zones: Mapping[str, str]) -> RowCells:
     return (
         op["id"].split("/", 1)[-1],
         op["kind"],
@@ -166,7 +166,7 @@ def _short(name: str, query: str) -> str:
     return name.removeprefix(f"{own}/").removeprefix(f"{namespace}/")
 
 
-def _node(node: Mapping[str, Any], zones: Mapping[str, str]) -> Row:
+def _node(node: Mapping[str, Any], zones: Mapping[str, str]) -> RowCells:
     return (
         node["name"],
         zones.get(node["name"], ""),

@@ -16,15 +16,13 @@ from weir_placement.model.cluster import Cluster
 from weir_placement.model.plan import Plan, QueryPlan
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import HEADROOM, OBJECTIVES, Objective
-from weir_placement.replacement import Replacement, better_placement, replace_fragments
+from weir_placement.replacement import Boundaries, Replacement, better_placement, replace_fragments
 
 from weir_operator.api.values import format_duration
 from weir_operator.controller.current_plan import excluded_nodes
 from weir_operator.controller.group_replan import GroupReplan
 
 FOREVER_MOVES = 1000
-
-Boundaries = Mapping[str, frozenset[str]]
 
 
 def drift(planning: GroupReplan) -> None:

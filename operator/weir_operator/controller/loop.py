@@ -36,7 +36,7 @@ from weir_operator.controller.refusal_memory import RefusalMemory
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.writes import FailedWrites, Writes, fragment_of
 
-T = TypeVar("T")
+Order = TypeVar("Order")
 log = logging.getLogger("weir.loop")
 Readings = Mapping[str, FragmentMetrics]
 
@@ -171,14 +171,14 @@ class Loop:
             if self._attempt(writes.action, action) and isinstance(action, HandOver):
                 self.moves.add(action.fragment)
 
-    def _write_each(self, write: Callable[[T], None], items: Iterable[T]) -> list[T]:
+    def _write_each(self, write: Callable[[Order], None], items: Iterable[Order]) -> list[Order]:
         """Writes all of them, in any order; returns those that could not be written, which the next round
         decides on again."""
         items = list(items)
         attempts = (self.pool.map if self.pool else map)(lambda item: self._attempt(write, item), items)
         return [item for item, succeeded in zip(items, attempts, strict=True) if not succeeded]
 
-    def _attempt(self, write: Callable[[T], None], item: T) -> bool:
+    def _attempt(self, write: Callable[[Order], None], item: Order) -> bool:
         if not self.leads():
             raise Unreachable("this replica no longer leads")
         try:

@@ -28,7 +28,7 @@ PATIENCE = (
 EVERYTHING = '{__name__=~"weir_.+", fragment!=""}'
 SCRAPED = "timestamp(weir_epoch)"
 Addresses = Callable[[], Mapping[tuple[str, int], str]]
-Sample = Mapping[str, Any]
+MetricSample = Mapping[str, Any]
 
 
 class DirectScrape:
@@ -98,7 +98,7 @@ class Prometheus:
 
 
 def _parsed(
-    samples: list[Sample], scrapes: list[Sample], processes: tuple[Process, ...]
+    samples: list[MetricSample], scrapes: list[MetricSample], processes: tuple[Process, ...]
 ) -> Mapping[str, FragmentMetrics]:
     lines: dict[tuple[str, int], list[str]] = defaultdict(list)
     epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
@@ -120,9 +120,9 @@ def _parsed(
     }
 
 
-def _name(sample: Sample) -> str:
+def _name(sample: MetricSample) -> str:
     return str(sample["metric"]["__name__"])
 
 
-def _instance(sample: Sample) -> str:
+def _instance(sample: MetricSample) -> str:
     return str(sample["metric"].get("instance", ""))

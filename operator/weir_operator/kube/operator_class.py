@@ -7,15 +7,14 @@ query's. What another release serves is load for this one, and is never written,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import name_of
 from weir_operator.kube import names
 from weir_operator.kube.ownership import fragments_of
-
-Manifest = Mapping[str, Any]
 
 
 class Served:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.kube import names
 from weir_operator.kube.api import Api
-
-Manifest = Mapping[str, Any]
 
 
 def namespaces_of_fragments(objects: Iterable[Manifest]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def _quantity(amount: Any) -> Any:
 
 Time = Annotated[str, AfterValidator(_time)]
 Quantities = dict[str, Annotated[Any, AfterValidator(_quantity)]]
-Count = Annotated[int, Field(ge=0, lt=2**31)]
+NaturalNumber = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class _Used(BaseModel):
@@ -52,7 +52,7 @@ class _Metadata(_Used):
     annotations: dict[str, str] | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time = ""
-    deletion_grace_period_seconds: Count | None = None
+    deletion_grace_period_seconds: NaturalNumber | None = None
     owner_references: list[_Owner] = []
 
 
@@ -107,7 +107,7 @@ class _State(_Used):
 
 class _ContainerStatus(_Used):
     name: str = ""
-    restart_count: Count = 0
+    restart_count: NaturalNumber = 0
     state: _State | None = None
     last_state: _State | None = None
 
@@ -136,7 +136,7 @@ class _Pod(_Used):
 
 class _LeaseSpec(_Used):
     holder_identity: str | None = None
-    lease_transitions: Count | None = None
+    lease_transitions: NaturalNumber | None = None
     lease_duration_seconds: Annotated[float, Field(ge=0, lt=2**31)] | None = None
     renew_time: Time | None = None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weir_operator.api.base import API_VERSION
 from weir_operator.controller.decision import NewSnapshot, RestoreState, SnapshotOrder
-from weir_operator.controller.observed_state import SnapshotJob
+from weir_operator.controller.observed_state import Manifest, SnapshotJob
 from weir_operator.controller.ports import Refused
 from weir_operator.controller.raw_fields import part
 from weir_operator.controller.record import name_of
@@ -36,8 +36,6 @@ VERB, GENERATION, FRAGMENTS = (f"{names.GROUP}/{name}" for name in ("verb", "gen
 AGAIN_SECONDS = 60.0
 """A pod that was evicted, or ended by a fault that may pass, is made again so long after it was made."""
 log = logging.getLogger("weir")
-
-Manifest = Mapping[str, Any]
 
 
 class SnapshotPods:

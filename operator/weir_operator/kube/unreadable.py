@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from weir_operator.controller.observed_state import Manifest
 from weir_operator.controller.ports import Unreachable
 from weir_operator.kube.shapes import BrokenField, check
 
 log = logging.getLogger("weir")
-T = TypeVar("T")
-Manifest = Mapping[str, Any]
+ObjectRead = TypeVar("ObjectRead")
 
 
 class UnreadableObjects:
@@ -64,8 +64,8 @@ class UnreadableObjects:
         return result
 
     def read(
-        self, manifests: Iterable[dict[str, Any]], reader: Callable[[dict[str, Any]], T]
-    ) -> Iterator[tuple[dict[str, Any], T]]:
+        self, manifests: Iterable[dict[str, Any]], reader: Callable[[dict[str, Any]], ObjectRead]
+    ) -> Iterator[tuple[dict[str, Any], ObjectRead]]:
         """Each object with what `reader` reads from it."""
         for manifest in manifests:
             with self.leaving_out(manifest):

@@ -13,14 +13,14 @@ from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.location import STORE
 from weir_runtime.json_values import json_values
 
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 
 
 class SinkReader(ABC):
     """Reads one sink from its beginning."""
 
     @abstractmethod
-    def new_rows(self) -> Iterator[Row]:
+    def new_rows(self) -> Iterator[ResultRow]:
         """Those that have come since the last call; it does not wait for any."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
@@ -34,7 +34,7 @@ class FolderSinkReader(SinkReader):
         self._folder = Path(output.uri)
         self._seen: set[str] = set()
 
-    def new_rows(self) -> Iterator[Row]:
+    def new_rows(self) -> Iterator[ResultRow]:
         """The files in the order in which they were written."""
         new = [path for path in self._folder.glob("[!._]*.parquet") if path.name not in self._seen]
         for path in sorted(new, key=lambda path: (path.stat().st_mtime_ns, path.name)):
@@ -52,7 +52,7 @@ class StoreSinkReader(SinkReader):
         self._store = ObjectStore(output.files.address, output.files.options)
         self._seen: set[str] = set()
 
-    def new_rows(self) -> Iterator[Row]:
+    def new_rows(self) -> Iterator[ResultRow]:
         """The objects in the order of their names."""
         import pyarrow as pa
 
@@ -75,7 +75,7 @@ class TopicSinkReader(SinkReader):
         self._consumer = Consumer({**settings, "isolation.level": "read_committed"})
         self._topic = output.options["topic"]
 
-    def new_rows(self) -> Iterator[Row]:
+    def new_rows(self) -> Iterator[ResultRow]:
         """By partition in their order; none before there is a topic."""
         if not self._consumer.assignment() and not self._assign():
             return
@@ -102,7 +102,7 @@ class LogSinkReader(SinkReader):
         self._logs, self._fragment = logs, fragment
         self._read: dict[Path, int] = {}
 
-    def new_rows(self) -> Iterator[Row]:
+    def new_rows(self) -> Iterator[ResultRow]:
         """Lines that are JSON objects; a line that is not whole yet is read later."""
         for path in sorted(self._logs.glob(f"{self._fragment}-e*.log")):
             with path.open("rb") as file:
@@ -129,7 +129,7 @@ class RunResults:
         self.silent: dict[str, str] = {}
         """Queries whose rows nobody can read, and why."""
 
-    def new_rows(self) -> Iterator[tuple[str, Row]]:
+    def new_rows(self) -> Iterator[tuple[str, ResultRow]]:
         """(query, row) of what has come since the last call, also in sinks that an edit has brought."""
         for spec in self.last_fragments():
             name = f"{spec.namespace}/{spec.query}"

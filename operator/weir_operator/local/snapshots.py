@@ -9,7 +9,7 @@ from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec
 from weir_runtime.checkpoint import RESTORED
-from weir_runtime.snapshots.manifest import Manifest, SnapshotError, is_complete, read_manifest
+from weir_runtime.snapshots.manifest import SnapshotError, SnapshotManifest, is_complete, read_manifest
 from weir_runtime.snapshots.restore import restore
 from weir_runtime.snapshots.take import take
 
@@ -25,7 +25,7 @@ class Snapshots:
         self._root = root
         self._read: dict[str, Mapping[str, Any]] = {}
 
-    def take(self, placement: Mapping[str, Any], name: str) -> Manifest:
+    def take(self, placement: Mapping[str, Any], name: str) -> SnapshotManifest:
         """Of the query whose Placement this is, as it runs. Raises SnapshotError."""
         record = read_record(placement)
         if record.retained or not record.specs:
@@ -38,7 +38,7 @@ class Snapshots:
         about = about_query(record.query, placement)
         return take(record.specs, about, self._folder(f"{record.query.split('/')[0]}/{name}"))
 
-    def of_query(self, query: str) -> list[tuple[str, Manifest]]:
+    def of_query(self, query: str) -> list[tuple[str, SnapshotManifest]]:
         """Names (namespace/name) and manifests of a query's complete snapshots, oldest first."""
         namespace = query.split("/")[0]
         names = [f"{namespace}/{path.name}" for path in self._complete(namespace)]

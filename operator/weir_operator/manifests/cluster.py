@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from weir_placement.model.cluster import Node as ModelNode
 from weir_placement.model.suggestion import suggestion
 
-from weir_operator.api.base import Place
+from weir_operator.api.base import NodeChoice
 from weir_operator.api.node import EGRESS, INGRESS, SPEED, Node, Taint
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query import Toleration
@@ -131,7 +131,7 @@ def node_findings(node: Node) -> list[Finding]:
 
 
 def resolve(
-    place: Place, nodes: Iterable[ModelNode], key: Key, path: str
+    place: NodeChoice, nodes: Iterable[ModelNode], key: Key, path: str
 ) -> tuple[tuple[str, ...], list[Finding]]:
     """Names of the nodes in a place (all nodes for an empty one), or why there are none."""
     everything = list(nodes)

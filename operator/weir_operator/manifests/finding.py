@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeVar
 
 from weir_placement.model.expression_parser import ExpressionError
 
-T = TypeVar("T")
+Isolated = TypeVar("Isolated")
 log = logging.getLogger("weir.manifests")
 
-Reason = Literal["Invalid", "ReferenceNotFound", "NotAllowed"]
+FindingReason = Literal["Invalid", "ReferenceNotFound", "NotAllowed"]
 """Invalid: the object itself must change. ReferenceNotFound: may be resolved when another object is
 applied. NotAllowed: somebody else must permit it."""
 
@@ -43,7 +43,7 @@ class Finding:
     path: str  # spec.operators[2].on
     wrong: str
     right: str
-    reason: Reason = "Invalid"
+    reason: FindingReason = "Invalid"
     file: str = ""
     line: int = 0
     column: int = 0  # in the file; 0: unknown
@@ -89,7 +89,9 @@ class ManifestError(Exception):
         super().__init__("\n".join(map(str, self.findings)))
 
 
-def isolated(key: Key, read: Callable[[], tuple[T, list[Finding]]], otherwise: T) -> tuple[T, list[Finding]]:
+def isolated(
+    key: Key, read: Callable[[], tuple[Isolated, list[Finding]]], otherwise: Isolated
+) -> tuple[Isolated, list[Finding]]:
     """The result of `read` for one object. An unforeseen error becomes a finding about that object, and the
     others are still read."""
     try:

@@ -32,11 +32,11 @@ from weir_operator.manifests.graph_context import OperatorContext, OperatorOutpu
 
 WINDOW = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
 
-Built = tuple[tuple[Operator, ...], OperatorOutput]
+BuiltOperator = tuple[tuple[Operator, ...], OperatorOutput]
 """The operator, preceded by those that it needs before it, and its output."""
 
 
-def _filter(context: OperatorContext) -> Built | None:
+def _filter(context: OperatorContext) -> BuiltOperator | None:
     spec, (source,) = context.spec, context.inputs
     context.has(spec.columns or (), source.columns, "columns")
     predicate = context.condition(spec.predicate or "", source.columns, "predicate")
@@ -57,7 +57,7 @@ def _filter(context: OperatorContext) -> Built | None:
     return (operator,), source
 
 
-def _project(context: OperatorContext) -> Built | None:
+def _project(context: OperatorContext) -> BuiltOperator | None:
     spec, (source,) = context.spec, context.inputs
     columns = tuple(spec.columns or ())
     if not context.has(columns, source.columns, "columns"):
@@ -68,7 +68,7 @@ def _project(context: OperatorContext) -> Built | None:
     return (operator,), replace(source, columns=types, times=source.times & types.keys())
 
 
-def _join(context: OperatorContext) -> Built | None:
+def _join(context: OperatorContext) -> BuiltOperator | None:
     spec, (left, right) = context.spec, context.inputs
     both_sides = sorted(set(left.aliases) & set(right.aliases))
     if both_sides:
@@ -118,7 +118,7 @@ def _pairs(on: str, left: Sequence[str], right: Sequence[str]) -> list[tuple[str
     return list(pairs) or [(a, b) for a in left for b in right]
 
 
-def _aggregate(context: OperatorContext) -> Built | None:
+def _aggregate(context: OperatorContext) -> BuiltOperator | None:
     spec, (source,) = context.spec, context.inputs
     keys = tuple(spec.group_by or ())
     time = spec.time or context.only_time()
@@ -213,7 +213,7 @@ def _short(column: str) -> str:
     return column.rsplit(".", 1)[-1]
 
 
-def _union(context: OperatorContext) -> Built | None:
+def _union(context: OperatorContext) -> BuiltOperator | None:
     """Branches are first projected to the same names: columns lose their streams' names."""
     spec, inputs = context.spec, context.inputs
     plain = [{_short(name): kind for name, kind in output.columns.items()} for output in inputs]
@@ -240,7 +240,7 @@ def _union(context: OperatorContext) -> Built | None:
     return (*branches, operator), OperatorOutput(plain[0], aliases, times, joinable=False)
 
 
-BUILD: Mapping[str, Callable[[OperatorContext], Built | None]] = {
+BUILD: Mapping[str, Callable[[OperatorContext], BuiltOperator | None]] = {
     "filter": _filter,
     "project": _project,
     "join": _join,

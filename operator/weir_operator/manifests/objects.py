@@ -22,7 +22,7 @@ from weir_operator.manifests.finding import Finding, Key, isolated
 from weir_operator.manifests.parse import key_of, parse
 from weir_operator.manifests.read import Document
 
-Parsed = tuple[Object | None, list[Finding]]
+ParsedObject = tuple[Object | None, list[Finding]]
 """What `parse` returns."""
 
 
@@ -128,13 +128,13 @@ class Reader:
     """Reads the same objects again and again; an object is parsed again only when it has changed."""
 
     def __init__(self) -> None:
-        self._cache: dict[tuple[str, str], Parsed] = {}  # by uid and resourceVersion
+        self._cache: dict[tuple[str, str], ParsedObject] = {}  # by uid and resourceVersion
 
     def __call__(self, manifests: Iterable[Mapping[str, Any]]) -> tuple[Objects, list[Finding]]:
         """As `from_raw`. The objects are shared between calls and must not be changed."""
-        by_version: dict[tuple[str, str], Parsed] = {}
+        by_version: dict[tuple[str, str], ParsedObject] = {}
 
-        def parse_or_reuse(raw: Mapping[str, Any]) -> Parsed:
+        def parse_or_reuse(raw: Mapping[str, Any]) -> ParsedObject:
             metadata = raw["metadata"]
             version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
             if not all(version):
@@ -148,7 +148,7 @@ class Reader:
 
 
 def from_raw(
-    manifests: Iterable[Mapping[str, Any]], parse: Callable[[Mapping[str, Any]], Parsed] = parse
+    manifests: Iterable[Mapping[str, Any]], parse: Callable[[Mapping[str, Any]], ParsedObject] = parse
 ) -> tuple[Objects, list[Finding]]:
     """Objects as the API server has them; those with errors are left out, and the errors returned."""
     objects, findings = Objects(), []

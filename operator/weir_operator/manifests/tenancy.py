@@ -24,7 +24,7 @@ from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.requests import Amounts, PodAmounts, pod_amounts
 
 LEAST_HEAP = Knobs().heap_mb
-T = TypeVar("T", ResourceQuota, LimitRange)
+Limiting = TypeVar("Limiting", ResourceQuota, LimitRange)
 QuotaUsage = Mapping[str, Amounts]
 """By query: what a ResourceQuota counts of its present pods."""
 
@@ -132,8 +132,8 @@ def _pod(item: StreamQuery, heap_mb: int = LEAST_HEAP) -> PodAmounts:
     return pod_amounts(resources.cpu, resources.memory, resources.executors, heap_mb)
 
 
-def _by_namespace(objects: Mapping[str, T]) -> dict[str, list[T]]:
-    result: dict[str, list[T]] = defaultdict(list)
+def _by_namespace(objects: Mapping[str, Limiting]) -> dict[str, list[Limiting]]:
+    result: dict[str, list[Limiting]] = defaultdict(list)
     for item in objects.values():
         result[item.metadata.namespace].append(item)
     return result

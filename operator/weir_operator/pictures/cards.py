@@ -14,14 +14,16 @@ from weir_operator.pictures.content import FlowContent, FragmentContent, NodeCon
 
 MAX_OPERATORS = 7
 
-Role: TypeAlias = Literal["arrives", "streams", "enters", "query", "note", "operator", "delivers", "leaves"]
+LineRole: TypeAlias = Literal[
+    "arrives", "streams", "enters", "query", "note", "operator", "delivers", "leaves"
+]
 
 
 @dataclass(frozen=True)
 class Line:
     """One line of a card; `flow` where an arrow begins or ends, `fragment` where the line is part of one."""
 
-    role: Role
+    role: LineRole
     words: str
     flow: FlowContent | None = None
     fragment: FragmentContent | None = None

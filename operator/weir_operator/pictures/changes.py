@@ -6,21 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from weir_operator.pictures.content import (
-    Change,
     Content,
+    EntryChange,
     FlowContent,
     FragmentContent,
     NodeContent,
-    Report,
     read,
 )
+from weir_operator.planning.difference import PlanReport
 
 Places = Mapping[tuple[str, str], str]  # (query, operator) -> node
 
 SAME = 0.01  # rates that differ by less than this share count as the same
 
 
-def compared(before: Report, after: Report, zones: Mapping[str, str] | None = None, why: str = "") -> Content:
+def compared(
+    before: PlanReport, after: PlanReport, zones: Mapping[str, str] | None = None, why: str = ""
+) -> Content:
     """The later plan with what has changed since the earlier one, and `why`; `zones` maps node -> zone."""
     old, new = read(before, zones), read(after, zones)
     was, now = _places(old), _places(new)
@@ -96,7 +98,7 @@ def _flows(old: Content, new: Content) -> tuple[FlowContent, ...]:
             flows.append(replace(flow, change="new"))
         else:
             rates = flow.bytes_per_second, before.bytes_per_second
-            change: Change = "rate" if abs(rates[0] - rates[1]) > SAME * max(rates) else "same"
+            change: EntryChange = "rate" if abs(rates[0] - rates[1]) > SAME * max(rates) else "same"
             flows.append(replace(flow, change=change, was=rates[1]))
     gone = (
         replace(f, bytes_per_second=0.0, change="gone", was=f.bytes_per_second, binds=False)

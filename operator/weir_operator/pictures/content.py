@@ -8,12 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from weir_placement.objectives import OBJECTIVES
 
+from weir_operator.planning.difference import PlanReport
 from weir_operator.planning.proof import over_space, proved
 
-Report = Mapping[str, Any]
-
-
-Change: TypeAlias = Literal["same", "new", "rate", "gone"]  # since an earlier plan
+EntryChange: TypeAlias = Literal["same", "new", "rate", "gone"]  # since an earlier plan
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class FragmentContent:
 
     query: str
     operators: tuple[tuple[str, str], ...]
-    change: Change = "same"
+    change: EntryChange = "same"
     moved: frozenset[str] = frozenset()
     note: str = ""
 
@@ -61,7 +59,7 @@ class FlowContent:
     bytes_per_second: float
     streams: tuple[str, ...]
     binds: bool
-    change: Change = "same"
+    change: EntryChange = "same"
     was: float | None = None
 
 
@@ -75,7 +73,7 @@ class Content:
     flows: tuple[FlowContent, ...]
 
 
-def read(report: Report, zones: Mapping[str, str] | None = None) -> Content:
+def read(report: PlanReport, zones: Mapping[str, str] | None = None) -> Content:
     """The content of a report; `zones` maps node name -> zone."""
     zones = zones or {}
     binding = tuple((report.get("bindingAt") or {}).get("nodes", ()))
@@ -133,7 +131,7 @@ def _delivery(operators: Sequence[Mapping[str, Any]], flows: Sequence[Mapping[st
     return str(sent[0]) if sent else str(last["node"])
 
 
-def _read_entries(report: Report, nodes: Mapping[str, NodeContent]) -> None:
+def _read_entries(report: PlanReport, nodes: Mapping[str, NodeContent]) -> None:
     """A source enters where its flows begin, or where its only readers are."""
     node_of = {op["id"]: op["node"] for q in report["queries"] for op in q.get("operators", [])}
     entries: dict[str, set[str]] = {}
@@ -150,7 +148,7 @@ def _read_entries(report: Report, nodes: Mapping[str, NodeContent]) -> None:
             nodes[place].sources.append(stream.rsplit("/", 1)[-1])
 
 
-def _flows(report: Report, binding: tuple[str, ...]) -> tuple[FlowContent, ...]:
+def _flows(report: PlanReport, binding: tuple[str, ...]) -> tuple[FlowContent, ...]:
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for flow in report["flows"]:
         if flow["from"] != flow["to"]:
@@ -168,7 +166,7 @@ def _flows(report: Report, binding: tuple[str, ...]) -> tuple[FlowContent, ...]:
     )
 
 
-def _title(report: Report) -> str:
+def _title(report: PlanReport) -> str:
     admitted = sum(bool(query["admitted"]) for query in report["queries"])
     value = report.get("objectiveValue")
     figure = "unbounded" if value is None else f"{value:,.4g}"
@@ -187,7 +185,7 @@ def _gap(gap: float | None) -> str:
     return "" if gap is None else f"within {gap:.1%} of the bound"
 
 
-def _subtitle(report: Report) -> str:
+def _subtitle(report: PlanReport) -> str:
     binding = f"binds: {report['binding']}" if report.get("binding") else "nothing binds"
     usage = report.get("networkUsageBytes")
     return binding + ("" if usage is None else f" · network usage {quantity(usage)}B in transit")

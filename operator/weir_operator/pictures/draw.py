@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from weir_operator.pictures.cards import Line, rate
 from weir_operator.pictures.changes import compared
-from weir_operator.pictures.content import Content, FlowContent, NodeContent, Report, read
+from weir_operator.pictures.content import Content, FlowContent, NodeContent, read
 from weir_operator.pictures.layout import FRAME, Arrow, Card, Zone, lay_out
 from weir_operator.pictures.pen import (
     BAR,
@@ -30,9 +30,10 @@ from weir_operator.pictures.pen import (
     legend_places,
     tint,
 )
-from weir_operator.pictures.routes import Side
+from weir_operator.pictures.routes import CardSide
 from weir_operator.pictures.shapes import LINE, MARGIN, SMALL, TEXT, Box
 from weir_operator.pictures.text import width, wrap
+from weir_operator.planning.difference import PlanReport
 
 PAD = 8.0  # between a card's edge and its words
 TROUGH = "#dfe5ec"  # behind a bar
@@ -42,10 +43,10 @@ Mark: TypeAlias = Literal["fragment", "flow", "share", "binds", "arrived", "left
 
 
 def picture(
-    report: Report,
+    report: PlanReport,
     form: ImageFormat,
     zones: Mapping[str, str] | None = None,
-    before: Report | None = None,
+    before: PlanReport | None = None,
     why: str = "",
 ) -> bytes:
     """The plan as a picture.
@@ -114,7 +115,7 @@ def _zone(pen: Pen, zone: Zone, room: float) -> None:
 
 
 def _card(
-    pen: Pen, card: Card, colours: Mapping[str, str], sides: Mapping[tuple[str, FlowContent], Side]
+    pen: Pen, card: Card, colours: Mapping[str, str], sides: Mapping[tuple[str, FlowContent], CardSide]
 ) -> None:
     node, box = card.node, card.box
     edge, thick = (BINDS, 1.8) if node.binds else (RIM, 1.0)

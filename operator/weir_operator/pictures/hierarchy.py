@@ -14,7 +14,7 @@ from matplotlib.patches import Ellipse, PathPatch, Rectangle, RegularPolygon
 from matplotlib.path import Path
 from weir_placement.hierarchy.partition import Hierarchy
 
-from weir_operator.pictures.content import Content, NodeContent, Report, quantity, read
+from weir_operator.pictures.content import Content, NodeContent, quantity, read
 from weir_operator.pictures.pen import (
     BAR,
     BINDS,
@@ -33,6 +33,7 @@ from weir_operator.pictures.pen import (
 )
 from weir_operator.pictures.shapes import MARGIN, SHEET, SMALL, Box, Point
 from weir_operator.pictures.text import fit, width
+from weir_operator.planning.difference import PlanReport
 
 LEVEL = 40.0  # from one level's members to those of the next
 PITCH, NARROW, GAP = 30.0, 13.0, 14.0  # between nodes, at most and at least, and more between clusters
@@ -99,13 +100,15 @@ def lay_out_tree(hierarchy: Hierarchy, room: float) -> Tree:
     return Tree(tuple(frames), leaf, base, max(x - GAP + MARGIN, 620.0), room)
 
 
-def hierarchy_picture(report: Report, hierarchy: Hierarchy, names: Sequence[str], form: ImageFormat) -> bytes:
+def hierarchy_picture(
+    report: PlanReport, hierarchy: Hierarchy, names: Sequence[str], form: ImageFormat
+) -> bytes:
     """The hierarchy over the nodes `names` (in the order of their indexes) and the plan's flows under it."""
     content = read(report)
     return drawn(report, content, hierarchy, names).rendered(content, form)
 
 
-def drawn(report: Report, content: Content, hierarchy: Hierarchy, names: Sequence[str]) -> Pen:
+def drawn(report: PlanReport, content: Content, hierarchy: Hierarchy, names: Sequence[str]) -> Pen:
     """The picture of a report and its content."""
     longest = max(width(name, SMALL, "bold") for name in names)
     tree = lay_out_tree(hierarchy, min(longest, NAME) + 8)

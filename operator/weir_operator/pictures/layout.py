@@ -17,9 +17,9 @@ from weir_operator.pictures.content import Content, FlowContent, NodeContent
 from weir_operator.pictures.routes import (
     PAD,
     PITCH,
+    CardSide,
     Levels,
     Route,
-    Side,
     aisle_tracks,
     choose,
     gutter_tracks,
@@ -51,8 +51,8 @@ class Arrow:
 
     flow: FlowContent
     points: tuple[Point, ...]
-    leaves: Side
-    arrives: Side
+    leaves: CardSide
+    arrives: CardSide
 
 
 @dataclass(frozen=True)

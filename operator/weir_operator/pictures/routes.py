@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from weir_operator.pictures.tracks import Stretch, tracks
 
-Side: TypeAlias = Literal["left", "right"]
+CardSide: TypeAlias = Literal["left", "right"]
 
 PITCH = 5.0  # between parallel lines
 PAD = 9.0  # between the outermost line and what stands beside it
@@ -42,11 +42,11 @@ class Port:
     row: int
     offset: float
 
-    def y(self, side: Side, levels: Levels) -> float:
+    def y(self, side: CardSide, levels: Levels) -> float:
         """The y of a line there; those of the two cards beside a gutter differ."""
         return levels.rows[self.row] + self.offset + (ASIDE if side == "right" else -ASIDE)
 
-    def gutter(self, side: Side) -> int:
+    def gutter(self, side: CardSide) -> int:
         """The gutter at that side."""
         return self.column + (side == "right")
 
@@ -57,8 +57,8 @@ class Route:
 
     start: Port
     end: Port
-    leaves: Side
-    arrives: Side
+    leaves: CardSide
+    arrives: CardSide
     aisle: int | None
 
     @property
@@ -154,7 +154,7 @@ def _length(route: Route, column_width: float, levels: Levels) -> float:
 def _candidates(start: Port, end: Port) -> Iterator[Route]:
     """By each side of both cards, and by each aisle beside their rows or between them."""
     aisles = range(min(start.row, end.row), max(start.row, end.row) + 2)
-    sides: tuple[Side, Side] = ("right", "left")
+    sides: tuple[CardSide, CardSide] = ("right", "left")
     for leaves, arrives in product(sides, reversed(sides)):
         if start.gutter(leaves) == end.gutter(arrives):
             yield Route(start, end, leaves, arrives, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from weir_operator.pictures.cards import Line, Role, card_lines
+from weir_operator.pictures.cards import Line, LineRole, card_lines
 from weir_operator.pictures.content import FlowContent, NodeContent
 from weir_operator.pictures.routes import Levels, Port, Route
 from weir_operator.pictures.shapes import LINE
@@ -52,7 +52,7 @@ def ends(
     flows: Sequence[FlowContent], rows: Sequence[Sequence[Stack]]
 ) -> tuple[list[FlowContent], list[tuple[Port, Port]]]:
     """The flows between nodes that have cards, and the ports where each leaves and arrives."""
-    ports: dict[tuple[Role, str, str], Port] = {}
+    ports: dict[tuple[LineRole, str, str], Port] = {}
     for r, row in enumerate(rows):
         for column, stack in enumerate(row):
             for _, lines, begin in stack.nodes:

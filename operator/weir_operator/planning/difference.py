@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Report = Mapping[str, Any]
-Change = Literal["added", "removed", "moved", "rewritten", "admitted", "rejected", "edited"]
+PlanReport = Mapping[str, Any]
+QueryChangeKind = Literal["added", "removed", "moved", "rewritten", "admitted", "rejected", "edited"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class QueryChange:
     """
 
     query: str
-    change: Change
+    change: QueryChangeKind
     operators: tuple[tuple[str, str, str], ...] = ()
     headroom: tuple[float | None, float | None] = (None, None)
     latency: tuple[float | None, float | None] = (None, None)
@@ -40,7 +40,7 @@ class Difference:
         return bool(self.queries)
 
 
-def compare(before: Report, after: Report, edited: AbstractSet[str] = frozenset()) -> Difference:
+def compare(before: PlanReport, after: PlanReport, edited: AbstractSet[str] = frozenset()) -> Difference:
     """What changes from one PlanReport to another; `edited` queries change even where they stay."""
     old = {query["name"]: query for query in before["queries"]}
     new = {query["name"]: query for query in after["queries"]}
@@ -54,13 +54,13 @@ def compare(before: Report, after: Report, edited: AbstractSet[str] = frozenset(
     )
 
 
-def _least(report: Report) -> float | None:
+def _least(report: PlanReport) -> float | None:
     """Headroom of the plan: the least of its queries'."""
     values = [query["headroom"] for query in report["queries"] if query["headroom"] is not None]
     return min(values, default=None)
 
 
-def _query(name: str, old: Report | None, new: Report | None, edited: bool) -> QueryChange | None:
+def _query(name: str, old: PlanReport | None, new: PlanReport | None, edited: bool) -> QueryChange | None:
     if old is None and new is not None:
         return _change(name, "added" if new["admitted"] else "rejected", {}, new)
     if new is None and old is not None:
@@ -76,7 +76,7 @@ def _query(name: str, old: Report | None, new: Report | None, edited: bool) -> Q
     return _change(name, "moved", old, new) if _nodes(old) != _nodes(new) else None
 
 
-def _change(name: str, change: Change, old: Report, new: Report) -> QueryChange:
+def _change(name: str, change: QueryChangeKind, old: PlanReport, new: PlanReport) -> QueryChange:
     before, after = _nodes(old), _nodes(new)
     shape = {part["id"]: part for part in _shape(old)}, {part["id"]: part for part in _shape(new)}
     differing = tuple(
@@ -94,11 +94,11 @@ def _change(name: str, change: Change, old: Report, new: Report) -> QueryChange:
     )
 
 
-def _nodes(query: Report) -> dict[str, str]:
+def _nodes(query: PlanReport) -> dict[str, str]:
     return {op["id"].split("/", 1)[-1]: op["node"] for op in query.get("operators", ())}
 
 
-def _shape(query: Report) -> list[dict[str, Any]]:
+def _shape(query: PlanReport) -> list[dict[str, Any]]:
     """The operators without their places and figures."""
     return [
         {

@@ -19,7 +19,7 @@ from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.json_values import json_value
 from weir_runtime.logs import json_rows
 
-from weir_operator.api.base import Place
+from weir_operator.api.base import NodeChoice
 from weir_operator.api.query import StreamQuery
 from weir_operator.manifests.finding import Finding, Key, ManifestError
 from weir_operator.manifests.objects import Objects, from_documents
@@ -28,7 +28,7 @@ from weir_operator.manifests.queries import QueryScope, full_stream_name, model_
 from weir_operator.manifests.read import Document, read
 from weir_operator.manifests.site import ANYWHERE
 from weir_operator.manifests.streams import model_stream
-from weir_operator.testing.kind import GROUP, QueryTest, Row
+from weir_operator.testing.kind import GROUP, CaseRow, QueryTest
 
 HERE = Node("here", cpu=1.0)
 """Where rows come out does not change them, so that no test needs nodes."""
@@ -48,7 +48,7 @@ class RowCase:
     query: Query
     streams: Mapping[str, Stream]
     rows: Mapping[str, pa.Table]
-    expected: Sequence[Row]
+    expected: Sequence[CaseRow]
     document: Document
 
     def finding(self, path: str, wrong: str, right: str) -> Finding:
@@ -134,7 +134,7 @@ def _query_object(test: QueryTest, objects: Objects) -> StreamQuery | None:
 
 def _model(item: StreamQuery, objects: Objects) -> tuple[Query | None, dict[str, Stream], list[Finding]]:
     """The query as it is written, and the streams that it reads."""
-    anywhere, errors = Place(), {}
+    anywhere, errors = NodeChoice(), {}
     streams: dict[str, Stream] = {}
     for name, stream in objects.streams.items():
         free = stream.model_copy(update={"spec": stream.spec.model_copy(update={"origin": anywhere})})
@@ -155,7 +155,7 @@ def _model(item: StreamQuery, objects: Objects) -> tuple[Query | None, dict[str,
 
 
 def _typed(
-    document: Document, path: str, stream: Stream, units: Mapping[str, str], rows: Sequence[Row]
+    document: Document, path: str, stream: Stream, units: Mapping[str, str], rows: Sequence[CaseRow]
 ) -> tuple[pa.Table, list[Finding]]:
     """The rows as the stream's source would read them, and those that it could not; `units` are those of its
     `unixTimes`."""
@@ -177,7 +177,7 @@ def _no_rows(stream: Stream, units: Mapping[str, str] = MappingProxyType({})) ->
     return arrow_schema(columns, "schema", units).empty_table()
 
 
-def json_line(row: Row) -> bytes:
+def json_line(row: CaseRow) -> bytes:
     """A row of the file as a JSON object on a line; YAML has numbers that JSON writes as text."""
     return json.dumps({name: json_value(value) for name, value in row.items()}).encode()
 

@@ -11,7 +11,7 @@ from weir_operator.api.base import Metadata, Model
 GROUP = "test.weir.dev"
 """Another group than that of the other kinds: `weir plan -f FOLDER` passes over tests in the folder."""
 
-Row = dict[str, Any]
+CaseRow = dict[str, Any]
 """Values by column, as a JSON file has them (docs/files.md, "Types")."""
 
 
@@ -26,11 +26,11 @@ class QueryTestSpec(Model):
     query: str | None = Field(
         None, description="Name of the query, or namespace/name; by default the only one."
     )
-    rows: dict[str, list[Row]] = Field(
+    rows: dict[str, list[CaseRow]] = Field(
         description="Rows of each stream that the query reads, in the order in which they arrive; a column "
         "that is not written is null."
     )
-    expected: list[Row] = Field(description="All rows of the result, in any order, with all columns.")
+    expected: list[CaseRow] = Field(description="All rows of the result, in any order, with all columns.")
 
 
 class QueryTest(Model):

@@ -25,7 +25,7 @@ from weir_placement.model.location import Location
 
 from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.installation import current
-from weir_runtime.snapshots.manifest import Manifest, SnapshotError, read_manifest, verify
+from weir_runtime.snapshots.manifest import SnapshotError, SnapshotManifest, read_manifest, verify
 from weir_runtime.snapshots.places import SnapshotFiles, place_of
 from weir_runtime.snapshots.restore import is_restored, restore
 from weir_runtime.snapshots.take import NotYet
@@ -69,10 +69,10 @@ class Job:
         return Job(**{**raw, "specs": tuple(raw.get("specs", ()))})
 
 
-Report = Callable[[Job, Manifest], None]
+ReportJob = Callable[[Job, SnapshotManifest], None]
 
 
-def perform(job: Job, installation: str, report: Report) -> None:
+def perform(job: Job, installation: str, report: ReportJob) -> None:
     """Raises SnapshotError, FragmentError or StoreError."""
     place = place_of(Location(**job.place), job.snapshot, Path(job.staging))
     specs = [FragmentSpec.from_json(text) for text in job.specs]
@@ -90,7 +90,7 @@ def perform(job: Job, installation: str, report: Report) -> None:
             restore(folder, specs, installation)
 
 
-def _patiently(place: SnapshotFiles, specs: list[FragmentSpec], job: Job) -> Manifest:
+def _patiently(place: SnapshotFiles, specs: list[FragmentSpec], job: Job) -> SnapshotManifest:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -101,7 +101,7 @@ def _patiently(place: SnapshotFiles, specs: list[FragmentSpec], job: Job) -> Man
             time.sleep(AGAIN)
 
 
-def content_of(manifest: Manifest) -> dict[str, Any]:
+def content_of(manifest: SnapshotManifest) -> dict[str, Any]:
     """What a QuerySnapshot's status says of it."""
     size = sum(length for length, _ in manifest.files.values())
     return {"about": manifest.about, "taken": manifest.taken, "files": len(manifest.files), "bytes": size}
@@ -115,10 +115,10 @@ class Connections(Protocol):
         ...
 
 
-def report_to(requests: Connections) -> Report:
-    """Writes to the API server. Its Report raises OSError, and SnapshotError when the object is another."""
+def report_to(requests: Connections) -> ReportJob:
+    """Writes to the API server. Its result raises OSError, and SnapshotError when the object is another."""
 
-    def report(job: Job, manifest: Manifest) -> None:
+    def report(job: Job, manifest: SnapshotManifest) -> None:
         namespace, name = job.report.split("/", 1)
         path = f"/apis/weir.dev/v1alpha1/namespaces/{namespace}/querysnapshots/{name}"
         code, body = requests.send("GET", path)
@@ -141,7 +141,7 @@ def main(arguments: list[str]) -> int:
         return CANNOT
     job = Job.of_text(Path(arguments[0]).read_text())
 
-    def report(job: Job, manifest: Manifest) -> None:
+    def report(job: Job, manifest: SnapshotManifest) -> None:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], int(os.environ["KUBERNETES_SERVICE_PORT"])
         report_to(KeptConnections(Server.of_pod(host, port), TIMEOUT))(job, manifest)
 

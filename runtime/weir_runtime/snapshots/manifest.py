@@ -52,7 +52,7 @@ class FragmentCut:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class SnapshotManifest:
     """
     Attributes:
         about: what whoever took it wants to know again: the query, its plan and statistics.
@@ -76,7 +76,7 @@ class Manifest:
         write_whole(folder / CHECKSUM, hashlib.sha256(text.encode()).hexdigest() + "\n")
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> SnapshotManifest:
     """Raises SnapshotError: there is none, it is damaged, or a newer version wrote it."""
     try:
         text, checksum = (folder / MANIFEST).read_text(), (folder / CHECKSUM).read_text().strip()
@@ -95,7 +95,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"snapshot {folder}: format {raw['format']}, written by a newer Weir; this one reads formats up "
             f"to {FORMAT}"
         )
-    return Manifest(
+    return SnapshotManifest(
         raw["about"],
         raw["taken"],
         tuple(FragmentCut(**cut) for cut in raw["fragments"]),
@@ -104,7 +104,7 @@ def read_manifest(folder: Path) -> Manifest:
     )
 
 
-def verify(folder: Path, manifest: Manifest) -> None:
+def verify(folder: Path, manifest: SnapshotManifest) -> None:
     """Compares every file with the manifest. O(bytes). Raises SnapshotError that names the file."""
     for path, entry in manifest.files.items():
         present = checksum_of(folder / path)

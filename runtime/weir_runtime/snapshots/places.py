@@ -15,8 +15,8 @@ from weir_placement.model.location import STORE, Location
 from weir_runtime.snapshots.manifest import (
     CHECKSUM,
     MANIFEST,
-    Manifest,
     SnapshotError,
+    SnapshotManifest,
     is_complete,
     read_manifest,
 )
@@ -31,7 +31,7 @@ class SnapshotFiles(ABC):
     """One snapshot in its place; `uid` is that of the object that orders it."""
 
     @abstractmethod
-    def take(self, specs: Sequence[FragmentSpec], about: Mapping[str, Any], uid: str) -> Manifest:
+    def take(self, specs: Sequence[FragmentSpec], about: Mapping[str, Any], uid: str) -> SnapshotManifest:
         """As `weir_runtime.snapshots.take`; done again for the same `uid` it is the same snapshot."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class InFolder(SnapshotFiles):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, specs: Sequence[FragmentSpec], about: Mapping[str, Any], uid: str) -> Manifest:
+    def take(self, specs: Sequence[FragmentSpec], about: Mapping[str, Any], uid: str) -> SnapshotManifest:
         if is_complete(self._folder):
             manifest = read_manifest(self._folder)
             if manifest.about.get("uid") == uid:
@@ -83,7 +83,7 @@ class InStore(SnapshotFiles):
         self._store = store
         self._staged = staged
 
-    def take(self, specs: Sequence[FragmentSpec], about: Mapping[str, Any], uid: str) -> Manifest:
+    def take(self, specs: Sequence[FragmentSpec], about: Mapping[str, Any], uid: str) -> SnapshotManifest:
         if not self._store.create(TAKER, uid.encode()) and self._taker() != uid:
             raise SnapshotError(f"snapshot {self._store.uri}: there is one already; give another name")
         with self._empty():
@@ -94,7 +94,7 @@ class InStore(SnapshotFiles):
             self._upload(manifest)
             return manifest
 
-    def _upload(self, manifest: Manifest) -> None:
+    def _upload(self, manifest: SnapshotManifest) -> None:
         """The checksum of the manifest last: without it the snapshot is not complete."""
         self._store.delete([name for name in self._store.names() if name != TAKER])
         for name in (*manifest.files, MANIFEST, CHECKSUM):

@@ -15,7 +15,13 @@ from weir_runtime.checkpoint import RESTORED
 from weir_runtime.durable import sync
 from weir_runtime.installation import OWNER, record
 from weir_runtime.names import write_whole
-from weir_runtime.snapshots.manifest import FragmentCut, Manifest, SnapshotError, read_manifest, verify
+from weir_runtime.snapshots.manifest import (
+    FragmentCut,
+    SnapshotError,
+    SnapshotManifest,
+    read_manifest,
+    verify,
+)
 from weir_runtime.snapshots.take import described, shape
 
 SINKS = ("files", "console", "noop")
@@ -43,7 +49,7 @@ def is_restored(spec: FragmentSpec) -> bool:
     return (Path(spec.checkpoint) / RESTORED).exists()
 
 
-def _check(folder: Path, manifest: Manifest, specs: Sequence[FragmentSpec]) -> None:
+def _check(folder: Path, manifest: SnapshotManifest, specs: Sequence[FragmentSpec]) -> None:
     """Raises SnapshotError that names what differs."""
     if len(manifest.fragments) != len(specs):
         raise SnapshotError(
@@ -65,7 +71,7 @@ def _check(folder: Path, manifest: Manifest, specs: Sequence[FragmentSpec]) -> N
     _check_sink(folder, manifest, specs[-1])
 
 
-def _check_sources(folder: Path, manifest: Manifest, cut: FragmentCut, spec: FragmentSpec) -> None:
+def _check_sources(folder: Path, manifest: SnapshotManifest, cut: FragmentCut, spec: FragmentSpec) -> None:
     sources = manifest.about.get("sources") or {}
     for item in spec.inputs:
         before = sources.get(item.name) if item.kind == "source" else None
@@ -76,7 +82,7 @@ def _check_sources(folder: Path, manifest: Manifest, cut: FragmentCut, spec: Fra
             )
 
 
-def _check_sink(folder: Path, manifest: Manifest, last: FragmentSpec) -> None:
+def _check_sink(folder: Path, manifest: SnapshotManifest, last: FragmentSpec) -> None:
     """The rows behind the cut come again: none of them may be in the sink."""
     output, cut = last.output, manifest.fragments[-1]
     if output.kind not in SINKS or (output.kind == "files" and output.files.kind == STORE):

@@ -30,7 +30,7 @@ from weir_placement.model.waits import waits
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.durable import sync
 from weir_runtime.names import END, NUMBERING, read_json
-from weir_runtime.snapshots.manifest import FragmentCut, Manifest, SnapshotError, checksums
+from weir_runtime.snapshots.manifest import FragmentCut, SnapshotError, SnapshotManifest, checksums
 
 TRIES = 3
 """A file of a cut that Spark or a producer has removed meanwhile is looked for in a new cut."""
@@ -46,7 +46,7 @@ class _Moved(Exception):
     """A file is gone that was there a moment ago."""
 
 
-def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) -> Manifest:
+def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) -> SnapshotManifest:
     """Writes a snapshot of a query's fragments (in topological order, the last one delivers) to a new folder.
     To `about` it adds the `sources` that its places rest on.
 
@@ -67,7 +67,7 @@ def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) 
             if attempt == TRIES:
                 raise NotYet(f"snapshot {folder}: {error} {TRIES} times in a row; try again") from None
     sink = {"kind": specs[-1].output.kind, "uri": specs[-1].output.uri}
-    manifest = Manifest(about, time.time(), cuts, sink, checksums(partial))
+    manifest = SnapshotManifest(about, time.time(), cuts, sink, checksums(partial))
     for path in partial.rglob("*"):
         sync(path)
     manifest.write(partial)
