@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from weir_placement.model.fragment import FragmentSpec
 
@@ -14,9 +17,19 @@ from weir_runtime.names import write_whole
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PERIOD = 1.0
-"""[s] An executor writes no oftener."""
+"""[s] An executor writes no oftener, and what a host has used is looked at no oftener."""
 
 _PARENT, _USER, _SYSTEM, _ENDED_USER, _ENDED_SYSTEM, _START = 1, 11, 12, 13, 14, 19
+
+
+class Cpu(Protocol):
+    """What a fragment has used."""
+
+    def seconds(self) -> float:
+        """Since it began; never less than before."""
+
+    def ran(self, seconds: float) -> None:
+        """A batch of it took so long."""
 
 
 class CpuMeter:
@@ -32,6 +45,62 @@ class CpuMeter:
         for process, fields in _tree(self._pid):
             self._used[process, fields[_START]] = (fields[_USER] + fields[_SYSTEM]) / TICKS
         return sum(self._used.values())
+
+    def ran(self, seconds: float) -> None:
+        """The processes say what was used."""
+
+
+class SharedCpu:
+    """What the processes of a host use, split among its fragments by how long their batches ran. (Neither
+    Spark's tasks nor the Python workers know what plans, checkpoints and state files of a query cost.)"""
+
+    def __init__(self, meter: Cpu) -> None:
+        self._meter = meter
+        self._lock = threading.Lock()
+        self._split = 0.0  # [s] of what was used that is somebody's
+        self._looked = float("-inf")  # [s, monotonic]
+        self._ran: dict[object, float] = {}  # [s] since the last split
+        self._used: dict[object, float] = {}
+
+    def part(self) -> Cpu:
+        """One fragment's."""
+        return PartOfCpu(self)
+
+    def ran(self, who: object, seconds: float) -> None:
+        """A batch of it took so long."""
+        with self._lock:
+            self._ran[who] = self._ran.get(who, 0.0) + seconds
+
+    def seconds(self, who: object) -> float:
+        """Its share of all that was used until now, or until a second ago."""
+        with self._lock:
+            everybody, now = sum(self._ran.values()), time.monotonic()
+            if everybody and now - self._looked >= PERIOD:
+                self._looked, total = now, self._meter.seconds()
+                for one, ran in self._ran.items():
+                    self._used[one] = self._used.get(one, 0.0) + (total - self._split) * ran / everybody
+                self._split, self._ran = total, {}
+            return self._used.get(who, 0.0)
+
+    def forget(self, who: object) -> None:
+        """Of one that has ended: what it used stays used."""
+        with self._lock:
+            self._used.pop(who, None)
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfCpu:
+    """One fragment's share."""
+
+    host: SharedCpu
+
+    def seconds(self) -> float:
+        """As of `Cpu`."""
+        return self.host.seconds(self)
+
+    def ran(self, seconds: float) -> None:
+        """As of `Cpu`."""
+        self.host.ran(self, seconds)
 
 
 def executor_folder(spec: FragmentSpec) -> Path | None:

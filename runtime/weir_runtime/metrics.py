@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_runtime.balance import Balance
-from weir_runtime.cpu import CpuMeter, executor_folder, reported
+from weir_runtime.cpu import Cpu, CpuMeter, executor_folder, reported
 
 SPAN = 60.0
 """[s] over which selectivity and cost are averaged."""
@@ -22,13 +22,13 @@ SPAN = 60.0
 class Metrics:
     """All of a fragment's metrics, fed with each batch's progress as Spark reports it."""
 
-    def __init__(self, spec: FragmentSpec) -> None:
+    def __init__(self, spec: FragmentSpec, cpu: Cpu | None = None) -> None:
         self.registry = CollectorRegistry()
         self._spec = spec
         self._labels = {"query": f"{spec.namespace}/{spec.query}", "fragment": spec.name}
         self.last_batch = -1
         self.balance = Balance(spec)
-        self._cpu = CpuMeter(os.getpid())
+        self._cpu = cpu or CpuMeter(os.getpid())
         self._window: deque[tuple[float, float, dict[str, tuple[int, int]]]] = deque()
         counter, gauge = self._counter, self._gauge
         self.rows_in = counter("weir_rows_in", "Rows into an operator", "operator")
@@ -118,6 +118,7 @@ class Metrics:
         self.batches.labels(**self._labels).inc()
         duration = report["durationMs"].get("triggerExecution", 0) / 1000
         self.duration.labels(**self._labels).set(duration)
+        self._cpu.ran(duration)
         self._share(flows)
 
     def _count_rows(self, rows: Mapping[str, int]) -> dict[str, tuple[int, int]]:

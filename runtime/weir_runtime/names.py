@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def write_whole(path: Path, text: str) -> None:
     """Replaces `path` atomically: a reader sees the old text or the new one, also after a loss of power; on
     return it is the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}")
     temporary.write_text(text)
     sync(temporary)
     os.replace(temporary, path)

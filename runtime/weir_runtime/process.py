@@ -20,6 +20,7 @@ from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import STALE, Checkpoint
 from weir_runtime.clock_steps import ClockSteps
+from weir_runtime.cpu import Cpu
 from weir_runtime.dropped import DroppedRows
 from weir_runtime.exchanges import writer_of
 from weir_runtime.exchanges.ports import ExchangeWriter
@@ -76,10 +77,14 @@ class Left(Exception):
 class FragmentProcess:
     """Runs a spec. `lease` says whether this process may publish."""
 
-    def __init__(self, spec: FragmentSpec, lease: FragmentLease) -> None:
+    look = LOOK
+
+    def __init__(
+        self, spec: FragmentSpec, lease: FragmentLease, tenure: Tenure | None = None, cpu: Cpu | None = None
+    ) -> None:
         self.spec = spec
-        self.tenure = Tenure(lease, spec.epoch, spec.lease_seconds)
-        self.metrics = Metrics(spec)
+        self.tenure = tenure or Tenure(lease, spec.epoch, spec.lease_seconds)
+        self.metrics = Metrics(spec, cpu)
         self.status = ProcessStatus(spec.state, spec.name, spec.epoch)
         self.terminate = threading.Event()
         self.control = Control(tempfile.mkdtemp(prefix="control-", dir=scratch()))
@@ -98,8 +103,12 @@ class FragmentProcess:
         secrets.watch(self._rotated, self.terminate)
         self._port = serve(self.status, self.metrics.registry, self.spec.port)
         self.status.say(port=self._port)
+        return self.live()
+
+    def live(self, spark: SparkSession | None = None) -> int:
+        """As `execute`, with what came of it in the state file. Raises what makes it fail."""
         try:
-            return self.execute()
+            return self.execute(spark)
         except Stopped:
             self.status.say(phase="stopped")
             return EXIT_TERMINATED
@@ -149,11 +158,11 @@ class FragmentProcess:
         self.status.say(hash=name)
         checkpoint = Checkpoint(Path(spec.checkpoint) / name)
         if spec.standby:
-            warm_up(spark, spec, inputs)
-            query = self._start(plan, sink, checkpoint)
-            self._await(lambda: self.control.is_set("at-gate") or not query.isActive)
+            self._warm_up(spark, inputs)
+            at_gate = self._start_to_gate(plan, sink, checkpoint)
             self.status.say(phase="standby-ready")
             self._begin(checkpoint, sink)
+            query = at_gate or self._start(plan, sink, checkpoint)
         else:
             self._begin(checkpoint, sink)
             query = self._start(plan, sink, checkpoint)
@@ -167,6 +176,17 @@ class FragmentProcess:
         watch(spec.inputs, self.metrics.link_seconds, self.terminate)
         reports = Reports(inputs, Progress(query), checkpoint, self.metrics)
         return self._watch(query, reports, exchange)
+
+    def _warm_up(self, spark: SparkSession, inputs: list[OpenInput]) -> None:
+        warm_up(spark, self.spec, inputs)
+
+    def _start_to_gate(
+        self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint
+    ) -> StreamingQuery | None:
+        """A query whose readers wait until the lease is held; None where it is to start then."""
+        query = self._start(plan, sink, checkpoint)
+        self._await(lambda: self.control.is_set("at-gate") or not query.isActive)
+        return query
 
     def _rotated(self) -> None:
         """Ends as on SIGTERM: what starts it again gives it the new values, also as variables."""
@@ -289,7 +309,7 @@ class FragmentProcess:
             if now - last_report >= REPORT:
                 last_report = now
                 self._report(reports, exchange)
-            time.sleep(LOOK)
+            time.sleep(self.look)
 
     def _count_last(self, query: StreamingQuery, reports: Reports, batch: int) -> None:
         """Waits for Spark's report of the last batch, for a while: only counts depend on it."""
@@ -317,6 +337,7 @@ class FragmentProcess:
             time.sleep(LOOK / 2)
         if not query.isActive:
             return self._failed(query)
+        self._quiet(query)
         reach("before-release")
         self.tenure.release()
         reach("after-release")
@@ -325,6 +346,9 @@ class FragmentProcess:
             return EXIT_TERMINATED
         self.status.say(phase="released")
         return 0
+
+    def _quiet(self, query: StreamingQuery) -> None:
+        """Nothing of a drained query touches its checkpoint any more. A process ends with it."""
 
     def _finish(self, exchange: ExchangeWriter | None, batch: int) -> int:
         reach("before-end")

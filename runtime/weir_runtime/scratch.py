@@ -26,7 +26,9 @@ def scratch() -> Path:
 def between(spec: FragmentSpec, what: str) -> Path:
     """A folder for what driver and tasks pass to each other: this machine's, or with executors the shared
     one, for this epoch. Nobody needs it after the batch."""
-    return Path(spec.checkpoint) / what / f"e{spec.epoch}" if spec.executors else scratch() / what
+    if spec.executors:
+        return Path(spec.checkpoint) / what / f"e{spec.epoch}"
+    return scratch() / what / f"{spec.name}-e{spec.epoch}"
 
 
 def clear_earlier(spec: FragmentSpec) -> None:
@@ -35,6 +37,12 @@ def clear_earlier(spec: FragmentSpec) -> None:
         for folder in between(spec, what).parent.glob("e*"):
             if folder.name[1:].isdigit() and int(folder.name[1:]) < spec.epoch:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_own(spec: FragmentSpec) -> None:
+    """Removes what an epoch has left there whose process goes on with others."""
+    for what in BETWEEN:
+        shutil.rmtree(between(spec, what), ignore_errors=True)
 
 
 def make() -> Path:

@@ -147,17 +147,30 @@ def start_session(
     return session
 
 
+def further_session(session: SparkSession, partitions: int) -> SparkSession:
+    """Another one in the same application, with tables and settings of its own."""
+    further = session.newSession()
+    further.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    _keep_own_settings(further)
+    return further
+
+
 def _send_little(session: SparkSession) -> None:
     """Each stateful operator sends Hadoop's configuration, with every setting of the session in it, anew with
     every batch, deflated property by property. Only what was set stays: Hadoop's code has its eleven hundred
     defaults by itself; and of the settings SQL's own. A batch of a join: a quarter less CPU."""
-    state = session._jsparkSession.sessionState()  # made first: the classes it loads read the defaults again
+    session._jsparkSession.sessionState()  # made first: the classes it loads read the defaults again
     context = session.sparkContext
     hadoop = context._jsc.hadoopConfiguration()
     hadoop.clear()
     for key, value in context.getConf().getAll():
         if key.startswith("spark.hadoop."):
             hadoop.set(key.removeprefix("spark.hadoop."), value)
+    _keep_own_settings(session)
+
+
+def _keep_own_settings(session: SparkSession) -> None:
+    state = session._jsparkSession.sessionState()
     keys = state.conf().getAllConfs().keysIterator()
     while keys.hasNext():
         if not (key := keys.next()).startswith("spark.sql."):
@@ -222,6 +235,11 @@ def kill_jvm(by: signal.Signals = signal.SIGKILL) -> None:
         process.wait()
         if process.stdin is not None:
             process.stdin.close()
+
+
+def jvm_runs() -> bool:
+    """Whether the started JVM is alive."""
+    return all(process.poll() is None for process in _jvm)
 
 
 def end() -> None:

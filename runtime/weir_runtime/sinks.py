@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +75,7 @@ class FolderSink(BatchSink):
         """Publishes batch `number`; the bytes written."""
         rows = user_rows(table, self._columns)
         final = self._folder / f"{self._prefix}-{batch_name(number, 'parquet')}"
-        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
+        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}.{threading.get_native_id()}"
         if rows.num_rows == 0:
             fence()
             return 0

@@ -90,6 +90,11 @@ class ProcessStatus:
 
 def serve(status: ProcessStatus, registry: CollectorRegistry, port: int) -> int:
     """Answers on `port` (0: any free one) in a daemon thread; the port."""
+    return int(open_server(status, registry, port).server_address[1])
+
+
+def open_server(status: ProcessStatus, registry: CollectorRegistry, port: int) -> ThreadingHTTPServer:
+    """The same, for whoever closes it again."""
 
     class StatusHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -116,4 +121,4 @@ def serve(status: ProcessStatus, registry: CollectorRegistry, port: int) -> int:
 
     server = ThreadingHTTPServer(("", port), StatusHandler)
     threading.Thread(target=server.serve_forever, daemon=True, name="http").start()
-    return int(server.server_address[1])
+    return server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class FolderWriter(ExchangeWriter):
         """The bytes written."""
         schema = table.schema.with_metadata(described(table, self._epoch, clock, self.numbering))
         final = self._batch(number)
-        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}"
+        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}.{threading.get_native_id()}"
         reach("before-temporary")
         with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema) as writer:
             writer.write_table(table.cast(schema))

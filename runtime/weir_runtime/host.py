@@ -1,0 +1,165 @@
+"""`python -m weir_runtime.host HOST.json`: several fragments in one Spark application.
+
+What is to run is read from one file, what runs is said in another: each can be lost, repeated or late.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from weir_placement.model.from_plain import FormError, build_plain
+
+from weir_runtime.cpu import CpuMeter, SharedCpu
+from weir_runtime.host_fragment import Turn
+from weir_runtime.host_member import Member
+from weir_runtime.incarnations import Incarnations
+from weir_runtime.lease import FileLease
+from weir_runtime.names import read_json, write_whole
+from weir_runtime.process import EXIT_TERMINATED
+from weir_runtime.session import end, jvm_runs, start_session
+
+LOOK = 0.2
+"""[s] between two looks at what is to run."""
+
+SETTINGS = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.streaming.stateStore.numStateStoreMaintenanceThreads": "2",
+    # Another query on a checkpoint that is in use is an error, not the end of the one that uses it.
+    "spark.sql.streaming.stopActiveRunOnRestart": "false",
+    # A query that does not stop is a reason to end the host, not to wait for ever.
+    "spark.sql.streaming.stopTimeout": "60s",
+}
+
+
+@dataclass(frozen=True)
+class HostSpec:
+    """One host.
+
+    Attributes:
+        lease: the file of its lease.
+        desired: the file that says what it shall run, `{"fragments": {key: FragmentSpec}}`.
+        state: the file in which it says what it runs.
+        cores, heap_mb: of its JVM.
+        lease_seconds: a lease that was not renewed for so long is over.
+    """
+
+    name: str
+    lease: str
+    desired: str
+    state: str
+    cores: int = 1
+    heap_mb: int = 1024
+    lease_seconds: float = 10.0
+
+    @staticmethod
+    def read(path: Path) -> HostSpec:
+        """Raises FormError, OSError, ValueError."""
+        spec = build_plain(HostSpec, json.loads(path.read_text()), "host")
+        assert isinstance(spec, HostSpec)
+        return spec
+
+
+class Host:
+    """Makes what runs equal to what is wanted, until it is told to stop."""
+
+    def __init__(self, spec: HostSpec, spark: SparkSession) -> None:
+        self.spec = spec
+        self.stopping = threading.Event()
+        self.incarnations = Incarnations(FileLease(spec.lease), spec.lease, spec.lease_seconds)
+        self.members: dict[str, Member] = {}
+        self._spark = spark
+        self._cpu = SharedCpu(CpuMeter(os.getpid()))
+        self._turn = Turn()
+        self._said: dict[str, Any] = {}
+
+    def run(self) -> int:
+        """The process's exit code: 143 when told to stop, 1 when its JVM or a query left it no choice."""
+        self.incarnations.start()
+        while not self.stopping.is_set():
+            if not jvm_runs():
+                print("the JVM is gone, and every fragment with it", file=sys.stderr)
+                return 1
+            self.look()
+            if stuck := [member for member in self.members.values() if member.stuck]:
+                print(f"ends, because of {stuck[0].key}: {stuck[0].error}", file=sys.stderr)
+                return 1
+            self.stopping.wait(LOOK)
+        for member in self.members.values():
+            member.stop()
+        for member in self.members.values():
+            member.join()
+        self.say()
+        self.incarnations.release()
+        return EXIT_TERMINATED
+
+    def look(self) -> None:
+        """One look at what is wanted, and one step towards it."""
+        wanted = self._wanted()
+        if wanted is not None:
+            for key, raw in wanted.items():
+                if key not in self.members or self.members[key].has_stopped:
+                    self.members[key] = Member(
+                        key, raw, self._spark, self.incarnations, self._cpu, self._turn
+                    )
+            for key in self.members.keys() - wanted.keys():
+                self.members[key].stop()
+                if not self.members[key].alive:
+                    del self.members[key]
+        for member in self.members.values():
+            member.look()
+        self.say()
+
+    def _wanted(self) -> dict[str, Any] | None:
+        """None: not known now; then everything stays as it is."""
+        try:
+            raw = read_json(Path(self.spec.desired))
+            return dict(raw["fragments"]) if raw is not None else None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            print(f"{self.spec.desired} cannot be read: {error!r}", file=sys.stderr)
+            return None
+
+    def say(self) -> None:
+        """Writes the state file when something in it is new."""
+        state = {
+            "name": self.spec.name,
+            "pid": os.getpid(),
+            "incarnation": self.incarnations.present(),
+            "fragments": {key: member.said() for key, member in self.members.items()},
+        }
+        if state != self._said:
+            self._said = state
+            write_whole(Path(self.spec.state), json.dumps({**state, "at": time.time()}))
+
+
+def main(arguments: list[str]) -> int:
+    """2: it cannot be run as written."""
+    if len(arguments) != 1:
+        print("usage: python -m weir_runtime.host HOST.json", file=sys.stderr)
+        return 2
+    try:
+        spec = HostSpec.read(Path(arguments[0]))
+    except (FormError, OSError, ValueError) as error:
+        print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    # In this thread: the kernel ends the JVM with the thread that has started it.
+    spark = start_session(spec.cores, spec.heap_mb, spec.name, settings=SETTINGS)
+    host = Host(spec, spark)
+    signal.signal(signal.SIGTERM, lambda *_: host.stopping.set())
+    return host.run()
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    end()
+    os._exit(code)  # attempts that are under way end with their JVM

@@ -1,0 +1,137 @@
+"""An attempt at a fragment inside of a host: its own session, stop, status and lease, in a common JVM."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from http.server import ThreadingHTTPServer
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from weir_placement.model.fragment import FragmentSpec
+
+from weir_runtime import secrets
+from weir_runtime.checkpoint import Checkpoint
+from weir_runtime.cpu import PartOfCpu, SharedCpu
+from weir_runtime.exchanges.ports import ExchangeWriter
+from weir_runtime.hosted_tenure import HostedTenure, SwappedLease
+from weir_runtime.incarnations import Incarnations
+from weir_runtime.inputs import OpenInput
+from weir_runtime.plan import SparkPlan
+from weir_runtime.process import FragmentProcess
+from weir_runtime.publish import BatchSink
+from weir_runtime.reports import Reports
+from weir_runtime.scratch import clear_own
+from weir_runtime.session import further_session
+from weir_runtime.status import open_server
+
+FIRST = 10.0
+"""[s] at most for which a fragment that starts keeps the next one from starting."""
+
+RETRY = 1.0
+"""[s] between two tries to give a lease back."""
+
+
+class QueryStuck(RuntimeError):
+    """A query does not stop, so nobody else may touch its checkpoint while its JVM lives."""
+
+
+class Turn:
+    """Those who start do so one after the other: compiling a plan takes a core for seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: object = None
+        self._until = 0.0  # [s, monotonic]
+
+    def take(self, who: object, stop: threading.Event) -> None:
+        """Returns when it is this one's, or `stop` is set."""
+        while not stop.is_set():
+            with self._lock:
+                if self._owner in (None, who) or time.monotonic() > self._until:
+                    self._owner, self._until = who, time.monotonic() + FIRST
+                    return
+            stop.wait(0.05)
+
+    def give(self, who: object) -> None:
+        """It is the next one's; nothing happens when it is already."""
+        with self._lock:
+            if self._owner is who:
+                self._owner = None
+
+
+class HostedFragment(FragmentProcess):
+    """Runs a spec in a session of its own, and leaves nothing behind but what a killed process leaves too."""
+
+    look = 0.1
+
+    def __init__(
+        self, spec: FragmentSpec, lease: SwappedLease, host: Incarnations, cpu: SharedCpu, turn: Turn
+    ) -> None:
+        self._own_cpu = cpu.part()
+        self._hold = HostedTenure(lease, spec.epoch, spec.lease_seconds, host)
+        super().__init__(spec, lease, self._hold, self._own_cpu)
+        self._turn = turn
+        self._query: StreamingQuery | None = None
+        self._server: ThreadingHTTPServer | None = None
+
+    def attempt(self, spark: SparkSession) -> int:
+        """As `live`, from a thread of its own. Its lease is given back when its query has stopped, however it
+        ended. Raises QueryStuck when it does not."""
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{self.spec.name}-e{self.spec.epoch}")
+        self._server = open_server(self.status, self.metrics.registry, 0)
+        self._port = int(self._server.server_address[1])
+        self.status.say(phase="starting", port=self._port)
+        secrets.watch(self._rotated, self.terminate)
+        try:
+            return self.live(further_session(spark, self.spec.partitions))
+        finally:
+            self._turn.give(self)
+            self._close()
+
+    def _close(self) -> None:
+        self.terminate.set()  # whatever else watches for it
+        self.control.set("go")  # a reader at the gate would wait for ever
+        if self._query is not None:
+            self._stop(self._query)
+        while not self._hold.end():
+            time.sleep(RETRY)
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+        assert isinstance(self._own_cpu, PartOfCpu)
+        self._own_cpu.host.forget(self._own_cpu)
+        shutil.rmtree(self.control.folder, ignore_errors=True)
+        clear_own(self.spec)
+
+    def _stop(self, query: StreamingQuery) -> None:
+        try:
+            query.stop()
+        except Exception as error:  # whatever Java or the way to it says
+            raise QueryStuck(f"{self.spec.name}: its query does not stop: {error}") from error
+
+    def _warm_up(self, spark: SparkSession, inputs: list[OpenInput]) -> None:
+        self._turn.take(self, self.terminate)
+        super()._warm_up(spark, inputs)
+        self._turn.give(self)
+
+    def _start_to_gate(
+        self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint
+    ) -> StreamingQuery | None:
+        """None: Spark runs no two queries of one application on one checkpoint, and the predecessor may be in
+        this host."""
+        return None
+
+    def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
+        self._turn.take(self, self.terminate)
+        self._query = super()._start(plan, sink, checkpoint)
+        return self._query
+
+    def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:
+        super()._report(reports, exchange)
+        if self.status.fields["batch"] >= 0:
+            self._turn.give(self)
+
+    def _quiet(self, query: StreamingQuery) -> None:
+        self._stop(query)

@@ -1,0 +1,131 @@
+"""A fragment that a host is to run: attempts at it, one after the other, each after longer when they fail."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from weir_placement.model.fragment import FragmentError, FragmentSpec
+
+from weir_runtime.cpu import SharedCpu
+from weir_runtime.host_fragment import HostedFragment, QueryStuck, Turn
+from weir_runtime.incarnations import Incarnations
+from weir_runtime.lease import FileLease
+from weir_runtime.names import read_json
+from weir_runtime.process import EXIT_FENCED
+from weir_runtime.status import ProcessStatus
+
+WELL = 600.0
+"""[s] after which an attempt has gone well: what fails then waits as if for the first time."""
+
+LONGEST = 60.0
+"""[s] between two attempts at most."""
+
+OVER = ("finished", "released", "fenced")
+"""Phases after which an epoch is not run again, also by a host that starts anew."""
+
+
+class Member:
+    """One of a host's fragments, by its key in the host's orders; `look` is called again and again.
+
+    Attributes:
+        stuck: an attempt's query does not stop: the host must end.
+        error: of the last attempt that failed.
+    """
+
+    def __init__(
+        self, key: str, raw: Any, spark: SparkSession, host: Incarnations, cpu: SharedCpu, turn: Turn
+    ) -> None:
+        self.key = key
+        self.stuck = False
+        self.error = ""
+        self._raw = raw
+        self._spark, self._host, self._cpu, self._turn = spark, host, cpu, turn
+        self._fragment: HostedFragment | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        self._over = _phase(raw) in OVER
+        self._restarts = -1
+        self._began = self._next = 0.0  # [s, monotonic]
+
+    @property
+    def alive(self) -> bool:
+        """Whether an attempt is under way."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether it was told to stop, and has: to be wanted again it must be made anew."""
+        return self._stopped and not self.alive
+
+    def look(self) -> None:
+        """Begins an attempt when there is to be one."""
+        if self.alive or self._stopped or self._over or time.monotonic() < self._next:
+            return
+        self._began = time.monotonic()
+        self._restarts += 1
+        self._thread = threading.Thread(target=self._run, daemon=True, name=self.key)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """The attempt under way is to end as on SIGTERM; there will be no other."""
+        self._stopped = True
+        if self._fragment is not None:
+            self._fragment.terminate.set()
+
+    def join(self) -> None:
+        """Returns when none is under way."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def said(self) -> dict[str, Any]:
+        """For the host's state file."""
+        phase = self._fragment.status.phase if self._fragment else _phase(self._raw)
+        return {"phase": phase, "restarts": max(0, self._restarts), "error": self.error}
+
+    def _run(self) -> None:
+        try:
+            spec = FragmentSpec.from_json(json.dumps(self._raw))
+            if spec.executors:
+                raise FragmentError(f"fragment.executors: {spec.executors}; a host's fragments have none")
+            lease = FileLease(spec.lease)
+            self._fragment = HostedFragment(spec, lease, self._host, self._cpu, self._turn)
+            if self._stopped:
+                self._fragment.terminate.set()
+            code = self._fragment.attempt(self._spark)
+            self._over = code in (0, EXIT_FENCED)
+        except QueryStuck as error:
+            self.stuck, self.error = True, str(error)
+        except Exception as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """Only this one: the others do not notice."""
+        if isinstance(error, FragmentError):
+            print(f"{self.key}: {error}", file=sys.stderr)
+        else:
+            traceback.print_exc()
+        self.error = f"{type(error).__name__}: {error}"
+        state = self._raw.get("state") if isinstance(self._raw, dict) else None
+        if self._fragment is None and isinstance(state, str):  # it never came to say so itself
+            ProcessStatus(state, str(self._raw.get("name")), self._raw.get("epoch", 0)).say(
+                phase="failed", error=self.error
+            )
+        if time.monotonic() - self._began > WELL:
+            self._restarts = 0
+        self._next = time.monotonic() + min(2.0 ** (self._restarts + 1), LONGEST)
+
+
+def _phase(raw: Any) -> str:
+    """What an attempt, of this host's or an earlier one, has said of this epoch."""
+    try:
+        state = read_json(Path(raw["state"])) or {}
+        return str(state["phase"]) if state.get("epoch") == raw["epoch"] else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
