@@ -47,7 +47,7 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "bound": bound,
         "gap": _gap(value, bound),
         "proven": result.proven,
-        "provenWithin": result.proven_within or None,
+        "provenWithin": result.proven_within.words if result.proven_within else None,
         "binding": binding.name if binding else None,
         "bindingAt": {"resource": binding.resource, "nodes": list(binding.nodes)} if binding else None,
         "bindingShare": finite(binding.share) if binding else None,
@@ -69,8 +69,13 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "fragments": evaluation.fragments,
         "moves": evaluation.moves,
         **({"robust": _robust(problem, result)} if problem.robustness else {}),
-        **({"extra": dict(result.extra)} if result.extra else {}),
+        **({"extra": extra} if (extra := _extra(result)) else {}),
     }
+
+
+def _extra(result: Result) -> dict[str, Any]:
+    """What only some strategies say."""
+    return {**result.extra, **({"space": result.space.words} if result.space else {})}
 
 
 def _robust(problem: Problem, result: Result) -> dict[str, Any]:

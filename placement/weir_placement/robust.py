@@ -73,14 +73,13 @@ def _result(
 ) -> Result:
     bound = _bound(tried)
     extra = {**best.extra, "nominal": nominal, "plans": len(tried)} if nominal else dict(best.extra)
-    if "space" in bounded.extra:
-        extra["space"] = bounded.extra["space"]
     reached = worst.exact and worst.headroom >= bound * (1 - 2 * TOLERANCE)
     result = replace(
         best,
         value=limited(worst.headroom),
         bound=None if bound == inf else max(bound, worst.headroom),
-        proven_within="",
+        proven_within=None,
+        space=bounded.space or best.space,
         evaluations=sum(each.evaluations for each in tried),
         seconds=perf_counter() - started,
         extra=extra,

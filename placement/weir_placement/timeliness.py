@@ -36,7 +36,7 @@ def in_time(problem: Problem, result: Result) -> Result:
         plan = _without(plan, worst, evaluation.latency[worst])
     if plan is result.plan:
         return result
-    changed = replace(result, plan=plan, value=objective.value(evaluation), bound=None, proven_within="")
+    changed = replace(result, plan=plan, value=objective.value(evaluation), bound=None, proven_within=None)
     return with_proof(changed, False)
 
 

@@ -8,8 +8,8 @@ import pytest
 from weir_placement.model.operators import Filter, Item, Project
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.model.space import Space
 from weir_placement.network.exact_dp import EXACT_DP
-from weir_placement.network.proof_space import COLUMNS, EARLY
 from weir_placement.report import report
 
 from tests.network.example import small_problem
@@ -44,7 +44,7 @@ def test_a_filter_too_heavy_for_some_nodes_might_better_wait() -> None:
         for n, node in enumerate(problem.cluster.nodes)
     )
     result = plan(replace(problem, cluster=replace(problem.cluster, nodes=nodes)))
-    assert (result.proven, result.proven_within) == (False, EARLY)
+    assert (result.proven, result.proven_within) == (False, Space.EARLY)
 
 
 @pytest.mark.parametrize("computed", [True, False])
@@ -56,5 +56,5 @@ def test_columns_that_a_computed_projection_does_not_read_are_carried_to_it(comp
     top = Project("p", (query.operators[-1].id,), (column,), items=(item,))
     wider = replace(problem, queries=(replace(query, operators=(*query.operators, top)),))
     result = plan(wider)
-    assert (result.proven, result.proven_within) == ((False, COLUMNS) if computed else (True, ""))
-    assert report(wider, result)["provenWithin"] == (COLUMNS if computed else None)
+    assert (result.proven, result.proven_within) == ((False, Space.COLUMNS) if computed else (True, None))
+    assert report(wider, result)["provenWithin"] == (Space.COLUMNS.words if computed else None)

@@ -9,11 +9,10 @@ from weir_placement.cost.evaluation import equal
 from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.operators import Join, Project
 from weir_placement.model.problem import Problem
-from weir_placement.proof import ALL
+from weir_placement.model.space import Space
 from weir_placement.report import report
 from weir_placement.rewrite.rewriter import Rewriter
 from weir_placement.rewrite.sql import query_from_sql
-from weir_placement.search.spaces import KEPT, PUSHED
 from weir_placement.strategies import STRATEGIES
 
 from tests.rewrite.written import STREAMS
@@ -43,7 +42,7 @@ def test_auto_proves_the_optimum_over_every_swap() -> None:
             assert result.value is not None
             assert result.proven, (seed, name)
             assert equal(result.value, best_of_all(problem)), (seed, name)
-            swapped += result.extra["space"] == ALL
+            swapped += result.space is Space.ALL
     assert swapped > 10
 
 
@@ -84,9 +83,9 @@ def test_a_large_query_says_that_its_proof_is_over_swaps() -> None:
     problem = random_query(5, 5, 16, 6)
     result = STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
     assert not result.proven, "a part of the plans is left out"
-    assert result.proven_within == PUSHED
+    assert result.proven_within is Space.PUSHED
     shown = report(problem, result)
-    assert (shown["proven"], shown["provenWithin"]) == (False, PUSHED)
+    assert (shown["proven"], shown["provenWithin"]) == (False, Space.PUSHED.words)
 
 
 def test_columns_may_be_dropped_below_a_join_under_an_aggregate() -> None:
@@ -97,5 +96,5 @@ def test_columns_may_be_dropped_below_a_join_under_an_aggregate() -> None:
     problem = Problem(cluster, STREAMS, (query,))
     result = STRATEGIES["exhaustive"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={})
     assert len(list(Rewriter(query, problem.streams).reachable())) > 1
-    assert (result.proven, result.proven_within) == (False, KEPT)
+    assert (result.proven, result.proven_within) == (False, Space.KEPT)
     assert STRATEGIES["auto"].plan(problem, objective="headroom", seed=1, time_limit=10.0, options={}).proven

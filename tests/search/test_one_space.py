@@ -14,11 +14,10 @@ from weir_placement.model.cluster import Cluster, Network, Node
 from weir_placement.model.operators import Join, Operator
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem, Query
-from weir_placement.proof import ALL
+from weir_placement.model.space import Space
 from weir_placement.rewrite.rewriter import Rewriter
 from weir_placement.rewrite.sql import query_from_sql
 from weir_placement.search import forms
-from weir_placement.search.spaces import PUSHED, WRITTEN
 from weir_placement.strategies import STRATEGIES
 
 from tests.rewrite.written import STREAMS, sql
@@ -63,7 +62,7 @@ def test_the_optimum_over_all_orders_and_placements_is_found_and_proved(order: s
         result = plan(p, name)
         assert result.value == pytest.approx(best), name
         assert result.proven
-        assert result.extra["space"] == ALL
+        assert result.space is Space.ALL
 
 
 def test_every_order_of_from_and_every_join_tree_gives_one_headroom() -> None:
@@ -74,7 +73,7 @@ def test_every_order_of_from_and_every_join_tree_gives_one_headroom() -> None:
                 written = query("".join(order), keys, joined)
                 result = plan(problem(written))
                 assert not result.proven
-                assert result.proven_within == PUSHED
+                assert result.proven_within is Space.PUSHED
                 values.add(round(result.value or 0, 9))
                 usages.add(round(plan(problem(written), "exact-dp", "network-usage").value or 0, 6))
     assert len(values) == 1, values
@@ -94,7 +93,7 @@ def test_nothing_beats_a_proved_plan_however_the_query_is_written(order, random,
     result = plan(problem(written))
     for each in (result, first):
         assert not each.proven
-        assert each.proven_within == PUSHED
+        assert each.proven_within is Space.PUSHED
     assert result.value == pytest.approx(first.value)
     for name in OTHERS:
         other = plan(problem(written), name)
@@ -127,7 +126,7 @@ def test_joins_that_are_not_alike_keep_their_streams_and_nothing_is_called_prove
     ]
     operators: tuple[Operator, ...] = tuple(many)
     result = plan(problem(replace(written, operators=operators)))
-    assert result.extra["space"] == WRITTEN
+    assert result.space is Space.SOME_JOINS
     assert not result.proven
     assert result.bound is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from weir_placement.proof import ALL
+from weir_placement.model.space import Space
 
 
 def proved(report: Mapping[str, Any]) -> bool:
@@ -15,5 +15,5 @@ def proved(report: Mapping[str, Any]) -> bool:
 
 def over_space(report: Mapping[str, Any]) -> str:
     """` over ...` in plain words, where plans are not searched for over all that there are."""
-    space = report.get("provenWithin") or (report.get("extra") or {}).get("space", ALL)
-    return f" over {space}" if space != ALL else ""
+    space = report.get("provenWithin") or (report.get("extra") or {}).get("space")
+    return f" over {space}" if space not in (None, Space.ALL.words) else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 from weir_placement.model.amounts import bits
 from weir_placement.model.problem import Query
+from weir_placement.model.space import Space
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class Plan:
 class Result:
     """What a strategy returns: the plan and how good it is known to be.
 
-    `proven`: no plan at all is better. `proven_within`: the plans, in plain words, of which none is better,
-    where they are not all ("" else).
+    `proven`: no plan at all is better. `proven_within`: the plans of which none is better, where they are not
+    all. `space`: the plans that its bound is for; None: all, and the report need not say so.
     """
 
     plan: Plan
@@ -85,10 +86,11 @@ class Result:
     evaluations: int
     seconds: float
     seed: int = 0
-    proven_within: str = ""
+    proven_within: Space | None = None
+    space: Space | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)  # strategy-specific, e.g. NPC probabilities
 
     @property
     def reached(self) -> bool:
         """Whether it is the best of all plans, or of those that the bound is for."""
-        return self.proven or bool(self.proven_within)
+        return self.proven or self.proven_within is not None

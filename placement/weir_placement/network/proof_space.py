@@ -7,34 +7,29 @@ from collections.abc import Iterable
 from weir_placement.array_types import Floats
 from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, is_plain
 from weir_placement.model.problem import Query
+from weir_placement.model.space import Space
 from weir_placement.network.read_block import in_block
-from weir_placement.proof import ALL
-
-EARLY = "plans that filter and drop columns as early as they can"
-"""Which is best unless it is CPU or memory that is short, or some nodes may not filter."""
-COLUMNS = "plans that keep all columns up to what computes or groups them"
 
 
-def proof_space(queries: Iterable[tuple[Query, Floats]], priced: bool) -> str:
-    """In plain words.
+def proof_space(queries: Iterable[tuple[Query, Floats]], priced: bool) -> Space | None:
+    """None: all plans.
 
     Args:
         queries: each with where its ways may run, shape (W, N), 0 or infinite.
         priced: some capacity has a price in the bound.
     """
-    spaces = {_of(query, place, priced) for query, place in queries}
-    named = sorted(spaces - {ALL})
-    return "; ".join(named) if named else ALL
+    spaces = {_of(query, place, priced) for query, place in queries} - {None}
+    return Space.EARLY_COLUMNS if len(spaces) > 1 else next(iter(spaces), None)
 
 
-def _of(query: Query, place: Floats, priced: bool) -> str:
+def _of(query: Query, place: Floats, priced: bool) -> Space | None:
     if query.fixed_order:
-        return ALL
+        return None
     if keeps_columns(query):
-        return COLUMNS
+        return Space.COLUMNS
     beside = _beside(query)
     choice = any(isinstance(op, Filter | Project) and in_block(op) for pair in beside for op in pair)
-    return EARLY if choice and (priced or bool((place != place[:1]).any())) else ALL
+    return Space.EARLY if choice and (priced or bool((place != place[:1]).any())) else None
 
 
 def _beside(query: Query) -> list[tuple[Operator, Operator]]:

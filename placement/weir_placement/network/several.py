@@ -10,6 +10,7 @@ from time import perf_counter
 from weir_placement.cost.allowed import allowed_nodes, no_place
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
+from weir_placement.model.space import Space
 from weir_placement.network.ascent import ascent_of
 from weir_placement.network.bound import Relaxation, limited
 from weir_placement.network.counting import Count, counting
@@ -20,10 +21,9 @@ from weir_placement.network.plan_space import PlanSpace, plan_spaces
 from weir_placement.network.proof_space import proof_space
 from weir_placement.network.recombine import candidates, recombine
 from weir_placement.network.single import Refusal, SinglePlacement, query_plan
-from weir_placement.network.space_builder import MAX_BLOCK
 from weir_placement.network.together import Together
 from weir_placement.options import option
-from weir_placement.proof import ALL, with_proof
+from weir_placement.proof import with_proof
 from weir_placement.request import PlanRequest
 
 Planner = Callable[[Ledger, PlanSpace], SinglePlacement | Refusal]
@@ -152,10 +152,6 @@ def _improve(ledger: Ledger, placed: dict[str, SinglePlacement], planner: Planne
     return improved
 
 
-WRITTEN = f"join orders near the one written, where more than {MAX_BLOCK} streams are joined"
-"""Depends on how the query is written: nothing is proven over it."""
-
-
 def result(
     problem: Problem,
     strategy: str,
@@ -202,25 +198,28 @@ def result(
     order = [q.name for q in problem.queries if q.name in placed]
     plan = Plan(tuple(query_plan(problem, placed[name], ledger) for name in order), tuple(rejected))
     value = max(ledger.usage, 0.0)
+    space: Space | None
     if any(spaces[name].draft.written_order for name in order):
-        space = WRITTEN
+        space = Space.SOME_ORDERS
     elif relaxation is not None:
         space = proof_space(((q.space.query, q.place) for q in relaxation.queries), relaxation.binding)
     else:
-        space = ALL
+        space = None
+    as_written = space is not None and space.as_written
     planned = Result(
         plan=plan,
         strategy=strategy,
         objective=request.objective.name,
         value=value,
-        bound=None if space == WRITTEN else min(bound, value),
+        bound=None if as_written else min(bound, value),
         proven=False,
         evaluations=count.plans,
         seconds=perf_counter() - started,
         seed=request.seed,
-        extra={**(extra or {}), **({} if space == ALL else {"space": space})},
+        space=space,
+        extra=extra or {},
     )
-    return with_proof(planned, space != WRITTEN and value <= bound * (1 + 1e-9) + 1e-12)
+    return with_proof(planned, not as_written and value <= bound * (1 + 1e-9) + 1e-12)
 
 
 def _recombined(

@@ -16,6 +16,7 @@ from weir_placement.cost.rules import RULES, Flow, apply
 from weir_placement.model.expressions import source_types
 from weir_placement.model.operators import Item, Operator, Project
 from weir_placement.model.problem import Query
+from weir_placement.model.space import MAX_BLOCK
 from weir_placement.model.streams import Stream
 from weir_placement.network.block_costs import NOTHING, BlockCosts, Formula, formula_of
 from weir_placement.network.join_block import JoinBlock
@@ -23,9 +24,6 @@ from weir_placement.network.read_block import block_of, in_block
 from weir_placement.network.recipes import BlockRecipe, Chain, Recipes, names_in
 from weir_placement.network.signatures import BlockSigner, Signer, operator_signer, renamed, source_signer
 from weir_placement.rewrite.estimates import source_distinct
-
-MAX_BLOCK = 10
-"""Inputs of a block beyond which the written join order is kept: 3^K ways."""
 
 
 @dataclass(frozen=True)

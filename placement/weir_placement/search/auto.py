@@ -13,9 +13,10 @@ from time import perf_counter
 
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Problem
+from weir_placement.model.space import Space
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
-from weir_placement.proof import ALL, with_proof
+from weir_placement.proof import with_proof
 from weir_placement.request import PlanRequest
 from weir_placement.search import clones, forms
 from weir_placement.search.arrays import searches
@@ -171,9 +172,9 @@ def _bounded(problem: Problem, best: Result, deadline: float) -> Result:
     of_some = HUGE if best.bound is None else best.bound
     if bound < of_some:
         reached = bound <= best.value
-        extra = {**best.extra, "space": ALL} if reached else best.extra
-        best = with_proof(replace(best, bound=bound, extra=extra), reached)
-    elif best.extra.get("space") == ALL:
+        space = Space.ALL if reached else best.space
+        best = with_proof(replace(best, bound=bound, space=space), reached)
+    elif best.space is Space.ALL:
         bound = of_some
     return best if best.proven else narrowed(admitted, best, bound, deadline)
 
@@ -181,7 +182,7 @@ def _bounded(problem: Problem, best: Result, deadline: float) -> Result:
 def _small(problem: Problem, best: Result, most: int) -> bool:
     """One query whose plans the compiled moves do not reach all, and that may be looked at one by one."""
     one = len(problem.queries) == 1 and len(best.plan.queries) == 1
-    return one and _items(problem) <= most and best.extra.get("space") != ALL
+    return one and _items(problem) <= most and best.space is not Space.ALL
 
 
 AUTO = Strategy(

@@ -15,12 +15,13 @@ from time import perf_counter
 
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
+from weir_placement.model.space import Space
 from weir_placement.options import option
-from weir_placement.proof import ALL, with_proof
+from weir_placement.proof import with_proof
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
-from weir_placement.search.spaces import KEPT, PUSHED, drops_columns
+from weir_placement.search.spaces import drops_columns
 
 TABLE = 64
 
@@ -72,7 +73,7 @@ def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadli
         best,
         bound=None if bound >= HUGE else max(bound, best.value),
         evaluations=evaluations,
-        extra={**best.extra, "space": PUSHED if best.extra["space"] == KEPT else best.extra["space"]},
+        space=Space.PUSHED if best.space is Space.KEPT else best.space,
     )
     return with_proof(result, best.value >= bound * (1 - 2 * EQUAL))
 
@@ -111,8 +112,8 @@ def over_every_swap(problem: Problem, best: Result, most: int, deadline: float) 
             better, value = (encoding, placed), placed
     result = _so_far(problem, best, better, evaluations)
     assert result.value is not None
-    extra: Mapping[str, object] = {**result.extra, "space": ALL, "logicalPlans": count}
-    return with_proof(replace(result, bound=result.value, extra=extra), True)
+    extra: Mapping[str, object] = {**result.extra, "logicalPlans": count}
+    return with_proof(replace(result, bound=result.value, space=Space.ALL, extra=extra), True)
 
 
 def _so_far(

@@ -14,12 +14,13 @@ from time import perf_counter
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
+from weir_placement.model.space import Space
 from weir_placement.network.joint_program import Task
 from weir_placement.network.joint_solution import has_none, solve_jointly
 from weir_placement.network.ledger import Ledger
 from weir_placement.network.plan_space import PlanSpace, plan_spaces, rescaled
 from weir_placement.network.single import query_plan
-from weir_placement.proof import ALL, with_proof
+from weir_placement.proof import with_proof
 from weir_placement.search.feasible_program import FeasibleProgram, RelaxedProgram
 from weir_placement.search.item import HUGE
 from weir_placement.search.priced_bound import can_say, least_filtering, relaxed
@@ -113,7 +114,7 @@ def narrowed(problem: Problem, best: Result, bound: float, deadline: float) -> R
     bound = _lowered(questions, value, bound)
     if raised is best and best.bound is not None and best.bound <= bound and bound > value:
         return best  # with what is known of a part of the plans
-    result = replace(raised, bound=None if bound >= HUGE else bound, extra={**best.extra, "space": ALL})
+    result = replace(raised, bound=None if bound >= HUGE else bound, extra=best.extra, space=Space.ALL)
     return with_proof(result, bound <= value)
 
 

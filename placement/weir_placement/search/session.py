@@ -11,6 +11,7 @@ from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
+from weir_placement.model.space import Space
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import O, option
 from weir_placement.proof import with_proof
@@ -19,7 +20,7 @@ from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel.entry_codes import BOTH, PHYSICAL
-from weir_placement.search.spaces import WRITTEN, space_of
+from weir_placement.search.spaces import space_of
 from weir_placement.strategy import Strategy
 
 ADMISSION = 0.25
@@ -36,6 +37,7 @@ class SearchResult:
     bound: float = HUGE
     proven: bool = False
     extra: dict[str, object] = field(default_factory=dict)
+    space: Space | None = None
 
 
 SearchFunction = Callable[[Encoding, O, float], SearchResult]
@@ -93,9 +95,9 @@ def plan_with(
         result = search(encoding, options, end)
         value = encoding.run(code.EVALUATE)
         space = space_of(queries, encoding.blocks)
-        if space == WRITTEN:
+        if space.as_written:
             result = replace(result, bound=HUGE, proven=False)
-        result = replace(result, extra={**result.extra, "space": space})
+        result = replace(result, space=space)
         late = encoding.counter(code.LATE) != 0
         evaluations += encoding.evaluations
         return _Outcome(result, encoding.plan(), None if value >= HUGE else value, late)
@@ -136,6 +138,7 @@ def plan_with(
         evaluations=evaluations,
         seconds=perf_counter() - started,
         seed=request.seed,
+        space=search_result.space,
         extra=search_result.extra,
     )
     return with_proof(result, search_result.proven or (value is None and bool(outcome.plan.queries)))

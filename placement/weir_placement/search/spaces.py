@@ -1,4 +1,4 @@
-"""The spaces over which a bound or a proof holds, in the words of the report and of the picture."""
+"""The plans that a compiled search reaches."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from collections.abc import Iterable
 
 from weir_placement.model.operators import Aggregate, Join, Project
 from weir_placement.model.problem import Query
-from weir_placement.proof import ALL
+from weir_placement.model.space import Space
 from weir_placement.search.blocks import Blocks
 
-PUSHED = "swaps of selections and joins, projections pushed down and merged"
-KEPT = "swaps of selections and joins, projections on their side of the joins"
-WRITTEN = "swaps of selections and joins, some joins only on the streams that they are written for"
-"""Depends on how the query is written: nothing is proven over it."""
 
-
-def space_of(queries: Iterable[Query], blocks: Iterable[Blocks]) -> str:
+def space_of(queries: Iterable[Query], blocks: Iterable[Blocks]) -> Space:
     """What a compiled search reaches from queries."""
     if not all(each.complete for each in blocks):
-        return WRITTEN
-    return KEPT if any(drops_columns(query) for query in queries if not query.fixed_order) else ALL
+        return Space.SOME_JOINS
+    kept = any(drops_columns(query) for query in queries if not query.fixed_order)
+    return Space.KEPT if kept else Space.ALL
 
 
 def drops_columns(query: Query) -> bool:
