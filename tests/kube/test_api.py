@@ -14,7 +14,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kubernetes import client
-from weir_operator.kube.api import Api, ApiError, NoAnswer, once
+from weir_operator.kube.api import Api, ApiError, NoAnswer, ObjectGone, once
 
 REFUSAL = {"kind": "Status", "apiVersion": "v1", "message": "no endpoints available"}
 
@@ -28,13 +28,20 @@ PAGES = {
     "more": {"metadata": {}, "items": [pod("c")]},
 }
 
-NOT_CREATED = {
+NOT_CREATED: dict[str, dict[str, Any]] = {
     "there": {"kind": "Status", "reason": "AlreadyExists", "message": 'pods "there" already exists'},
     "counted": {
         "kind": "Status",
         "reason": "Conflict",
         "message": "resourcequotas: the object has been modified",
     },
+    "late": {
+        "kind": "Status",
+        "reason": "Forbidden",
+        "message": "pods is forbidden",
+        "details": {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]},
+    },
+    "denied": {"kind": "Status", "reason": "Forbidden", "message": "because it is being terminated, say I"},
 }
 
 
@@ -56,7 +63,8 @@ def api() -> Iterator[Api]:
 
         def do_POST(self) -> None:
             thing = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.answer(409, json.dumps(NOT_CREATED[thing["metadata"]["name"]]))
+            status = NOT_CREATED[thing["metadata"]["name"]]
+            self.answer(403 if status["reason"] == "Forbidden" else 409, json.dumps(status))
 
         def answer(self, status: int, text: str) -> None:
             self.send_response(status)
@@ -129,3 +137,12 @@ def test_what_is_applied_is_read_as_yaml(api: Api, text: str) -> None:
     """The API server's reader refuses halves of characters; this one would give them as they are."""
     manifest = {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a"}, "data": {text: [text, 1.5]}}
     assert api.apply(manifest) == manifest
+
+
+def test_the_cause_says_that_a_namespace_is_going_and_not_the_message(api: Api) -> None:
+    refused = {}
+    for name in ("late", "denied"):
+        with pytest.raises(ApiError) as raised:
+            api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "a", "name": name}})
+        refused[name] = type(raised.value)
+    assert refused == {"late": ObjectGone, "denied": ApiError}

@@ -181,6 +181,12 @@ def test_the_event_time_must_be_a_time(folder: Path, capsys: pytest.CaptureFixtu
     assert "readings.csv: column n is BIGINT, not a time" in capsys.readouterr().err
 
 
+def test_a_message_names_the_sample_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty.csv").touch()
+    assert main(["init", "./empty.csv"]) == 2
+    assert capsys.readouterr().err.count("empty.csv") == 1
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_byte_order_mark_and_ends_of_lines_of_other_systems(folder: Path, end: str) -> None:
     (folder / "a.csv").write_text(end.join(['"k",ts', '"x, ""y""",2026-01-31', ""]), "utf-8-sig", newline="")

@@ -56,11 +56,14 @@ def init(
     from_topic = sample.startswith("kafka://")
     try:
         content = read_topic(sample) if from_topic else read_file(Path(sample))
-        rows = typed(content, time)
         own = name or _name(brokers_and_topic(sample)[1] if from_topic else Path(sample).stem)
     except SampleError as error:
-        where = "" if str(error).startswith(sample) else f"{sample}: "
-        print(f"{where}{error}", file=sys.stderr)
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    try:
+        rows = typed(content, time)
+    except SampleError as error:
+        print(f"{sample}: {error}", file=sys.stderr)
         return BAD_INPUT
     target = folder or Path(own)
     manifest, log = target / "weir.yaml", target / "in" / own

@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weir_operator.controller.observed_state import Manifest
+
+if TYPE_CHECKING:
+    from weir_placement.model.fragment import Output
 
 ALIVE = ("starting", "standby", "running")
 States = Mapping[str, str]
@@ -101,9 +104,11 @@ def _results(placement: Manifest) -> Iterator[str]:
             yield f"results are in {output}"
 
 
-def _place(output: Any) -> str:
+def _place(output: Output) -> str:
+    from weir_placement.model.location import FOLDER
+
     if output.kind == "files":
-        return output.uri if "://" in output.uri else _shown(Path(output.uri))
+        return _shown(Path(output.uri)) if output.files.kind == FOLDER else output.uri
     if output.kind == "kafka":
         return f"topic {output.options['topic']} at {output.options['bootstrapServers']}"
     return "the logs of its last fragment" if output.kind == "console" else ""

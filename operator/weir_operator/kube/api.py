@@ -25,6 +25,8 @@ TIMEOUT = (5.0, 30.0)  # [s] to connect, and to read
 WRITES_AT_A_TIME = 16
 PAGE = 500  # objects a page of a list
 
+_TERMINATING = "NamespaceTerminating"
+"""Cause in the `Status` of a creation in a namespace that is being removed."""
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _PAIR = re.compile(r"\\\\|(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})")
@@ -267,6 +269,13 @@ def _yaml(manifest: Mapping[str, Any]) -> str:
     return _PAIR.sub(lambda pair: json.loads(f'"{pair[1]}"') if pair[1] else pair[0], json.dumps(manifest))
 
 
+def _causes(said: Mapping[str, Any]) -> list[Any]:
+    """Reasons of the causes that a `Status` object gives."""
+    details = said.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return [cause.get("reason") for cause in causes or () if isinstance(cause, dict)]
+
+
 def _refusal(status: int, body: str | bytes | None, otherwise: str) -> ApiError:
     """What a `Status` object says, or `otherwise` where there is none."""
     try:
@@ -277,6 +286,6 @@ def _refusal(status: int, body: str | bytes | None, otherwise: str) -> ApiError:
     message = str(said.get("message") or otherwise)
     if status == 0:
         return NoAnswer(message)
-    if status == 403 and "because it is being terminated" in message:
+    if status == 403 and _TERMINATING in _causes(said):
         return ObjectGone(status, message)
     return ApiError(status, message, str(said.get("reason", "")))

@@ -19,13 +19,15 @@ from weir_operator.controller.times import seconds
 from weir_operator.kube import names
 
 _LONGEST_VALUE = 80  # letters of a value in a message
+_TIME_ERROR = "time"
+"""Type of an error whose message goes on after the value: `is not ...`; pydantic's own are sentences."""
 
 
 def _time(text: str) -> str:
     try:
         seconds(text)
     except (ValueError, OverflowError):
-        raise PydanticCustomError("time", "is not a time, as 2026-01-31T12:00:00Z") from None
+        raise PydanticCustomError(_TIME_ERROR, "is not a time, as 2026-01-31T12:00:00Z") from None
     return text
 
 
@@ -260,7 +262,7 @@ def check(manifest: Mapping[str, Any]) -> None:
         first = error.errors(include_url=False)[0]
         path = ".".join(str(part) for part in first["loc"])
         message = first["msg"]
-        why = message if message.startswith("is ") else f"is not usable: {message}"
+        why = message if first["type"] == _TIME_ERROR else f"is not usable: {message}"
         raise BrokenField(path, first["input"], why) from None
 
 

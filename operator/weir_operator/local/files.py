@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from weir_placement.model.location import FOLDER, files_location
 from weir_runtime.names import read_json, write_whole
 
 from weir_operator.controller.observed_state import Manifest
@@ -92,10 +93,10 @@ def resolve(manifest: Manifest, base: Path) -> Mapping[str, Any]:
     spec = dict(manifest.get("spec") or {})
     for field in ("source", "sink"):
         files = (spec.get(field) or {}).get("files")
-        if files and "://" not in files["uri"]:
+        if files and files_location(files).kind == FOLDER:
             spec[field] = {**spec[field], "files": {**files, "uri": str(base / files["uri"])}}
         letters = ((spec.get(field) or {}).get("deadLetter") or {}).get("files")
-        if letters and "://" not in letters["uri"]:
+        if letters and files_location(letters).kind == FOLDER:
             anchored = {**letters, "uri": str(base / letters["uri"])}
             spec[field] = {**spec[field], "deadLetter": {"files": anchored}}
     return {**manifest, "spec": spec}

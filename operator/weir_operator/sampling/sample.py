@@ -64,7 +64,7 @@ class Sample:
 
 
 def read_file(path: Path) -> SampleContent:
-    """Raises SampleError."""
+    """Raises SampleError, which names the file."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise SampleError(
@@ -144,7 +144,7 @@ def typed(content: SampleContent, time: str | None) -> Sample:
     """The rows, with their event time in the column `time`; None: one that looks like it.
 
     Raises:
-        SampleError: no column has times, or nothing can be read.
+        SampleError: no column has times, or nothing can be read; the message does not name the sample.
     """
     types = dict(content.columns.types)
     units = unix_units(types, content.values)
