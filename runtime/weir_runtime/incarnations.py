@@ -117,7 +117,7 @@ class Incarnations:
 
     def begin(self) -> bool:
         """Begins the next one if the one before is over; whether it did. Raises OSError: nobody answers."""
-        begun = now()
+        start = now()
         record = self._lease.read()
         if record and not (record.released or record.holder == self._holder or self._is_over(record)):
             self._words = f"the host's lease belongs to {record.holder}"
@@ -127,7 +127,7 @@ class Incarnations:
         if not self._lease.swap(record, LeaseRecord(number, self._holder, time.time(), self._duration)):
             return False
         renewal = Renewal(self._lease, number, self._holder, self._duration, unbroken=True)
-        renewal.start(begun)
+        renewal.start(start)
         self._present = Incarnation(number, renewal)
         return True
 

@@ -77,7 +77,7 @@ class KubernetesLease:
         fresh, record = self._look()
         if not fresh or not self._may_take(record, epoch, holder):
             return False
-        begun = now()
+        start = now()
         try:
             manifest, record = self._get()
             if not self._may_take(record, epoch, holder):
@@ -87,15 +87,15 @@ class KubernetesLease:
         except OSError:
             return False
         if acquired:
-            self._confirmed = begun
+            self._confirmed = start
         return acquired
 
     def _look(self) -> tuple[bool, LeaseRecord | None]:
         """Whether what was last heard of it still counts, and what that was. Asks where it does not."""
         self._start_watch()
         with self._lock:
-            record, heard, now = self._record, self._heard, time.monotonic()
-            if now - heard < (_FREE if record is None or record.released else record.duration / 3):
+            record, last_heard, now = self._record, self._heard, time.monotonic()
+            if now - last_heard < (_FREE if record is None or record.released else record.duration / 3):
                 return True, record
             if now < self._ask_at:
                 return False, record
@@ -147,13 +147,13 @@ class KubernetesLease:
     def _change(self, epoch: int, holder: str, **fields: Any) -> bool | None:
         """Whether it was written; False: it belongs to somebody else. None: no answer."""
         for _ in range(_TRIES):
-            begun = now()
+            start = now()
             try:
                 manifest, record = self._get()
                 if record is None or not owns(record, epoch, holder):
                     return False
                 if self._put(manifest, replace(record, renewed=time.time(), **fields)):
-                    self._confirmed = max(self._confirmed, begun)  # threads answer and renew
+                    self._confirmed = max(self._confirmed, start)  # threads answer and renew
                     return True
             except LeaseGone:
                 return False

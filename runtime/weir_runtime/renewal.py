@@ -108,14 +108,14 @@ class Renewal:
 
     def renew(self) -> None:
         """One try."""
-        begun = now()
+        start = now()
         try:
             if (
                 not self._is_broken()
                 and self._lease.renew(self._epoch, self._holder)
                 and not self._is_broken()
             ):
-                self._confirmed, self._words = begun, ""
+                self._confirmed, self._words = start, ""
             else:
                 self.lost.set()
         except OSError as error:  # the API server, or its file system, does not answer

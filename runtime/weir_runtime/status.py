@@ -72,11 +72,11 @@ class ProcessStatus:
 
     def hangs(self) -> str:
         """What makes no progress, in words; "" when all is well."""
-        now, (batch, begun) = time.monotonic(), self._begun
+        now, (batch, start) = time.monotonic(), self._begun
         if self.phase not in AT_WORK or self.paused:
             return ""
-        if batch > self.fields["batch"] and now - begun > STUCK:
-            return f"batch {batch} has been running for {now - begun:.0f} s, longer than {STUCK:.0f} s"
+        if batch > self.fields["batch"] and now - start > STUCK:
+            return f"batch {batch} has been running for {now - start:.0f} s, longer than {STUCK:.0f} s"
         if self._turn and now - self._turn > STUCK:
             return f"the process has not looked at its query for {now - self._turn:.0f} s"
         return ""

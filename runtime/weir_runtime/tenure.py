@@ -33,11 +33,11 @@ class Tenure:
 
     def acquire(self) -> bool:
         """True when this process has the lease from now on. Raises Fenced when the epoch is over."""
-        begun, before = now(), self._read()
+        start, before = now(), self._read()
         if self._lease.acquire(self._epoch, self._holder, self._duration):
             self.left_in_order = before is not None and before.released
             self.held = True
-            self._keep(begun)
+            self._keep(start)
             return True
         if before is not None and before.epoch > self._epoch:
             raise Fenced(f"epoch {self._epoch} is over: the lease says epoch {before.epoch}")

@@ -41,10 +41,10 @@ def test_it_waits_until_it_is_whole(
     town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert weir(query, "--name", "s1") == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(f"{query}: snapshot {town.scene.world.namespace}/s1: ")
-    assert "files, " in said.out
-    assert "copies query" in said.err
+    output = capsys.readouterr()
+    assert output.out.startswith(f"{query}: snapshot {town.scene.world.namespace}/s1: ")
+    assert "files, " in output.out
+    assert "copies query" in output.err
     assert town.complete()
     assert weir(query, "--name", "s1") == 2
     assert "there is a QuerySnapshot" in capsys.readouterr().err
@@ -104,6 +104,6 @@ def test_without_an_operator_it_says_so_and_how_to_wait(
     monkeypatch.setattr("weir_operator.cli.cluster_snapshot.sleep", lambda _: None)
     monkeypatch.setattr("weir_operator.cli.cluster_snapshot.monotonic", itertools.count().__next__)
     assert weir(query, "--name", "s1", "--timeout", "2") == 1
-    said = capsys.readouterr().err
-    assert "no operator has looked at it" in said
-    assert "--for=condition=Ready querysnapshot/s1" in said
+    output = capsys.readouterr().err
+    assert "no operator has looked at it" in output
+    assert "--for=condition=Ready querysnapshot/s1" in output

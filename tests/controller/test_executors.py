@@ -18,10 +18,10 @@ from tests.controller.scenario import loop, one_query, settle
 from tests.manifests.scene import NODES, STREAMS, obj
 
 
-def built(executors: int, pods: bool = True, **said: Any) -> DesiredQuery:
+def built(executors: int, pods: bool = True, **fields: Any) -> DesiredQuery:
     streams = [s | {"spec": s["spec"] | {"source": {"rate": {}}}} for s in STREAMS]
     query = obj(
-        "StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": executors}, **said}
+        "StreamQuery", "q", {"sql": "SELECT a.x FROM a", "resources": {"executors": executors}, **fields}
     )
     query["metadata"]["uid"] = "1"
     snapshot = ObservedState(0.0, (*NODES, *streams, query))
@@ -30,7 +30,7 @@ def built(executors: int, pods: bool = True, **said: Any) -> DesiredQuery:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"env": [{"name": "LEVEL", "value": "1"}]},
         {"labels": {"team": "a"}},
@@ -40,8 +40,10 @@ def built(executors: int, pods: bool = True, **said: Any) -> DesiredQuery:
     ],
     ids=str,
 )
-def test_what_pods_have_of_the_query_is_told_apart_from_what_its_rows_depend_on(said: dict[str, Any]) -> None:
-    before, after = built(0), built(0, **said)
+def test_what_pods_have_of_the_query_is_told_apart_from_what_its_rows_depend_on(
+    fields: dict[str, Any],
+) -> None:
+    before, after = built(0), built(0, **fields)
     assert before.pods == "", "so that queries that say nothing keep their processes"
     assert after.pods
     assert after.source == before.source

@@ -138,9 +138,9 @@ def test_a_refused_action_is_an_event_on_its_query(kind: type) -> None:
         the_loop.once()
     assert len(cluster.tries) > 2
     fragments = {getattr(item, "fragment", "") for item in cluster.tries}
-    said = events(cluster, "WriteRefused")
-    assert len(said) == len(fragments), "once for each fragment"
-    assert all(text.startswith(f"default/q: {kind.__name__}") and "no" in text for text in said)
+    texts = events(cluster, "WriteRefused")
+    assert len(texts) == len(fragments), "once for each fragment"
+    assert all(text.startswith(f"default/q: {kind.__name__}") and "no" in text for text in texts)
 
 
 def test_a_hand_over_that_is_refused_is_why_a_move_is_late() -> None:

@@ -35,8 +35,8 @@ def verdicts(kstatus: Path, *arguments: str) -> dict[str, tuple[str, str, Manife
 
 def assert_agree(verdicts: Mapping[str, tuple[str, str, Manifest]]) -> None:
     """Both say the same of each object."""
-    for name, (computed, said, manifest) in verdicts.items():
-        assert LUA_TO_KSTATUS[said] == computed, f"{name}: {manifest['status']}"
+    for name, (computed, verdict, manifest) in verdicts.items():
+        assert LUA_TO_KSTATUS[verdict] == computed, f"{name}: {manifest['status']}"
 
 
 def assert_all_current(kstatus: Path, namespace: str) -> None:

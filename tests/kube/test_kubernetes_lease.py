@@ -191,9 +191,9 @@ def test_an_expired_lease_is_taken_only_after_its_whole_duration_was_watched(lea
     old, new, controller = lease(), lease(), lease()
     assert old.acquire(1, "one:1:1", 1.0)
     controller.hand_over(2)
-    begun = time.monotonic()
+    start = time.monotonic()
     until(lambda: new.acquire(2, "two:1:1", 1.0))
-    assert time.monotonic() - begun >= 1.0
+    assert time.monotonic() - start >= 1.0
 
 
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: Make) -> None:

@@ -53,8 +53,10 @@ class HostInThread:
     def said(self, key: str) -> dict[str, Any]:
         """What the host's state file has of one."""
         path = Path(self.host.spec.state)
-        said: dict[str, Any] = json.loads(path.read_text())["fragments"].get(key, {}) if path.exists() else {}
-        return said
+        state: dict[str, Any] = (
+            json.loads(path.read_text())["fragments"].get(key, {}) if path.exists() else {}
+        )
+        return state
 
     def end(self) -> None:
         self.host.stopping.set()

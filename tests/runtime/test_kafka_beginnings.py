@@ -144,16 +144,16 @@ def test_nothing_later_lies_before_where_it_begins(
     tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], after: int, steps: list[int]
 ) -> None:
     """Whatever the order of rows, and wherever notes were left."""
-    noted = PlacesNoted(str(tmp_path_factory.mktemp("notes") / "late" / "a" / "f" / "d"), "topic")
+    places = PlacesNoted(str(tmp_path_factory.mktemp("notes") / "late" / "a" / "f" / "d"), "topic")
     keys = [str(number) for number in range(len(times))]
     at = dict.fromkeys(keys, 0)
     for step in [0, *steps]:
         key = keys[step % len(keys)]
         at[key] = min(len(times[int(key)]), at[key] + step)
         maxima = {k: max(times[int(k)][: at[k]], default=None) for k in keys}
-        noted._notes._note_at = 0.0
-        noted.note({"next": dict(at), "max": maxima, "topic": "id"})
-    begin = noted.before(after, TopicLayout("id", tuple(keys)))
+        places._notes._note_at = 0.0
+        places.note({"next": dict(at), "max": maxima, "topic": "id"})
+    begin = places.before(after, TopicLayout("id", tuple(keys)))
     assert begin is not None
     for key in keys:
         before = times[int(key)][: begin["next"][key]]

@@ -102,8 +102,8 @@ def test_a_new_reader_begins_at_the_first_file_that_is_left(
 ) -> None:
     delete(log, 7)
     assert reader(tmp_path, "new").start() == {"next": 7, "max": None}
-    said = capfd.readouterr().err
-    assert said == f"{log}/0000000000.parquet is gone; reading begins at 0000000007.parquet\n"
+    warning = capfd.readouterr().err
+    assert warning == f"{log}/0000000000.parquet is gone; reading begins at 0000000007.parquet\n"
 
 
 def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -50,14 +50,14 @@ def test_a_producer_that_moved_is_measured_where_it_is_now(producer):
 
 
 def test_only_exchanges_are_watched(producer):
-    said, process, stop = {}, threading.Event(), threading.Event()
+    waits, process, stop = {}, threading.Event(), threading.Event()
 
     def say(name: str, seconds: float) -> None:
-        said[name] = seconds
+        waits[name] = seconds
         process.set()
 
     inputs = (Input("s", "source"), Input("f", "exchange", flow=Location("folder", str(producer))))
     watch(inputs, say, stop)
     assert process.wait(10.0)
     stop.set()
-    assert set(said) == {"f"}
+    assert set(waits) == {"f"}

@@ -65,11 +65,11 @@ def test_a_query_without_a_batch_is_waited_for(scene: Copies, monkeypatch: pytes
 def test_what_it_cannot_do_is_an_exit_code_and_a_word(
     scene: Copies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = tmp_path / "termination-log"
-    said.touch()
-    monkeypatch.setattr(job, "TERMINATION", said)
+    message_file = tmp_path / "termination-log"
+    message_file.touch()
+    monkeypatch.setattr(job, "TERMINATION", message_file)
     unknown = job_of("read", "a/none", SnapshotMount(scene.place))
     (tmp_path / "job").write_text(unknown)
     assert job.main([str(tmp_path / "job")]) == job.CANNOT
-    assert "manifest.json is missing: it is not complete" in said.read_text()
+    assert "manifest.json is missing: it is not complete" in message_file.read_text()
     assert job.main([]) == job.CANNOT

@@ -189,11 +189,11 @@ def test_what_an_earlier_version_has_begun_goes_on(
     for life in lives:
         life.terminate()
         assert life.wait(120) == EXIT_TERMINATED
-    begun = [checkpoint_of(spec) for spec in specs]
+    checkpoints = [checkpoint_of(spec) for spec in specs]
     grow(tmp_path / "a", range(3, 6), end=True)
     for spec in specs:
         run(spec)
-    assert [checkpoint_of(spec) for spec in specs] == begun
+    assert [checkpoint_of(spec) for spec in specs] == checkpoints
     assert not list(tmp_path.glob("**/numbering.json"))
     result = verdict(tmp_path, specs[0].inputs, [*specs[0].operators, *specs[1].operators], COLUMNS)
     assert result.good, f"{result} {result.examples}"

@@ -308,9 +308,9 @@ def test_a_spark_process_goes_on_after_an_outage_and_loses_and_doubles_nothing(
     def outage(process: subprocess.Popen[bytes]) -> None:
         store.answers = False
         wait_for(lambda: "not confirmed" in waits(), "the pause")
-        before, begun = published(), time.monotonic()
+        before, start = published(), time.monotonic()
         grow()
-        wait_for(lambda: time.monotonic() > begun + 3 * spec.lease_seconds, "a long outage")
+        wait_for(lambda: time.monotonic() > start + 3 * spec.lease_seconds, "a long outage")
         assert published() == before, "nothing is published without a lease"
         assert process.poll() is None
         store.answers = True

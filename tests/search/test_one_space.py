@@ -135,10 +135,10 @@ def test_a_scan_that_is_given_up_counts_in_the_seconds(monkeypatch: pytest.Monke
     scans = []
 
     def given_up(p: Problem, best: Result, most: int, deadline: float) -> Result:
-        begun = perf_counter()
-        while perf_counter() < begun + 2 * best.seconds:
+        start = perf_counter()
+        while perf_counter() < start + 2 * best.seconds:
             pass
-        scans.append(perf_counter() - begun)
+        scans.append(perf_counter() - start)
         return best
 
     monkeypatch.setattr(forms, "over_every_swap", given_up)

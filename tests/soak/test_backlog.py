@@ -74,13 +74,13 @@ def own_memory(pid: int) -> int:
 
 
 def run_measured(spec: FragmentSpec) -> None:
-    begun = time.monotonic()
+    start = time.monotonic()
     process = launch(spec)
     memory = MostMemory(process.pid)
     assert process.wait(1_200) == 0, state(spec)
     memory.over.set()
     memory.join()
-    took = time.monotonic() - begun
+    took = time.monotonic() - start
     print(f"{spec.name}: {memory.most / 2**20:.0f} MiB beside files, heap {spec.heap_mb} MiB, {took:.0f} s")
 
 

@@ -101,13 +101,13 @@ def test_a_batch_that_was_published_is_run_in_full_again(
     assert sum(row[2] for row in sink_rows(tmp_path / "out")) == 10
 
 
-@pytest.mark.parametrize(("begun", "later"), [(1, 3), (3, 1)])
+@pytest.mark.parametrize(("earlier", "later"), [(1, 3), (3, 1)])
 def test_a_checkpoint_keeps_its_partitions_when_the_cores_change(
     spark: SparkSession,
     run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    begun: int,
+    earlier: int,
     later: int,
 ) -> None:
     """Else `resources.cpu` would be part of a checkpoint's name, and state would be lost with each change."""
@@ -123,7 +123,7 @@ def test_a_checkpoint_keeps_its_partitions_when_the_cores_change(
         if batches == 2:
             raise OSError("killed in the second batch")
 
-    spark.conf.set(partitions, begun)
+    spark.conf.set(partitions, earlier)
     try:
         with monkeypatch.context() as patch:
             patch.setattr(process, "reach", die_in_the_second)
@@ -134,7 +134,7 @@ def test_a_checkpoint_keeps_its_partitions_when_the_cores_change(
     finally:
         spark.conf.set(partitions, 1)
     state = Path(spec.checkpoint) / done.status.fields["hash"] / "state" / "0"
-    assert sorted(path.name for path in state.glob("[0-9]*")) == [str(n) for n in range(begun)]
+    assert sorted(path.name for path in state.glob("[0-9]*")) == [str(n) for n in range(earlier)]
     audit = verdict(tmp_path, [item], [count], KEYS)
     assert audit.good, f"{audit}\n{audit.examples}"
 

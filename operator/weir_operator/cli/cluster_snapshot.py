@@ -33,9 +33,9 @@ def take_in_cluster(api: Api, query: str, title: str, keep: int | None, timeout:
         print(f"{namespace}/{title}: {condition.get('message')}", file=sys.stderr)
         return BAD_INPUT
     if condition.get("type") != "Ready":
-        said = condition.get("message") or "no operator has looked at it; see `kubectl get pods -A`"
+        message = condition.get("message") or "no operator has looked at it; see `kubectl get pods -A`"
         how = f"it goes on: kubectl wait -n {namespace} --for=condition=Ready querysnapshot/{title}"
-        print(f"{namespace}/{title}: not complete within {timeout:g} s: {said}; {how}", file=sys.stderr)
+        print(f"{namespace}/{title}: not complete within {timeout:g} s: {message}; {how}", file=sys.stderr)
         return DIFFERENT
     status = _status(api, namespace, title)
     files = part(status, "content").get("files")

@@ -101,9 +101,9 @@ class FragmentMetrics:
 def measurable(processes: Iterable[Process]) -> list[Process]:
     """Of each fragment the processes that run, or, when none does, those that start: they say what they wait
     for."""
-    heard = [process for process in processes if not process.silent]
-    running = {process.fragment for process in heard if process.state == "running"}
-    return [p for p in heard if p.state == ("running" if p.fragment in running else "starting")]
+    answering = [process for process in processes if not process.silent]
+    running = {process.fragment for process in answering if process.state == "running"}
+    return [p for p in answering if p.state == ("running" if p.fragment in running else "starting")]
 
 
 @dataclass(frozen=True)

@@ -141,9 +141,9 @@ class _Asked:
         if job is not None and job.state == "failed":
             return job.message or "its pod failed without a message"
         for condition in parts(self.status, "conditions"):
-            said = condition.get("type"), condition.get("status"), condition.get("reason")
+            verdict = condition.get("type"), condition.get("status"), condition.get("reason")
             same = condition.get("observedGeneration") == generation(self.manifest, 1)
-            if said == ("Stalled", "True", FAILED) and same:
+            if verdict == ("Stalled", "True", FAILED) and same:
                 return str(condition.get("message"))
         return ""
 

@@ -147,11 +147,11 @@ def _fault(
         process = step.successor or step.owner
         if process is None or process.build != state.builds[fragment]:
             continue
-        said = f": {process.message}" if process.message else ""
+        message = f": {process.message}" if process.message else ""
         if step.successor and fragment in state.overdue:
-            return f"{fragment} has not started with it within {deadline:g} s{said}"
+            return f"{fragment} has not started with it within {deadline:g} s{message}"
         if fragment in idle and not serves(step):
-            return f"{fragment} has not worked with it for {deadline:g} s{said}"
+            return f"{fragment} has not worked with it for {deadline:g} s{message}"
         if step.owner is process and rollout.behind and state.observed.passed(rollout.behind) > most:
             waiting = _waiting(state, steps)
             return (

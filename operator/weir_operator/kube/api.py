@@ -269,9 +269,9 @@ def _yaml(manifest: Mapping[str, Any]) -> str:
     return _PAIR.sub(lambda pair: json.loads(f'"{pair[1]}"') if pair[1] else pair[0], json.dumps(manifest))
 
 
-def _causes(said: Mapping[str, Any]) -> list[Any]:
+def _causes(answer: Mapping[str, Any]) -> list[Any]:
     """Reasons of the causes that a `Status` object gives."""
-    details = said.get("details")
+    details = answer.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     return [cause.get("reason") for cause in causes or () if isinstance(cause, dict)]
 
@@ -279,13 +279,13 @@ def _causes(said: Mapping[str, Any]) -> list[Any]:
 def _refusal(status: int, body: str | bytes | None, otherwise: str) -> ApiError:
     """What a `Status` object says, or `otherwise` where there is none."""
     try:
-        said = json.loads(body or "{}")
+        answer = json.loads(body or "{}")
     except ValueError:
-        said = {}
-    said = said if isinstance(said, dict) else {}
-    message = str(said.get("message") or otherwise)
+        answer = {}
+    answer = answer if isinstance(answer, dict) else {}
+    message = str(answer.get("message") or otherwise)
     if status == 0:
         return NoAnswer(message)
-    if status == 403 and _TERMINATING in _causes(said):
+    if status == 403 and _TERMINATING in _causes(answer):
         return ObjectGone(status, message)
-    return ApiError(status, message, str(said.get("reason", "")))
+    return ApiError(status, message, str(answer.get("reason", "")))

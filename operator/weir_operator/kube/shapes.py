@@ -278,9 +278,12 @@ def check_fragment(manifest: Mapping[str, Any]) -> None:
         if meta["name"] != fragment:
             raise BrokenField(f"metadata.labels.{names.FRAGMENT}", fragment, "is not the object's name")
         return
-    epoch, noted = meta["labels"][names.EPOCH], (meta.get("annotations") or {}).get(names.FRAGMENT, fragment)
+    epoch, annotation = (
+        meta["labels"][names.EPOCH],
+        (meta.get("annotations") or {}).get(names.FRAGMENT, fragment),
+    )
     if names.epoch_number(epoch) is None:
         raise BrokenField(f"metadata.labels.{names.EPOCH}", epoch, "is not an epoch, as 1")
-    if names.object_name(noted) != fragment:
+    if names.object_name(annotation) != fragment:
         why = f"is not the fragment of the label, {fragment}"
-        raise BrokenField(f"metadata.annotations.{names.FRAGMENT}", noted, why)
+        raise BrokenField(f"metadata.annotations.{names.FRAGMENT}", annotation, why)

@@ -54,7 +54,7 @@ class SnapshotPods:
         self.contents: dict[str, Mapping[str, Any]] = {}
         self.restored: frozenset[str] = frozenset()
 
-    def observe(self, objects: Iterable[Manifest], pods: Iterable[Manifest], begun: Iterable[str]) -> None:
+    def observe(self, objects: Iterable[Manifest], pods: Iterable[Manifest], leased: Iterable[str]) -> None:
         """Once a round: all objects, the pods of `PODS`, and the fragments that have a lease. Pods that have
         done what they were made for are deleted."""
         objects = list(objects)
@@ -71,15 +71,15 @@ class SnapshotPods:
             if (about := part(part(part(o, "status"), "content"), "about")) and _is_ready(o)
         }
         restored: set[str] = set()
-        begun = set(begun)
+        leased = set(leased)
         for pod in self._pods.values():
             try:
-                restored |= self._look(pod, placements, begun)
+                restored |= self._look(pod, placements, leased)
             except (KeyError, ValueError, TypeError, AttributeError) as error:
                 log.warning("pod %s is not as Weir makes them: %r", name_of(pod), error)
         self.restored = frozenset(restored)
 
-    def _look(self, pod: Manifest, placements: Mapping[Any, Manifest], begun: set[str]) -> set[str]:
+    def _look(self, pod: Manifest, placements: Mapping[Any, Manifest], leased: set[str]) -> set[str]:
         """What one pod says; of one that has restored a query, the fragments."""
         meta = pod["metadata"]
         (owner,) = meta["ownerReferences"]
@@ -90,7 +90,7 @@ class SnapshotPods:
         if placement is None or _phase(pod) != "Succeeded":
             return set()
         mine = set(meta["annotations"][FRAGMENTS].split(",")) & set(fragments_of(placement))
-        if {names.object_name(fragment) for fragment in mine} <= begun:
+        if {names.object_name(fragment) for fragment in mine} <= leased:
             self._delete(pod)
         return mine
 

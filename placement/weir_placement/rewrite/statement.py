@@ -197,8 +197,8 @@ class Statement:
             self._note(join.this, "USING is not supported; write ON a.x = b.x", "USING")
         if join.args.get("global_") or join.args.get("hint") or join.args.get("match_condition"):
             self._note(join.this, "this join is not supported; write JOIN stream ON ...")
-        noted = {"using", "global_", "hint", "match_condition"}
-        self._only(join, {"this", "on", "method", "side", "kind", *noted}, {})
+        unsupported = {"using", "global_", "hint", "match_condition"}
+        self._only(join, {"this", "on", "method", "side", "kind", *unsupported}, {})
 
     def _table(self, node: Node) -> TableReference:
         name = type(node).__name__

@@ -78,8 +78,8 @@ class Bench:
             where = contender.where()
             tell("  " + ", ".join(f"{pod} on {node}" for pod, node in sorted(where.items())))
 
-            def tell_all(found: Found) -> None:
-                self._keep(page.Result(chosen, name, found, where))
+            def tell_all(results: Found) -> None:
+                self._keep(page.Result(chosen, name, results, where))
 
             previous = self._found(chosen, name)
             through = course.capacity(previous.following or self.first())

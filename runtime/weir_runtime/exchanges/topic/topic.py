@@ -66,17 +66,17 @@ def _client(kind: type[Any], options: Mapping[str, Any], use: str = "", **settin
     key = (kind.__name__, use, json.dumps([options.get("bootstrapServers"), options.get("security")]))
     if key not in clients:
         log_in = client_settings(dict(options))
-        begun: list[Any] = []  # what a client that finds no broker leaves open
+        networks: list[Any] = []  # what a client that finds no broker leaves open
 
         def network(**config: Any) -> Any:
-            begun.append(kind.DEFAULT_CONFIG["kafka_client"](**config))
-            return begun[-1]
+            networks.append(kind.DEFAULT_CONFIG["kafka_client"](**config))
+            return networks[-1]
 
         settings |= {"bootstrap_timeout_ms": BOOTSTRAP_MS, "kafka_client": network}
         try:
             clients[key] = kind(**log_in, **settings)
         except KafkaError as error:
-            for item in begun:
+            for item in networks:
                 item.close()
             raise type(error)(f"exchange.kafka: {options['bootstrapServers']}: {error!r}") from error
     return clients[key]

@@ -31,22 +31,22 @@ class PlacesNoted:
         note = {name: place[name] for name in NOTED if name in place}
         notes = [other for other in self._notes.all() if other["topic"] == note["topic"]]
         if note not in notes:
-            self._notes.put(sorted([*notes, note], key=lambda noted: sum(noted["next"].values())))
+            self._notes.put(sorted([*notes, note], key=lambda one: sum(one["next"].values())))
 
     def before(self, after: int, layout: TopicLayout) -> Place | None:
         """Of each partition the last place known before which none of its rows is later than `after` [us],
         with its running maximum there; None where that is not known. A partition that no note has was added
         behind all of them. Topics that were made again have other ids: their notes count for nothing."""
         notes = [note for note in self._notes.all() if note["topic"] == layout.id]
-        noted = [key for key in layout.partitions if any(key in note["next"] for note in notes)]
-        chosen = {key: _last(key, notes, after) for key in noted}
-        if not noted or None in chosen.values():
+        keys = [key for key in layout.partitions if any(key in note["next"] for note in notes)]
+        chosen = {key: _last(key, notes, after) for key in keys}
+        if not keys or None in chosen.values():
             return None
         begin: Place = {
             "next": {key: note["next"][key] for key, note in chosen.items() if note},
             "max": {key: note["max"][key] for key, note in chosen.items() if note},
             "topic": layout.id,
-            "jump": noted,
+            "jump": keys,
         }
         return begin | ({"base": notes[-1]["base"]} if "base" in notes[-1] else {})
 

@@ -59,10 +59,10 @@ def left_over(topics: list[str], prefix: str) -> list[str]:
 
 def target(pace: list[dict[str, float]], now: float) -> float:
     """How many rows of all zones should have been sent by now."""
-    begun = [step for step in pace if step["at"] <= now]
-    if not begun:
+    past = [step for step in pace if step["at"] <= now]
+    if not past:
         return 0.0
-    last = begun[-1]
+    last = past[-1]
     return last["position"] + last["rate"] * (now - last["at"])
 
 
