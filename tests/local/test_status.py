@@ -29,7 +29,9 @@ class Run:
         self.state = "running"
         self.machine = Machine(options, lambda findings: None)
         self.started: list[Process] = []
-        monkeypatch.setattr(Processes, "start", lambda _, start, environment: self._start(start))
+        monkeypatch.setattr(
+            Processes, "start", lambda _, start, environment, shared=False: self._start(start)
+        )
         monkeypatch.setattr(Processes, "observe", lambda _: tuple(self._processes()))
         self.machine.cluster.store.attend()
         self.rounds()

@@ -208,6 +208,19 @@ class Exchange(Model):
         return Flows()
 
 
+Isolation = Literal["Shared", "Dedicated"]
+
+
+class FragmentsSpec(Model):
+    """The processes of fragments."""
+
+    isolation: Isolation = Field(
+        "Dedicated",
+        description="Dedicated: a process for each fragment. Shared, with `weir run` only: one for all of "
+        "the policy's fragments on a node that have namespace and environment in common and no executors.",
+    )
+
+
 class Retention(Model):
     """What is retained of queries that are deleted."""
 
@@ -290,6 +303,7 @@ class PlacementPolicySpec(Model):
         default_factory=OverheadsSpec, description="What fragments and flows cost."
     )
     exchange: Exchange = Field(default_factory=Exchange, description="How fragments are connected.")
+    fragments: FragmentsSpec = Field(default_factory=FragmentsSpec, description="The processes of fragments.")
     retention: Retention = Field(
         default_factory=Retention, description="What is retained of queries that are deleted."
     )
@@ -330,6 +344,14 @@ def flows_of(policy: Mapping[str, Any]) -> Flows:
         return Exchange.model_validate((policy.get("spec") or {}).get("exchange") or {}).flows()
     except ValidationError:
         return Flows()
+
+
+def isolation_of(policy: Mapping[str, Any]) -> Isolation:
+    """Of a PlacementPolicy as a file has it; with errors in it, the default."""
+    try:
+        return FragmentsSpec.model_validate((policy.get("spec") or {}).get("fragments") or {}).isolation
+    except ValidationError:
+        return "Dedicated"
 
 
 class PlacementPolicyStatus(ObjectStatus):

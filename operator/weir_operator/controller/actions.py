@@ -36,7 +36,8 @@ def cut_fragments(state: RoundState) -> None:
 
 def _surroundings(group: Group, image: str) -> str:
     """What all processes of a group have in common: their pod template and image."""
-    return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}"
+    shared = "" if group.policy.fragments.isolation == "Dedicated" else " shared"
+    return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}{shared}"
 
 
 def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:

@@ -12,7 +12,7 @@ from weir_operator.manifests.site import Site
 
 SPEC_PATH = "/etc/weir/fragment.json"
 DATA_PATH = "/var/lib/weir"
-SITE = Site(files=f"{DATA_PATH}/files")
+SITE = Site(files=f"{DATA_PATH}/files", hosts=False)
 SECRETS_PATH = "/etc/weir/secrets"
 
 GRACE_SECONDS = 60  # a batch under way is committed before the process ends

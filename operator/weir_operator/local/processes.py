@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import signal
 import subprocess
@@ -20,6 +19,8 @@ from weir_runtime.scratch import sweep
 
 from weir_operator.controller.decision import Start
 from weir_operator.controller.observed_state import Process, ProcessState
+from weir_operator.local.hosts import Hosts, SharingClass
+from weir_operator.local.seconds import seconds_since
 
 PHASES: dict[str, ProcessState] = {
     "starting": "starting",
@@ -35,14 +36,20 @@ PHASES: dict[str, ProcessState] = {
 WELL = 600.0
 """[s] after which a process has run well, as for the kubelet: if it fails then, its restarts and the waits
 before them are counted from the beginning."""
+ALIVE = ("starting", "standby", "running")
+HOST_HEAP_MB = 1024
+HOST_GRACE = 90.0
+"""[s] after which a host that does not stop is killed: it waits longer for a batch that does not end."""
 GRACE = 30.0
 """[s] A process that does not stop within this time is killed."""
 
 
 class Processes:
-    """Starts, watches and ends `python -m weir_runtime SPEC`; one JSON file for each (fragment, epoch)."""
+    """Starts, watches and ends `python -m weir_runtime SPEC`, or the same in a host; one JSON file for each
+    (fragment, epoch)."""
 
     def __init__(self, root: Path) -> None:
+        self.hosts = Hosts(root)
         self._folder = root / "processes"
         self._logs = root / "logs"
         self._children: dict[int, subprocess.Popen[bytes]] = {}
@@ -52,15 +59,19 @@ class Processes:
         self._reap()
         return tuple(self._process(entry) for entry in self._entries())
 
-    def start(self, start: Start, environment: Mapping[str, str]) -> None:
-        """Idempotent: a live process is left alone; a failed one is restarted, after longer each time."""
+    def start(self, start: Start, environment: Mapping[str, str], shared: bool = False) -> None:
+        """Idempotent: a live process is left alone; a failed one is restarted, after longer each time. With
+        `shared`, in the host of its class and node."""
         path = self._path(start.spec.name, start.spec.epoch)
         entry = read_json(path)
-        if entry and not _gone(entry):
+        if "host" in entry if entry else shared:
+            self._start_in_host(start, environment, entry)
+            return
+        if entry and not self._has_gone(entry):
             return
         restarts = 0
         if entry:
-            passed = _seconds_since(entry, "began")
+            passed = seconds_since(entry, "began")
             restarts = entry["restarts"] + 1 if passed < WELL else 1
             if restarts > 1 and passed < min(2.0**restarts, 60.0):
                 return
@@ -78,20 +89,25 @@ class Processes:
                 env={**os.environ, **environment, "PYSPARK_PYTHON": sys.executable},
             )
         self._children[child.pid] = child
-        record = {
-            "fragment": start.spec.name,
-            "epoch": start.spec.epoch,
-            "node": start.spec.node,
-            "build": start.build,
-            "query": start.query,
-            "state": start.spec.state,
-            "pid": child.pid,
-            "holder": holder_name(child.pid),
-            "started": time.time(),
-            "began": time.monotonic(),
-            "restarts": restarts,
-        }
-        write_whole(path, json.dumps(record))
+        own = {"pid": child.pid, "holder": holder_name(child.pid), "began": time.monotonic()}
+        write_whole(path, json.dumps({**_record(start), **own, "restarts": restarts}))
+
+    def _start_in_host(
+        self, start: Start, environment: Mapping[str, str], entry: dict[str, Any] | None
+    ) -> None:
+        """Its host starts it again when it fails; that is looked after here when it has ended."""
+        path, spec = self._path(start.spec.name, start.spec.epoch), start.spec
+        if entry is None:
+            namespace = start.query.split("/")[0]
+            host = SharingClass(namespace, start.policy, environment).host(spec.node)
+            Path(spec.state).unlink(missing_ok=True)
+            write_whole(path.with_suffix(".spec.json"), spec.to_json())
+            entry = {**_record(start), "host": host, "restarts": 0}
+            write_whole(path, json.dumps(entry))
+        if "stopping" not in entry:
+            self.hosts.order(entry["host"], path.stem, spec)
+            cores = max(spec.cores, min(2, os.cpu_count() or 1))
+            self.hosts.run(entry["host"], environment, cores, max(HOST_HEAP_MB, spec.heap_mb))
 
     def stop(self, fragment: str, epoch: int) -> None:
         """SIGTERM, then SIGKILL; the record of an ended process is removed."""
@@ -99,30 +115,45 @@ class Processes:
         entry = read_json(path)
         if entry is None:
             return
-        if _gone(entry):
+        if "host" in entry:
+            self.hosts.withdraw(entry["host"], path.stem)
+        if self._has_gone(entry) or ("host" in entry and self._host_has_left(entry, path.stem)):
             path.with_suffix(".spec.json").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
+            self.hosts.stop_idle()
             sweep()  # it may have been killed
             return
         if "stopping" not in entry:
             write_whole(path, json.dumps({**entry, "stopping": time.monotonic()}))
-            _signal(entry, signal.SIGTERM)
-        elif _seconds_since(entry, "stopping") > GRACE:
+            if "host" not in entry:
+                _signal(entry, signal.SIGTERM)
+        elif "host" not in entry and seconds_since(entry, "stopping") > GRACE:
             _signal(entry, signal.SIGKILL)
+
+    def _host_has_left(self, entry: dict[str, Any], key: str) -> bool:
+        """Whether a host that runs has nothing of it any more."""
+        return "stopping" in entry and self.hosts.said(entry["host"], key) is None
 
     def stop_all(self) -> None:
         """Ends every process and waits for the last."""
-        while entries := [e for e in self._entries() if not _gone(e)]:
-            for entry in entries:
-                self.stop(entry["fragment"], entry["epoch"])
+        self.hosts.stop_all()
+        since = time.monotonic()
+        while self.hosts.live() or any(not self._has_gone(e) for e in self._entries()):
+            for entry in self._entries():
+                if "host" not in entry and not self._has_gone(entry):
+                    self.stop(entry["fragment"], entry["epoch"])
+            if time.monotonic() - since > HOST_GRACE:
+                self.hosts.kill_all()
             self._reap()
             time.sleep(0.05)
+        self.hosts.clear_orders()
         self._reap()
         sweep()
 
     def _reap(self) -> None:
         """Waits for ended children: a process that is not waited for seems to be alive."""
         self._children = {pid: child for pid, child in self._children.items() if child.poll() is None}
+        self.hosts.reap()
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self._folder.glob("*.json")):
@@ -136,7 +167,12 @@ class Processes:
         report = read_json(Path(entry["state"])) or {}
         state = PHASES.get(report.get("phase", ""), "starting")
         message = report.get("error") or ""
-        if _gone(entry) and state in ("starting", "standby", "running"):
+        restarts = entry["restarts"]
+        if "host" in entry and not self._has_gone(entry):
+            if state in ALIVE and report.get("pid") != self.hosts.pid(entry["host"]):
+                state = "starting"  # what a host before has said
+            restarts = (self.hosts.said(entry["host"], _key(entry)) or {}).get("restarts", 0)
+        if self._has_gone(entry) and state in ALIVE:
             state, message = "failed", message or self._last_words(entry)
         return Process(
             fragment=entry["fragment"],
@@ -146,13 +182,15 @@ class Processes:
             state=state,
             since=float(report.get("at") or entry["started"]),
             build=entry["build"],
-            restarts=entry["restarts"],
+            restarts=restarts,
             message=message,
             refused=state == "failed" and bool(report.get("refused")),
             terminating="stopping" in entry,
         )
 
     def _last_words(self, entry: dict[str, Any]) -> str:
+        if "host" in entry:
+            return self.hosts.last_words(entry["host"])
         log = self._logs / f"{self._path(entry['fragment'], entry['epoch']).stem}.log"
         lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
         return lines[-1] if lines else f"the process ended without a message; its log is {log}"
@@ -163,16 +201,28 @@ class Processes:
         report = read_json(Path(entry["state"])) if entry else None
         return int(report["port"]) if report and report.get("port") else None
 
+    def _has_gone(self, entry: dict[str, Any]) -> bool:
+        return self.hosts.pid(entry["host"]) is None if "host" in entry else _gone(entry)
+
 
 def _gone(entry: dict[str, Any]) -> bool:
     return holder_is_gone(entry["holder"])
 
 
-def _seconds_since(entry: dict[str, Any], what: str) -> float:
-    """By the clock since the machine's start, which nobody sets; very long where that is not known, or was
-    before it."""
-    passed = time.monotonic() - float(entry.get(what, math.inf))
-    return passed if passed >= 0.0 else math.inf
+def _key(entry: dict[str, Any]) -> str:
+    return f"{entry['fragment']}-e{entry['epoch']}"
+
+
+def _record(start: Start) -> dict[str, Any]:
+    return {
+        "fragment": start.spec.name,
+        "epoch": start.spec.epoch,
+        "node": start.spec.node,
+        "build": start.build,
+        "query": start.query,
+        "state": start.spec.state,
+        "started": time.time(),
+    }
 
 
 def _signal(entry: dict[str, Any], number: signal.Signals) -> None:

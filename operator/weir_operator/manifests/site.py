@@ -9,6 +9,7 @@ from typing import Any
 from weir_placement.model.location import STORE, files_location
 
 from weir_operator.api.connectors import Files
+from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.query_snapshot import QuerySnapshot
 from weir_operator.manifests.finding import Finding, Key, shown
@@ -18,12 +19,14 @@ from weir_operator.manifests.finding import Finding, Key, shown
 class Site:
     """`files` is the folder that has a root folder for each namespace, in which relative URIs lie; None: URIs
     stay as they are. `secrets`: whether Secrets can be read. `executors`: whether fragments may have them.
-    `tenants`: whether namespaces are closed to each other, and pods copy snapshots."""
+    `tenants`: whether namespaces are closed to each other, and pods copy snapshots. `hosts`: whether
+    fragments may share a process."""
 
     files: str | None = None
     secrets: bool = True
     executors: bool = True
     tenants: bool = True
+    hosts: bool = True
 
     def root(self, namespace: str) -> str:
         """The namespace's own folder, without a '/' at the end."""
@@ -77,6 +80,13 @@ class Site:
         if item.spec.resources.executors and not self.executors:
             wrong, right = "this installation runs no executors", "write 0"
             yield Finding(key, "spec.resources.executors", wrong, right, "NotAllowed")
+
+    def shared(self, policy: PlacementPolicy | None, key: Key) -> Iterator[Finding]:
+        """A finding about a policy whose fragments share processes where they cannot."""
+        if policy is not None and policy.spec.fragments.isolation == "Shared" and not self.hosts:
+            name = policy.metadata.name
+            wrong = f"PlacementPolicy {name} has fragments.isolation: Shared, for `weir run` only"
+            yield Finding(key, "spec.policy", wrong, "write Dedicated there")
 
     def copied(self, item: QuerySnapshot) -> Iterator[Finding]:
         """A finding about a QuerySnapshot where nobody serves it."""

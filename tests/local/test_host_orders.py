@@ -1,0 +1,114 @@
+"""What hosts of this machine are told, and what is seen of them; no host runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from weir_operator.controller.decision import Start, Stop
+from weir_operator.local.cluster import LocalCluster
+from weir_placement.fragments import Layout
+from weir_placement.model.fragment import FragmentSpec, Output
+from weir_runtime.names import write_whole
+
+from tests.manifests.scene import obj
+
+SHARED = obj("PlacementPolicy", "default", {"fragments": {"isolation": "Shared"}})
+
+
+class Scene:
+    """A cluster on this machine whose processes are all this one."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.started: list[str] = []
+        scene = self
+
+        class Child:
+            pid = os.getpid()
+
+            def __init__(self, command: list[str], **options: object) -> None:
+                scene.started.append(command[2])
+
+            def poll(self) -> None:
+                return None
+
+        monkeypatch.setattr(subprocess, "Popen", Child)
+        plain, other = (obj("StreamQuery", name, {}) for name in ("q", "r"))
+        special = obj("StreamQuery", "s", {"env": [{"name": "TZ", "value": "UTC"}]})
+        self.cluster = LocalCluster(
+            folder, Layout(str(folder)), lambda: [SHARED, self.policy, plain, other, special]
+        )
+        self.policy: dict[str, Any] = obj("PlacementPolicy", "alone", {})
+
+    def start(self, name: str, query: str, policy: str = "default", **changes: Any) -> FragmentSpec:
+        state = str(self.folder / f"{name}.json")
+        spec = FragmentSpec(name, "default", query, "n", 1, (), (), Output("noop"), "/c", "l", state)
+        spec = replace(spec, **changes)
+        self.cluster.apply(Start(spec, "b", f"default/{query}", policy))
+        return spec
+
+    def orders(self) -> list[list[str]]:
+        """Of each host."""
+        files = sorted(self.folder.glob("hosts/*/desired.json"))
+        return sorted(sorted(json.loads(file.read_text())["fragments"]) for file in files)
+
+    def says(self, **phases: str) -> None:
+        """Of the one host: what it runs."""
+        (file,) = self.folder.glob("hosts/*/desired.json")
+        fragments = {key: {"phase": phase, "restarts": 2} for key, phase in phases.items()}
+        state = {"pid": os.getpid(), "fragments": fragments}
+        write_whole(file.with_name("state.json"), json.dumps(state))
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(tmp_path, monkeypatch)
+
+
+def test_a_host_runs_what_has_node_policy_namespace_and_environment_in_common(scene: Scene) -> None:
+    scene.start("q-f", "q")
+    scene.start("r-f", "r")
+    scene.start("s-f", "s")
+    scene.start("r-g", "r", node="m")
+    assert scene.orders() == [["q-f-e1", "r-f-e1"], ["r-g-e1"], ["s-f-e1"]]
+    assert scene.started == ["weir_runtime.host"] * 3
+
+
+def test_other_policies_executors_and_rows_for_the_terminal_have_a_process_each(scene: Scene) -> None:
+    scene.start("q-f", "q", "alone")
+    scene.start("q-g", "q", executors=1)
+    scene.start("q-h", "q", output=Output("console"))
+    assert scene.orders() == []
+    assert scene.started == ["weir_runtime"] * 3
+
+
+def test_what_a_host_before_has_said_is_not_what_runs(scene: Scene) -> None:
+    spec = scene.start("q-f", "q")
+    write_whole(Path(spec.state), json.dumps({"phase": "running", "pid": os.getpid() + 1, "at": 1.0}))
+    (process,) = scene.cluster.processes.observe()
+    assert process.state == "starting"
+    write_whole(Path(spec.state), json.dumps({"phase": "running", "pid": os.getpid(), "at": 1.0}))
+    scene.says(**{"q-f-e1": "running"})
+    (process,) = scene.cluster.processes.observe()
+    assert (process.state, process.restarts) == ("running", 2)
+
+
+def test_a_fragment_is_gone_when_its_host_has_left_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    signals: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: signals.append(number))
+    scene.start("q-f", "q")
+    scene.says(**{"q-f-e1": "running"})
+    for _ in range(2):
+        scene.cluster.apply(Stop("q-f", 1, "no longer desired"))
+        assert [process.terminating for process in scene.cluster.processes.observe()] == [True]
+    assert scene.orders() == [[]]
+    scene.says()
+    scene.cluster.apply(Stop("q-f", 1, "no longer desired"))
+    assert scene.cluster.processes.observe() == ()
+    assert len(signals) == 1, "a host that has nothing to run ends"
