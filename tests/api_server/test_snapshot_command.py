@@ -105,5 +105,5 @@ def test_without_an_operator_it_says_so_and_how_to_wait(
     monkeypatch.setattr("weir_operator.cli.cluster_snapshot.monotonic", itertools.count().__next__)
     assert weir(query, "--name", "s1", "--timeout", "2") == 1
     output = capsys.readouterr().err
-    assert "no operator has looked at it" in output
+    assert "no operator has taken it up" in output
     assert "--for=condition=Ready querysnapshot/s1" in output

@@ -90,7 +90,7 @@ def test_brokers_that_do_not_answer_leave_the_topics_for_the_next_time(
     monkeypatch.setattr("weir_runtime.exchanges.topic.topic.BOOTSTRAP_MS", 300)
     nobody = Flows("topic", "weir.{namespace}.{fragment}", {"bootstrapServers": "127.0.0.1:1"})
     (line,) = sweep_flows(nobody, Path("/nonexistent"), "a", frozenset(), "east").left
-    assert line.startswith("topics weir.a.* stay: ")
+    assert line.startswith("topics weir.a.* are not removed: ")
     assert "127.0.0.1:1" in line
 
 

@@ -149,7 +149,7 @@ def test_a_store_that_is_away_is_nothing_new_for_a_while(
         store.probe()
     flows = Flows("store", "s3://bucket/flows/{namespace}/{fragment}", store.options)
     (line,) = sweep_flows(flows, Path("/nonexistent"), "default", frozenset(), "east").left
-    assert line.startswith("flows s3://bucket/flows/default/* stay: ")
+    assert line.startswith("flows s3://bucket/flows/default/* are not removed: ")
     monkeypatch.setattr(under_test, "SILENT", -1.0)
     with pytest.raises(StoreError, match="s3://bucket/flows/default/f: "):
         reader.advance({"next": 3}, 7, 64)

@@ -60,7 +60,7 @@ class SnapshotKeep(Model):
     """How many snapshots of a schedule are kept, and for how long."""
 
     count: Annotated[int, Field(ge=1, le=1000)] | None = Field(
-        None, description="So many whole ones, the newest; by default all."
+        None, description="So many complete ones, the newest; by default all."
     )
     age: Duration | None = Field(None, description="keepFor of each; by default none.")
 
@@ -76,7 +76,7 @@ class SnapshotSettings(Model):
     before_edit: bool = Field(
         False,
         description="Also before an edit of what its rows depend on (SQL or operators, sources, sink), which "
-        "waits until the snapshot is whole.",
+        "waits until the snapshot is complete.",
     )
     keep: SnapshotKeep = Field(
         default_factory=SnapshotKeep, description="Which of them stay; by default all of them."
@@ -121,7 +121,7 @@ class QuerySnapshotSpec(Model):
 
 
 class QuerySnapshotStatus(ObjectStatus):
-    """Whether it is whole, and what it holds."""
+    """Whether it is complete, and what it holds."""
 
     query: Annotated[str, Field(max_length=127)] | None = Field(
         None, description="namespace/name of the query that it is of."

@@ -18,7 +18,7 @@ LOOK = 1.0  # [s] between two looks at the status
 
 
 def take_in_cluster(api: Api, query: str, title: str, keep: int | None, timeout: float) -> int:
-    """The exit code: OK when it is whole, DIFFERENT when it is not within `timeout` [s], BAD_INPUT when it
+    """The exit code: OK when it is complete, DIFFERENT when it is not within `timeout` [s], BAD_INPUT when it
     cannot be taken; what is wrong is on standard error. Raises ApiError."""
     namespace, name = query.split("/", 1)
     manifest = api.get("StreamQuery", namespace, name)
@@ -33,8 +33,8 @@ def take_in_cluster(api: Api, query: str, title: str, keep: int | None, timeout:
         print(f"{namespace}/{title}: {condition.get('message')}", file=sys.stderr)
         return BAD_INPUT
     if condition.get("type") != "Ready":
-        message = condition.get("message") or "no operator has looked at it; see `kubectl get pods -A`"
-        how = f"it goes on: kubectl wait -n {namespace} --for=condition=Ready querysnapshot/{title}"
+        message = condition.get("message") or "no operator has taken it up; see `kubectl get pods -A`"
+        how = f"to wait for it: kubectl wait -n {namespace} --for=condition=Ready querysnapshot/{title}"
         print(f"{namespace}/{title}: not complete within {timeout:g} s: {message}; {how}", file=sys.stderr)
         return DIFFERENT
     status = _status(api, namespace, title)
@@ -85,12 +85,12 @@ def _status(api: Api, namespace: str, title: str) -> Mapping[str, Any]:
 
 
 def _older(api: Api, namespace: str, query: str) -> list[str]:
-    """Whole snapshots of a query, the newest first; those of its schedule have a number of their own."""
+    """Complete snapshots of a query, the newest first; those of its schedule have a number of their own."""
     own = [
         (part(manifest, "status"), manifest["metadata"]["name"])
         for manifest in api.list(KIND, namespace)
         if part(manifest, "spec").get("query") == query
         and DUE not in part(manifest["metadata"], "annotations")
     ]
-    whole = [(float(status["content"]["taken"]), name) for status, name in own if status.get("content")]
-    return [name for _, name in sorted(whole, reverse=True)]
+    complete = [(float(status["content"]["taken"]), name) for status, name in own if status.get("content")]
+    return [name for _, name in sorted(complete, reverse=True)]

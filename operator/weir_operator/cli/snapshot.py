@@ -52,7 +52,7 @@ def snapshot(
     is a checksum of every file. A new query begins from it with spec.restoreFrom.snapshot. For one a day on
     one machine, run it from a timer with --keep.
 
-    Exit code 0: it is whole; 1: not within --timeout, and it goes on; 2: it is not taken.
+    Exit code 0: it is complete; 1: not within --timeout, and the operator goes on; 2: it is not taken.
 
     Examples:
 

@@ -14,9 +14,8 @@ from weir_operator.cli.exit_codes import BAD_INPUT
 if TYPE_CHECKING:
     from weir_placement.strategy import Strategy
 
-LEGEND = """headroom: a plan that carries the most load; network-usage: one with the fewest bytes in transit
-GUARANTEE: what is known of a plan's quality; PAPER: titles are in `weir help papers`
-`weir strategies NAME` lists options for --set; `auto`, the default, plans for any objective"""
+LEGEND = """GUARANTEE: what is known of a plan's quality; PAPER: titles are in `weir help papers`
+`weir strategies NAME` lists options for --set"""
 
 
 def strategies(
@@ -65,8 +64,23 @@ def strategies(
             out.print(Text(f"--set {option.name}={option.shown(option.default)}{unit}"))
             out.print(Padding(Text(f"{option.help}{only}; {option.accepts}"), (0, 0, 0, 4), expand=False))
         out.print()
-    out.print(Text(LEGEND, style="dim"))
+    out.print(Text(_legend(), style="dim"))
     return 0
+
+
+def _legend() -> str:
+    """What the objectives are, what the columns mean, and what `auto` stands for."""
+    from weir_placement.objectives import OBJECTIVES
+    from weir_placement.strategies import STRATEGIES, select
+
+    most = {"more": "the most", "less": "the least"}
+    goals = (f"{o.name}: {most[o.better]} {o.words} [{o.unit}]" for o in OBJECTIVES.values())
+    means = (
+        f"{select('auto', name).name} for {name}"
+        for name in OBJECTIVES
+        if not STRATEGIES["auto"].plans_for(name)
+    )
+    return f"{'; '.join(goals)}\n{LEGEND}\n`auto`, the default, means {', '.join(means)}"
 
 
 def _described(strategy: Strategy[Any]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class _Asked:
 
     def _end(self) -> tuple[SnapshotOrder | None, Health]:
         health = Health.in_progress(
-            "Removing", "it is not to be kept any longer: its files, then this object, go"
+            "Removing", "its keepFor is over: its files are removed, then this object"
         )
         job = self._job("remove")
         if job is not None and job.state == "succeeded":
@@ -136,7 +136,7 @@ class _Asked:
         return job if job and (job.uid, job.verb, job.generation) == request else None
 
     def _failure(self) -> str:
-        """Why it was not taken or read as it is asked for; "": it may be."""
+        """Why it could not be taken or read; "" where it still may be."""
         job = self._job("read" if self.spec.get("existing") else "take")
         if job is not None and job.state == "failed":
             return job.message or "its pod failed without a message"

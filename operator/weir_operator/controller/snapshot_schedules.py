@@ -42,15 +42,15 @@ class Scheduled:
         return timestamp(self.last()) if self.last() else None
 
     def surplus(self) -> set[str]:
-        """Names of those beyond `keep.count`: of whole ones the oldest; failed ones before a whole one."""
+        """Names of those beyond `keep.count`: the oldest complete ones; failed ones before a complete one."""
         count = part(part(part(self.query, "spec"), "snapshots"), "keep").get("count")
         if not isinstance(count, int):
             return set()
         ordered = [self.by_due[due] for due in sorted(self.by_due, reverse=True)]
-        whole = [o for o in ordered if part(part(o, "status"), "content")]
-        before = ordered[ordered.index(whole[0]) + 1 :] if whole else []
-        failed = [o for o in before if o not in whole]
-        return {name_of(o) for o in (*whole[count:], *failed)}
+        complete = [o for o in ordered if part(part(o, "status"), "content")]
+        before = ordered[ordered.index(complete[0]) + 1 :] if complete else []
+        failed = [o for o in before if o not in complete]
+        return {name_of(o) for o in (*complete[count:], *failed)}
 
 
 def scheduled(state: RoundState) -> dict[str, Scheduled]:

@@ -187,7 +187,7 @@ class SnapshotPods:
             if self._age(pod) > AGAIN_SECONDS:
                 self._delete(pod)
             if _exit_code(pod) == CANNOT_RUN:
-                raise Refused(_message(pod) or "its state cannot be laid down")
+                raise Refused(_message(pod) or "its state cannot be restored")
             raise ApiError(409, f"pod {meta['name']} failed, and is made again: {_message(pod)}")
 
     def _age(self, pod: Manifest) -> float:

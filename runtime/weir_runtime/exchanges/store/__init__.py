@@ -70,5 +70,5 @@ def remove(
                 below.delete([f"{name}/{rest}" for rest in flow.names() if rest != OWNER])
                 below.delete([f"{name}/{OWNER}"])
     except (StoreError, FragmentError) as error:
-        raise OSError(f"flows {below.uri}/* stay: {error}") from error
+        raise OSError(f"flows {below.uri}/* are not removed: {error}") from error
     return swept

@@ -69,4 +69,4 @@ def remove(
     try:
         return delete_topics(flows.options, prefix, is_gone, installation)
     except (KafkaError, FragmentError) as error:
-        raise OSError(f"topics {prefix}* stay: {error}") from error
+        raise OSError(f"topics {prefix}* are not removed: {error}") from error
