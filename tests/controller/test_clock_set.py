@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from weir_operator.api.policy import MoveBudget, PlacementPolicySpec
+from weir_operator.api.moving import MoveBudget
+from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.clock_watch import ClockWatch
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.observed_state import FragmentMetrics

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weir_operator.api.policy import MoveBudget, PlacementPolicySpec
+from weir_operator.api.moving import MoveBudget
+from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.loop import Loop
 

@@ -13,7 +13,8 @@ from weir_placement.model.fragment import Output, OutputColumn
 from weir_placement.model.operators import Operator
 from weir_placement.model.problem import Overheads, Query
 
-from weir_operator.api.query import StreamQuery, StreamQuerySpec, Toleration
+from weir_operator.api.query import StreamQuery, StreamQuerySpec
+from weir_operator.api.query_pods import Toleration
 from weir_operator.api.values import parse_quantity
 from weir_operator.controller.beginning import Beginning, beginning
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weir_operator.api.node import Taint
-from weir_operator.api.query import Toleration
+from weir_operator.api.query_pods import Toleration
 from weir_operator.controller.observed_state import Process
 from weir_operator.controller.times import seconds
 from weir_operator.manifests.cluster import keeps_away

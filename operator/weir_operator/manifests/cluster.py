@@ -13,7 +13,7 @@ from weir_placement.model.suggestion import suggestion
 from weir_operator.api.base import NodeChoice
 from weir_operator.api.node import EGRESS, INGRESS, SPEED, Node, Taint
 from weir_operator.api.policy import PlacementPolicySpec
-from weir_operator.api.query import Toleration
+from weir_operator.api.query_pods import Toleration
 from weir_operator.api.topology import ZONE_LABEL
 from weir_operator.api.values import parse_bits, parse_quantity
 from weir_operator.manifests.finding import Finding, Key, shown
