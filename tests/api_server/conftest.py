@@ -12,10 +12,18 @@ import yaml
 from weir_operator.kube.api import Api, ApiError
 
 from tests.api.structural import CRDS
+from tests.api_server.api_under_test import (
+    CLUSTER_WIDE,
+    ApiUnderTest,
+    InMemory,
+    OnServer,
+    grants,
+    new_namespace,
+    played,
+)
 from tests.api_server.scene import Scene
 from tests.api_server.server import ApiServer, start_api_server
-from tests.api_server.town import Town
-from tests.api_server.worlds import CLUSTER_WIDE, InMemory, OnServer, World, grants, new_namespace, played
+from tests.api_server.snapshot_scenario import SnapshotScenario
 from tests.kube.memory import Memory
 
 REAL = os.environ.get("WEIR_API_SERVER") == "real"
@@ -49,7 +57,7 @@ def _served(admin: Api) -> bool:
 
 
 @pytest.fixture(params=["memory", "server"] if REAL else ["memory"])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
+def target(request: pytest.FixtureRequest) -> Iterator[ApiUnderTest]:
     """A namespace of its own, and no nodes or policies but those of the test."""
     if request.param == "memory":
         yield from played(InMemory(Memory(), new_namespace()))
@@ -58,10 +66,10 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 @pytest.fixture
-def scene(world: World) -> Scene:
-    return Scene(world)
+def scene(target: ApiUnderTest) -> Scene:
+    return Scene(target)
 
 
 @pytest.fixture
-def town(scene: Scene, tmp_path: Path) -> Town:
-    return Town(scene, tmp_path / "volume")
+def scenario(scene: Scene, tmp_path: Path) -> SnapshotScenario:
+    return SnapshotScenario(scene, tmp_path / "volume")

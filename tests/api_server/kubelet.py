@@ -16,7 +16,7 @@ from weir_placement.model.change import Change
 from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.kubernetes_lease import KubernetesLease
 
-from tests.api_server.worlds import World, manifest
+from tests.api_server.api_under_test import ApiUnderTest, manifest
 
 DURATION = 60.0  # [s] of a lease
 
@@ -50,12 +50,12 @@ class DriversLease(KubernetesLease):
 class Kubelet:
     """Of all nodes but the `dead` ones."""
 
-    def __init__(self, world: World, nodes: Iterable[str]) -> None:
-        self.world = world
+    def __init__(self, target: ApiUnderTest, nodes: Iterable[str]) -> None:
+        self.target = target
         self.dead: set[str] = set()
         self.writers: dict[str, list[int]] = {}  # epochs that have held each lease, in order
         for name in nodes:
-            world.admin.create(manifest("Node", "", name, spec={}))
+            target.admin.create(manifest("Node", "", name, spec={}))
             self.say(name, ready=True)
 
     def say(self, node: str, ready: bool, since: float | None = None) -> None:
@@ -67,9 +67,9 @@ class Kubelet:
             "capacity": {"cpu": "4", "memory": "16Gi", "pods": "100"},
             "conditions": [condition],
         }
-        self.world.admin.merge("Node", "", node, {"status": status}, "status")
+        self.target.admin.merge("Node", "", node, {"status": status}, "status")
         taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
-        self.world.admin.merge("Node", "", node, {"spec": {"taints": None if ready else [taint]}})
+        self.target.admin.merge("Node", "", node, {"spec": {"taints": None if ready else [taint]}})
 
     def die(self, node: str) -> None:
         """It does not answer, and has not for long."""
@@ -78,21 +78,21 @@ class Kubelet:
 
     def step(self) -> None:
         """One step of each driver's pod."""
-        for pod in list(self.world.admin.list("Pod", self.world.namespace, names.DRIVERS)):
+        for pod in list(self.target.admin.list("Pod", self.target.namespace, names.DRIVERS)):
             if pod["spec"].get("nodeName") not in self.dead:
                 self._step(pod)
 
     def _step(self, pod: dict[str, Any]) -> None:
         name, labels = pod["metadata"]["name"], pod["metadata"]["labels"]
         epoch, holder = int(labels[names.EPOCH]), f"{name}:1:1"
-        lease = DriversLease(self.world.admin, self.world.namespace, labels[names.FRAGMENT])
+        lease = DriversLease(self.target.admin, self.target.namespace, labels[names.FRAGMENT])
         record = lease.read()
         mine = record is not None and record.epoch == epoch and record.holder == holder
         phase = pod["status"].get("phase")
         if "deletionTimestamp" in pod["metadata"]:
             if mine:
                 lease.release(epoch, holder)
-            self.world.end(name)
+            self.target.end(name)
         elif not pod["spec"].get("nodeName"):
             self._bind(pod)
         elif phase == "Pending":
@@ -118,8 +118,8 @@ class Kubelet:
 
     def _bind(self, pod: Mapping[str, Any]) -> None:
         node = pod["metadata"]["annotations"][names.NODE]
-        if node not in self.dead and self.world.admin.list("Node", fields=f"metadata.name={node}"):
-            self.world.bind(pod["metadata"]["name"], node)
+        if node not in self.dead and self.target.admin.list("Node", fields=f"metadata.name={node}"):
+            self.target.bind(pod["metadata"]["name"], node)
 
     def _say(self, pod: str, state: Mapping[str, Any], ready: bool, phase: str = "Running") -> None:
         at = timestamp(time.time())
@@ -128,4 +128,4 @@ class Kubelet:
             "name": "driver", "ready": ready, "restartCount": 0, "image": "i", "imageID": "i", "state": state
         }  # fmt: skip
         status = {"phase": phase, "conditions": [condition], "containerStatuses": [container]}
-        self.world.admin.merge("Pod", self.world.namespace, pod, {"status": status}, "status")
+        self.target.admin.merge("Pod", self.target.namespace, pod, {"status": status}, "status")

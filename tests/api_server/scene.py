@@ -12,8 +12,8 @@ from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.loop import build_loop
 from weir_operator.kube.settings import OperatorSettings
 
+from tests.api_server.api_under_test import ApiUnderTest, manifest
 from tests.api_server.kubelet import Kubelet
-from tests.api_server.worlds import World, manifest
 
 NODES = ("n1", "n2", "n3")
 QUICK = {
@@ -29,13 +29,13 @@ SQL = "SELECT s.k FROM s WHERE s.k > 1"
 class Scene:
     """A stream on n1, a query that reads it, and the operator."""
 
-    world: World
+    target: ApiUnderTest
     kubelet: Kubelet = field(init=False)
     loop: Loop = field(init=False)
     cluster: KubernetesCluster = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kubelet = Kubelet(self.world, NODES)
+        self.kubelet = Kubelet(self.target, NODES)
         self.write("PlacementPolicy", "default", QUICK)
         stream = {
             "schema": "k BIGINT, ts TIMESTAMP",
@@ -55,15 +55,15 @@ class Scene:
 
     @property
     def settings(self) -> OperatorSettings:
-        return OperatorSettings(watch_namespaces=(self.world.namespace,), namespace=self.world.namespace)
+        return OperatorSettings(watch_namespaces=(self.target.namespace,), namespace=self.target.namespace)
 
     def replica(self) -> KubernetesCluster:
         """The adapter of one."""
-        return KubernetesCluster(self.world.api, self.settings)
+        return KubernetesCluster(self.target.api, self.settings)
 
     def write(self, kind: str, name: str, spec: dict[str, Any]) -> None:
-        namespace = "" if kind == "PlacementPolicy" else self.world.namespace
-        self.world.admin.apply(manifest(kind, namespace, name, spec=spec), "user")
+        namespace = "" if kind == "PlacementPolicy" else self.target.namespace
+        self.target.admin.apply(manifest(kind, namespace, name, spec=spec), "user")
 
     def ask(self, sql: str, **more: Any) -> None:
         self.write("StreamQuery", "q", {"sql": sql, "sink": {"noop": {}}, **more})
@@ -80,11 +80,11 @@ class Scene:
         )
 
     def of(self, kind: str, name: str = "q") -> dict[str, Any]:
-        return self.world.admin.get(kind, self.world.namespace, name) or {}
+        return self.target.admin.get(kind, self.target.namespace, name) or {}
 
     def pods(self) -> dict[str, str]:
         """Name of each driver -> its node."""
-        pods = self.world.admin.list("Pod", self.world.namespace, names.DRIVERS)
+        pods = self.target.admin.list("Pod", self.target.namespace, names.DRIVERS)
         return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in pods}
 
     def condition(self, kind: str, part: str = "status") -> str:
@@ -102,7 +102,7 @@ class Scene:
         return self.condition("Ready") == "True" and self.condition("Reconciling") != "True"
 
     def events(self) -> set[str]:
-        return {event["reason"] for event in self.world.admin.list("Event", self.world.namespace)}
+        return {event["reason"] for event in self.target.admin.list("Event", self.target.namespace)}
 
     def versions(self) -> dict[str, str]:
         """Of everything that the operator writes."""
@@ -119,5 +119,5 @@ class Scene:
         return {
             f"{kind}/{m['metadata']['name']}": m["metadata"]["resourceVersion"]
             for kind in kinds
-            for m in self.world.admin.list(kind, self.world.namespace)
+            for m in self.target.admin.list(kind, self.target.namespace)
         }

@@ -17,7 +17,7 @@ from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.snapshots.job import CANNOT, Connections, Job, perform, report_to
 from weir_runtime.snapshots.manifest import SnapshotError
 
-from tests.api_server.worlds import OnServer, World
+from tests.api_server.api_under_test import ApiUnderTest, OnServer
 
 VOLUME = "/var/lib/weir"
 
@@ -25,8 +25,8 @@ VOLUME = "/var/lib/weir"
 class InMemoryRequests:
     """Of the one pod that may write its QuerySnapshot."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, target: ApiUnderTest) -> None:
+        self._world = target
 
     def send(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
         *_, namespace, _, name = path.removesuffix("/status").split("/")
@@ -41,13 +41,13 @@ class InMemoryRequests:
 class SnapshotPods:
     """Those of one namespace."""
 
-    def __init__(self, world: World, volume: Path) -> None:
-        self.world, self.volume = world, volume
+    def __init__(self, target: ApiUnderTest, volume: Path) -> None:
+        self.target, self.volume = target, volume
         self.done: list[str] = []
 
     def step(self) -> None:
         """Each pod that waits does its work."""
-        for pod in list(self.world.admin.list("Pod", self.world.namespace, PODS)):
+        for pod in list(self.target.admin.list("Pod", self.target.namespace, PODS)):
             if pod["status"].get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]:
                 self._run(pod)
 
@@ -64,21 +64,21 @@ class SnapshotPods:
             self.end(pod["metadata"]["name"], "Succeeded", 0)
 
     def _requests(self, pod: dict[str, Any]) -> Connections:
-        if not isinstance(self.world, OnServer):
-            return InMemoryRequests(self.world)
+        if not isinstance(self.target, OnServer):
+            return InMemoryRequests(self.target)
         account = pod["spec"].get("serviceAccountName", "default")
-        path = f"/api/v1/namespaces/{self.world.namespace}/serviceaccounts/{account}/token"
+        path = f"/api/v1/namespaces/{self.target.namespace}/serviceaccounts/{account}/token"
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-        answer = self.world.admin.call("POST", path, request)
-        context = ssl.create_default_context(cafile=str(self.world.server.authority))
+        answer = self.target.admin.call("POST", path, request)
+        context = ssl.create_default_context(cafile=str(self.target.server.authority))
         token = str(answer["status"]["token"])
-        return KeptConnections(Server("127.0.0.1", self.world.server.port, lambda: token, context), 30.0)
+        return KeptConnections(Server("127.0.0.1", self.target.server.port, lambda: token, context), 30.0)
 
     def end(self, pod: str, phase: str, code: int, message: str = "") -> None:
         ended = {"terminated": {"exitCode": code, "message": message}}
         container = {"name": "snapshot", "ready": False, "restartCount": 0, "image": "i", "imageID": "i"}
         status = {"phase": phase, "containerStatuses": [{**container, "state": ended}]}
-        self.world.admin.merge("Pod", self.world.namespace, pod, {"status": status}, "status")
+        self.target.admin.merge("Pod", self.target.namespace, pod, {"status": status}, "status")
 
     def write_checkpoints(self, placement: dict[str, Any]) -> None:
         """What the drivers of a plan leave after a batch."""

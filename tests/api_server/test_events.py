@@ -12,7 +12,7 @@ from weir_operator.kube.events import build_event_spec
 from weir_operator.kube.pod_warnings import PodWarnings
 from weir_operator.kube.unreadable import UnreadableObjects
 
-from tests.api_server.worlds import World, manifest
+from tests.api_server.api_under_test import ApiUnderTest, manifest
 
 LONG = [
     "x" * 5000,
@@ -27,42 +27,42 @@ LONG = [
 
 
 @pytest.mark.parametrize("message", LONG, ids=range(len(LONG)))
-def test_any_message_is_accepted(world: World, message: str) -> None:
-    event = Event(f"{world.namespace}/q", "Planned", message, warning=True)
+def test_any_message_is_accepted(target: ApiUnderTest, message: str) -> None:
+    event = Event(f"{target.namespace}/q", "Planned", message, warning=True)
     query = {"metadata": {"uid": "u"}}
-    assert world.api.create(build_event_spec(event, query, "weir-operator-abc", time.time()))
-    ((stored),) = world.api.list("Event", world.namespace, fields="regarding.uid=u,type=Warning")
+    assert target.api.create(build_event_spec(event, query, "weir-operator-abc", time.time()))
+    ((stored),) = target.api.list("Event", target.namespace, fields="regarding.uid=u,type=Warning")
     assert (stored["reason"], stored["regarding"]["name"]) == ("Planned", "q")
     assert len(stored.get("note", "").encode()) <= 1024
 
 
-def test_a_note_of_more_bytes_or_no_reporter_is_refused(world: World) -> None:
-    good = build_event_spec(Event(f"{world.namespace}/q", "Planned", "x"), None, "me", time.time())
+def test_a_note_of_more_bytes_or_no_reporter_is_refused(target: ApiUnderTest) -> None:
+    good = build_event_spec(Event(f"{target.namespace}/q", "Planned", "x"), None, "me", time.time())
     for wrong in ({"note": "é" * 600}, {"reportingInstance": ""}, {"reason": ""}, {"action": "x" * 129}):
         with pytest.raises(ApiError) as refused:
-            world.api.create({**good, **wrong})
+            target.api.create({**good, **wrong})
         assert refused.value.status == 422
-    assert world.api.create(good)
-    assert list(world.api.list("Event", world.namespace, fields="regarding.uid=other")) == []
+    assert target.api.create(good)
+    assert list(target.api.list("Event", target.namespace, fields="regarding.uid=other")) == []
 
 
-def test_the_warning_of_a_pod_that_waits_for_its_volume_is_read(world: World) -> None:
+def test_the_warning_of_a_pod_that_waits_for_its_volume_is_read(target: ApiUnderTest) -> None:
     containers = [{"name": "driver", "image": "i"}]
-    pod = manifest("Pod", world.namespace, "f-e1", spec={"containers": containers})
-    assert world.api.create(pod)
-    world.bind("f-e1", "n1")
+    pod = manifest("Pod", target.namespace, "f-e1", spec={"containers": containers})
+    assert target.api.create(pod)
+    target.bind("f-e1", "n1")
     waiting = {"name": "driver", "state": {"waiting": {"reason": "ContainerCreating"}}}
     container = {**waiting, "ready": False, "restartCount": 0, "image": "i", "imageID": ""}
     status = {"status": {"phase": "Pending", "containerStatuses": [container]}}
-    world.admin.merge("Pod", world.namespace, "f-e1", status, "status")
-    stored = world.admin.get("Pod", world.namespace, "f-e1") or {}
+    target.admin.merge("Pod", target.namespace, "f-e1", status, "status")
+    stored = target.admin.get("Pod", target.namespace, "f-e1") or {}
     uid = stored["metadata"]["uid"]
     event = build_event_spec(
-        Event(f"{world.namespace}/f-e1", "FailedMount", 'secret "k" not found', warning=True),
+        Event(f"{target.namespace}/f-e1", "FailedMount", 'secret "k" not found', warning=True),
         None, "kubelet", time.time(),
     )  # fmt: skip
-    event["regarding"] = {"kind": "Pod", "namespace": world.namespace, "name": "f-e1", "uid": uid}
-    assert world.admin.create(event)
+    event["regarding"] = {"kind": "Pod", "namespace": target.namespace, "name": "f-e1", "uid": uid}
+    assert target.admin.create(event)
     ticks = itertools.count(time.time() + 600.0, 60.0)
-    warnings = PodWarnings(world.api, lambda: next(ticks), UnreadableObjects())
+    warnings = PodWarnings(target.api, lambda: next(ticks), UnreadableObjects())
     assert 'secret "k" not found' in warnings.of([stored])[uid]

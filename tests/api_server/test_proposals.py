@@ -42,7 +42,7 @@ def test_a_plan_that_waits_is_written_once(manual: Scene) -> None:
 
 
 def test_the_plan_that_was_approved_comes_into_force_and_no_other(manual: Scene) -> None:
-    store, query = ClusterStore(manual.world.admin), f"{manual.world.namespace}/q"
+    store, query = ClusterStore(manual.target.admin), f"{manual.target.namespace}/q"
     until = timestamp(time.time() + 600.0)
     store.set_revision(query, approval={"plan": "0" * 12, "until": until})
     rounds(manual, 3)
@@ -58,7 +58,7 @@ def test_the_plan_that_was_approved_comes_into_force_and_no_other(manual: Scene)
 
 @pytest.mark.parametrize("until", ["tomorrow", "2026-01-31", 5, None])
 def test_an_approval_without_a_time_is_refused(manual: Scene, until: object) -> None:
-    store, query = ClusterStore(manual.world.admin), f"{manual.world.namespace}/q"
+    store, query = ClusterStore(manual.target.admin), f"{manual.target.namespace}/q"
     with pytest.raises(ApiError) as refused:
         store.set_revision(query, approval={"plan": "0" * 12, "until": until})
     assert refused.value.status == 422

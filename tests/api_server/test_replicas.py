@@ -11,16 +11,16 @@ from tests.api_server.scene import Scene
 
 
 def intent(scene: Scene, revision: int) -> WritePlacement:
-    query = f"{scene.world.namespace}/q"
+    query = f"{scene.target.namespace}/q"
     return WritePlacement(query, {"revision": revision, "fragments": []}, {"ready": f"{revision}/{revision}"})
 
 
 def test_a_placement_that_was_deleted_is_not_made_again_by_a_replica_that_led_before(scene: Scene) -> None:
     """The version that it read is no precondition where there is no object any more; the uid is."""
     scene.until(scene.ready)
-    late, query = scene.cluster, f"{scene.world.namespace}/q"
+    late, query = scene.cluster, f"{scene.target.namespace}/q"
     late.observe()
-    assert scene.world.admin.delete("Placement", scene.world.namespace, "q")
+    assert scene.target.admin.delete("Placement", scene.target.namespace, "q")
     with pytest.raises(ApiError) as refused:
         late.write_placement(WritePlacement(query, {"revision": 9, "fragments": []}, {"ready": "9/9"}))
     assert refused.value.status == 409
@@ -46,7 +46,7 @@ def test_an_intent_over_what_a_person_wrote_meanwhile_is_refused(scene: Scene) -
     scene.until(scene.ready)
     replica = scene.replica()
     replica.observe()
-    scene.world.admin.merge("Placement", scene.world.namespace, "q", {"spec": {"pinned": 1}})
+    scene.target.admin.merge("Placement", scene.target.namespace, "q", {"spec": {"pinned": 1}})
     with pytest.raises(ApiError) as refused:
         replica.write_placement(intent(scene, 9))
     assert refused.value.status == 409
@@ -69,11 +69,11 @@ def test_a_placement_of_the_same_name_that_is_another_is_not_deleted(scene: Scen
     scene.until(scene.ready)
     late = scene.replica()
     late.observe()
-    assert scene.world.admin.delete("Placement", scene.world.namespace, "q")
+    assert scene.target.admin.delete("Placement", scene.target.namespace, "q")
     leader = scene.replica()
     leader.observe()
     leader.write_placement(intent(scene, 1))
-    late.write_placement(DeletePlacement(f"{scene.world.namespace}/q"))
+    late.write_placement(DeletePlacement(f"{scene.target.namespace}/q"))
     assert scene.of("Placement")["spec"]["revision"] == 1
 
 
@@ -97,6 +97,6 @@ def test_what_a_fragment_leaves_is_cleared_away_twice_without_an_error(scene: Sc
     fragment = scene.fragment(min(scene.pods()))
     for replica in (scene.replica(), scene.replica()):
         replica.observe()
-        replica.apply(CleanUp(fragment, f"{scene.world.namespace}/q"))
+        replica.apply(CleanUp(fragment, f"{scene.target.namespace}/q"))
     for kind in ("Lease", "Role", "RoleBinding", "ServiceAccount", "PodDisruptionBudget"):
         assert not scene.of(kind, fragment)

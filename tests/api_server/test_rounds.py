@@ -9,8 +9,8 @@ from weir_operator.controller.decision import Protect
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
 
+from tests.api_server.api_under_test import manifest
 from tests.api_server.scene import SQL, Scene
-from tests.api_server.worlds import manifest
 
 
 def test_a_query_is_planned_started_and_ready(scene: Scene) -> None:
@@ -46,7 +46,7 @@ def test_from_a_cordoned_node_a_fragment_moves_by_a_hand_over(scene: Scene) -> N
     scene.until(scene.ready)
     before = scene.pods()
     pod, node = min(before.items())
-    scene.world.admin.merge("Node", "", node, {"spec": {"unschedulable": True}})
+    scene.target.admin.merge("Node", "", node, {"spec": {"unschedulable": True}})
     scene.until(lambda: scene.ready() and node not in scene.pods().values(), 120)
     assert len(scene.pods()) == len(before)
     for epochs in scene.kubelet.writers.values():
@@ -79,7 +79,7 @@ def test_an_edit_replaces_the_fragments_and_clears_away_the_old_ones(scene: Scen
 
 def test_a_budget_comes_goes_and_comes_again(scene: Scene) -> None:
     scene.until(scene.ready)
-    fragment, query = scene.fragment(min(scene.pods())), f"{scene.world.namespace}/q"
+    fragment, query = scene.fragment(min(scene.pods())), f"{scene.target.namespace}/q"
     scene.cluster.observe()
     for executors in (0, 0, 2):
         scene.cluster.apply(Protect(fragment, query, True, executors=executors))
@@ -92,7 +92,7 @@ def test_a_budget_comes_goes_and_comes_again(scene: Scene) -> None:
 
 def test_what_people_write_into_a_placement_stays(scene: Scene) -> None:
     scene.until(scene.ready)
-    scene.world.admin.merge("Placement", scene.world.namespace, "q", {"spec": {"pinned": 1}})
+    scene.target.admin.merge("Placement", scene.target.namespace, "q", {"spec": {"pinned": 1}})
     scene.ask("SELECT s.k FROM s WHERE s.k > 2")
     for _ in range(10):
         scene.loop.once()
@@ -104,19 +104,21 @@ def test_a_query_that_is_deleted_has_its_placement_and_pods_deleted(scene: Scene
     """No garbage collector runs here: it is the operator that does it."""
     scene.ask(SQL, deletionPolicy="Delete")
     scene.until(scene.ready)
-    assert scene.world.admin.delete("StreamQuery", scene.world.namespace, "q")
+    assert scene.target.admin.delete("StreamQuery", scene.target.namespace, "q")
     scene.until(lambda: not scene.pods() and not scene.of("Placement"))
-    scene.until(lambda: not list(scene.world.admin.list("Lease", scene.world.namespace, names.OF_FRAGMENTS)))
+    scene.until(
+        lambda: not list(scene.target.admin.list("Lease", scene.target.namespace, names.OF_FRAGMENTS))
+    )
 
 
 def test_what_is_kept_of_a_deleted_query_bears_its_uid_and_nothing_of_it_runs(scene: Scene) -> None:
     scene.ask(SQL, deletionPolicy="Retain")
     scene.until(scene.ready)
     uid = scene.of("StreamQuery")["metadata"]["uid"]
-    assert scene.world.admin.delete("StreamQuery", scene.world.namespace, "q")
+    assert scene.target.admin.delete("StreamQuery", scene.target.namespace, "q")
 
     def kept() -> dict[str, Any]:
-        placements = scene.world.admin.list("Placement", scene.world.namespace)
+        placements = scene.target.admin.list("Placement", scene.target.namespace)
         return next((p for p in placements if p["spec"].get("retained", {}).get("uid") == uid), {})
 
     scene.until(lambda: kept() and not scene.pods() and not scene.of("Placement"))
@@ -132,11 +134,11 @@ def test_a_deleted_query_is_taken_up_with_its_fragments(scene: Scene, collected:
     scene.ask(SQL)
     scene.until(lambda: "ownerReferences" not in scene.of("Placement")["metadata"])
     uid, before = scene.of("StreamQuery")["metadata"]["uid"], scene.pods()
-    assert scene.world.admin.delete("StreamQuery", scene.world.namespace, "q")
+    assert scene.target.admin.delete("StreamQuery", scene.target.namespace, "q")
     scene.until(lambda: not scene.pods() and not scene.of("Placement"))
-    for lease in list(scene.world.admin.list("Lease", scene.world.namespace, names.OF_FRAGMENTS)):
+    for lease in list(scene.target.admin.list("Lease", scene.target.namespace, names.OF_FRAGMENTS)):
         if collected:
-            scene.world.admin.delete("Lease", scene.world.namespace, lease["metadata"]["name"])
+            scene.target.admin.delete("Lease", scene.target.namespace, lease["metadata"]["name"])
     scene.ask("SELECT s.k FROM s WHERE s.k > 2", restoreFrom={"retained": uid})
     for _ in range(3):
         scene.loop.once()
@@ -146,19 +148,19 @@ def test_a_deleted_query_is_taken_up_with_its_fragments(scene: Scene, collected:
     scene.until(scene.ready)
     assert {scene.fragment(pod) for pod in scene.pods()} == {scene.fragment(pod) for pod in before}
     assert not scene.pods().keys() & before.keys(), "with epochs of their own"
-    scene.until(lambda: len(list(scene.world.admin.list("Placement", scene.world.namespace))) == 1)
+    scene.until(lambda: len(list(scene.target.admin.list("Placement", scene.target.namespace))) == 1)
     assert {"Retained", "Restored"} <= scene.events()
 
 
 def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: Scene) -> None:
-    quota = manifest("ResourceQuota", scene.world.namespace, "few", spec={"hard": {"pods": "0"}})
-    assert scene.world.admin.create(quota)
+    quota = manifest("ResourceQuota", scene.target.namespace, "few", spec={"hard": {"pods": "0"}})
+    assert scene.target.admin.create(quota)
 
     def grow(pods: str) -> None:
         changed = {"spec": {"hard": {"pods": pods}}}
-        scene.world.admin.merge("ResourceQuota", scene.world.namespace, "few", changed)
+        scene.target.admin.merge("ResourceQuota", scene.target.namespace, "few", changed)
         status = {"status": {"hard": {"pods": pods}, "used": {"pods": "0"}}}
-        scene.world.admin.merge("ResourceQuota", scene.world.namespace, "few", status, "status")
+        scene.target.admin.merge("ResourceQuota", scene.target.namespace, "few", status, "status")
 
     grow("0")
     for _ in range(4):
@@ -172,7 +174,7 @@ def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: Scene) -
 
 
 def test_in_a_namespace_that_is_ending_rounds_go_on_and_nothing_is_made(scene: Scene) -> None:
-    assert scene.world.admin.delete("Namespace", "", scene.world.namespace)
+    assert scene.target.admin.delete("Namespace", "", scene.target.namespace)
     for _ in range(3):
         scene.loop.once()
     assert scene.pods() == {}
@@ -188,7 +190,7 @@ def test_a_late_driver_cannot_take_its_lease_back(scene: Scene) -> None:
     scene.until(scene.ready)
     fragment = scene.fragment(min(scene.pods()))
     before = scene.of("Lease", fragment)
-    scene.world.admin.merge("Lease", scene.world.namespace, fragment, {"spec": {"leaseTransitions": 2}})
+    scene.target.admin.merge("Lease", scene.target.namespace, fragment, {"spec": {"leaseTransitions": 2}})
     with pytest.raises(ApiError) as refused:
-        scene.world.admin.replace(before)
+        scene.target.admin.replace(before)
     assert refused.value.status == 409

@@ -19,7 +19,7 @@ def test_a_placement_that_is_too_large_to_be_stored_is_refused_with_size_and_lim
     scene.until(lambda: scene.of("Placement"))
     spec = {"revision": 2, "fragments": [], "plan": {"text": "x" * int(size * MIB)}}
     with pytest.raises(Refused) as refused:
-        scene.cluster.write_placement(WritePlacement(f"{scene.world.namespace}/q", spec, {}))
+        scene.cluster.write_placement(WritePlacement(f"{scene.target.namespace}/q", spec, {}))
     assert f"{size:.2f} MiB" in str(refused.value)
     assert "1.5 MiB" in str(refused.value)
     assert "Divide the query" in str(refused.value)
@@ -28,5 +28,5 @@ def test_a_placement_that_is_too_large_to_be_stored_is_refused_with_size_and_lim
 def test_one_of_a_mebibyte_is_stored(scene: Scene) -> None:
     scene.until(lambda: scene.of("Placement"))
     spec = {"revision": 2, "fragments": [], "plan": {"text": "x" * MIB}}
-    scene.cluster.write_placement(WritePlacement(f"{scene.world.namespace}/q", spec, {}))
+    scene.cluster.write_placement(WritePlacement(f"{scene.target.namespace}/q", spec, {}))
     assert scene.of("Placement")["spec"]["revision"] == 2

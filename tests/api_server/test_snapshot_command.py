@@ -10,20 +10,20 @@ import pytest
 from weir_operator.cli import main
 
 from tests.api_server.scene import SQL
-from tests.api_server.town import Town
+from tests.api_server.snapshot_scenario import SnapshotScenario
 
 Weir = Callable[..., int]
 
 
 @pytest.fixture
-def weir(town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weir:
-    """The command on the town's cluster; each time that it waits, operator and pods do their next step."""
+def weir(scenario: SnapshotScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weir:
+    """`weir snapshot` there; each time that it waits, operator and pods do their next step."""
 
     def step(_: float) -> None:
-        town.scene.loop.once()
-        town.pods.step()
+        scenario.scene.loop.once()
+        scenario.pods.step()
 
-    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: town.scene.world.admin)
+    monkeypatch.setattr("weir_operator.kube.api.connect", lambda context: scenario.scene.target.admin)
     monkeypatch.setattr("weir_operator.cli.cluster_snapshot.sleep", step)
 
     def run(query: str, *arguments: str) -> int:
@@ -33,39 +33,39 @@ def weir(town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weir:
 
 
 @pytest.fixture
-def query(town: Town) -> str:
-    return f"{town.scene.world.namespace}/q"
+def query(scenario: SnapshotScenario) -> str:
+    return f"{scenario.scene.target.namespace}/q"
 
 
 def test_it_waits_until_it_is_whole(
-    town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
+    scenario: SnapshotScenario, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert weir(query, "--name", "s1") == 0
     output = capsys.readouterr()
-    assert output.out.startswith(f"{query}: snapshot {town.scene.world.namespace}/s1: ")
+    assert output.out.startswith(f"{query}: snapshot {scenario.scene.target.namespace}/s1: ")
     assert "files, " in output.out
     assert "copies query" in output.err
-    assert town.complete()
+    assert scenario.complete()
     assert weir(query, "--name", "s1") == 2
     assert "there is a QuerySnapshot" in capsys.readouterr().err
 
 
-def test_it_lies_where_those_of_the_schedule_do(town: Town, weir: Weir, query: str) -> None:
+def test_it_lies_where_those_of_the_schedule_do(scenario: SnapshotScenario, weir: Weir, query: str) -> None:
     place = {"claim": "backups"}
-    town.scene.ask(SQL, snapshots={"schedule": "0 0 29 2 *", "place": place})
+    scenario.scene.ask(SQL, snapshots={"schedule": "0 0 29 2 *", "place": place})
     assert weir(query, "--name", "s1", "--timeout", "1") in (0, 1)
-    assert town.scene.of("QuerySnapshot", "s1")["spec"] == {"query": "q", "place": place}
+    assert scenario.scene.of("QuerySnapshot", "s1")["spec"] == {"query": "q", "place": place}
 
 
 def test_the_older_ones_go_but_for_those_of_a_schedule(
-    town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
+    scenario: SnapshotScenario, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    town.scene.world.admin.apply(
+    scenario.scene.target.admin.apply(
         {
             "apiVersion": "weir.dev/v1alpha1",
             "kind": "QuerySnapshot",
             "metadata": {
-                "namespace": town.scene.world.namespace,
+                "namespace": scenario.scene.target.namespace,
                 "name": "daily",
                 "annotations": {"weir.dev/due": "2026-01-01T00:00:00Z"},
             },
@@ -73,29 +73,33 @@ def test_the_older_ones_go_but_for_those_of_a_schedule(
         },
         "user",
     )
-    town.until(lambda: town.complete("daily"))
+    scenario.until(lambda: scenario.complete("daily"))
     for name in ("s1", "s2", "s3"):
         assert weir(query, "--name", name, "--keep", "1") == 0
-    assert f"removes snapshot {town.scene.world.namespace}/s2" in capsys.readouterr().out
-    town.until(lambda: not town.scene.of("QuerySnapshot", "s1") and not town.scene.of("QuerySnapshot", "s2"))
-    assert town.complete("s3")
-    assert town.complete("daily")
+    assert f"removes snapshot {scenario.scene.target.namespace}/s2" in capsys.readouterr().out
+    scenario.until(
+        lambda: not scenario.scene.of("QuerySnapshot", "s1") and not scenario.scene.of("QuerySnapshot", "s2")
+    )
+    assert scenario.complete("s3")
+    assert scenario.complete("daily")
 
 
 def test_what_cannot_be_done_is_said(
-    town: Town, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
+    scenario: SnapshotScenario, weir: Weir, query: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert weir(f"{query}2") == 2
     assert "no such query" in capsys.readouterr().err
     assert weir(query, "--name", "s1") == 0
-    town.scene.world.admin.delete("QuerySnapshot", town.scene.world.namespace, "s1")  # its files stay
-    town.until(lambda: not town.snapshot_pods())
+    scenario.scene.target.admin.delete(
+        "QuerySnapshot", scenario.scene.target.namespace, "s1"
+    )  # its files stay
+    scenario.until(lambda: not scenario.snapshot_pods())
     assert weir(query, "--name", "s1") == 2
     assert "s1: there is one already" in capsys.readouterr().err
 
 
 def test_without_an_operator_it_says_so_and_how_to_wait(
-    town: Town,
+    scenario: SnapshotScenario,
     weir: Weir,
     query: str,
     capsys: pytest.CaptureFixture[str],

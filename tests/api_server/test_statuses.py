@@ -15,7 +15,7 @@ from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.settings import OperatorSettings
 
 from tests.api.structural import schema_of
-from tests.api_server.worlds import CLUSTER_WIDE, World, manifest
+from tests.api_server.api_under_test import CLUSTER_WIDE, ApiUnderTest, manifest
 from tests.controller.test_any_broken_object import broken_ones
 from tests.controller.test_fitting import of_schema
 
@@ -24,52 +24,52 @@ SPECS = {raw["kind"]: raw["spec"] for raw in broken_ones() if raw["kind"] in {ki
 EXAMPLES = settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
 
 
-def asked(world: World, kind: str) -> dict[str, Any]:
-    return manifest(kind, "" if kind in CLUSTER_WIDE else world.namespace, "q", spec=SPECS[kind])
+def asked(target: ApiUnderTest, kind: str) -> dict[str, Any]:
+    return manifest(kind, "" if kind in CLUSTER_WIDE else target.namespace, "q", spec=SPECS[kind])
 
 
-def adapter(world: World) -> KubernetesCluster:
-    return KubernetesCluster(world.api, OperatorSettings(watch_namespaces=(world.namespace,)))
+def adapter(target: ApiUnderTest) -> KubernetesCluster:
+    return KubernetesCluster(target.api, OperatorSettings(watch_namespaces=(target.namespace,)))
 
 
 @pytest.mark.parametrize("kind", SPECS)
 @given(data=st.data())
 @EXAMPLES
-def test_of_users_objects(world: World, kind: str, data: Any) -> None:
-    thing = asked(world, kind)
-    world.admin.apply(thing, "user")
+def test_of_users_objects(target: ApiUnderTest, kind: str, data: Any) -> None:
+    thing = asked(target, kind)
+    target.admin.apply(thing, "user")
     namespace = thing["metadata"].get("namespace", "")
     status = fit(kind, "status", data.draw(of_schema(schema_of(kind, "status"))))
-    adapter(world).write_status(WriteStatus(kind, namespace, "q", status))
-    stored = world.admin.get(kind, namespace, "q") or {}
+    adapter(target).write_status(WriteStatus(kind, namespace, "q", status))
+    stored = target.admin.get(kind, namespace, "q") or {}
     assert comparable(stored["status"]) == comparable({"observedGeneration": -1, **status})
 
 
 @given(data=st.data())
 @EXAMPLES
-def test_of_placements(world: World, data: Any) -> None:
+def test_of_placements(target: ApiUnderTest, data: Any) -> None:
     """As the record writes them: an empty map is left out, as is all that is None."""
-    world.admin.apply(asked(world, "StreamQuery"), "user")
+    target.admin.apply(asked(target, "StreamQuery"), "user")
     drawn = data.draw(of_schema(schema_of("Placement", "status")))
-    status = Record(f"{world.namespace}/q").with_status(**drawn).status
-    cluster = adapter(world)
+    status = Record(f"{target.namespace}/q").with_status(**drawn).status
+    cluster = adapter(target)
     cluster.observe()
     spec = {"revision": 1, "fragments": []}
-    cluster.write_placement(WritePlacement(f"{world.namespace}/q", spec, {**status, "ready": "1/1"}))
-    stored = world.admin.get("Placement", world.namespace, "q") or {}
+    cluster.write_placement(WritePlacement(f"{target.namespace}/q", spec, {**status, "ready": "1/1"}))
+    stored = target.admin.get("Placement", target.namespace, "q") or {}
     assert comparable(stored["status"]) == comparable({**status, "ready": "1/1"})
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60), more=st.integers(0, 400))
 @EXAMPLES
-def test_of_any_words(world: World, text: str, more: int) -> None:
+def test_of_any_words(target: ApiUnderTest, text: str, more: int) -> None:
     """Of pods, planners and people."""
-    world.admin.apply(asked(world, "StreamQuery"), "user")
+    target.admin.apply(asked(target, "StreamQuery"), "user")
     message = text * more
     ready = {"type": "Ready", "status": "False", "reason": "Failed", "message": message}
     status = fit("StreamQuery", "status", {"conditions": [ready], "nodes": message})
-    adapter(world).write_status(WriteStatus("StreamQuery", world.namespace, "q", status))
-    stored = world.admin.get("StreamQuery", world.namespace, "q") or {}
+    adapter(target).write_status(WriteStatus("StreamQuery", target.namespace, "q", status))
+    stored = target.admin.get("StreamQuery", target.namespace, "q") or {}
     assert stored["status"]["nodes"] == status["nodes"]
     assert stored["status"]["conditions"][0]["message"] == status["conditions"][0]["message"]
 

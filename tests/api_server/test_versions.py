@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from weir_operator.kube.api import ApiError
 
-from tests.api_server.worlds import World, manifest
+from tests.api_server.api_under_test import ApiUnderTest, manifest
 
 
-def lease(world: World, **meta: Any) -> dict[str, Any]:
-    return manifest("Lease", world.namespace, "l", metadata=meta)
+def lease(target: ApiUnderTest, **meta: Any) -> dict[str, Any]:
+    return manifest("Lease", target.namespace, "l", metadata=meta)
 
 
 def refused(status: int) -> Any:
@@ -30,80 +30,80 @@ def refused(status: int) -> Any:
     return Refused()
 
 
-def test_a_write_over_a_version_that_is_not_the_last_is_refused(world: World) -> None:
-    first = world.api.apply(lease(world))["metadata"]["resourceVersion"]
-    last = world.api.apply(lease(world, labels={"a": "b"}))["metadata"]["resourceVersion"]
+def test_a_write_over_a_version_that_is_not_the_last_is_refused(target: ApiUnderTest) -> None:
+    first = target.api.apply(lease(target))["metadata"]["resourceVersion"]
+    last = target.api.apply(lease(target, labels={"a": "b"}))["metadata"]["resourceVersion"]
     for write in (
-        lambda v: world.api.apply(lease(world, labels={"c": "d"}, resourceVersion=v)),
-        lambda v: world.api.merge(
-            "Lease", world.namespace, "l", {"metadata": {"labels": {"c": "d"}, "resourceVersion": v}}
+        lambda v: target.api.apply(lease(target, labels={"c": "d"}, resourceVersion=v)),
+        lambda v: target.api.merge(
+            "Lease", target.namespace, "l", {"metadata": {"labels": {"c": "d"}, "resourceVersion": v}}
         ),
-        lambda v: world.api.replace(lease(world, labels={"c": "d"}, resourceVersion=v)),
+        lambda v: target.api.replace(lease(target, labels={"c": "d"}, resourceVersion=v)),
     ):
         with refused(409):
             write(first)
-    stored = world.api.get("Lease", world.namespace, "l")
+    stored = target.api.get("Lease", target.namespace, "l")
     assert stored is not None
     assert stored["metadata"]["labels"] == {"a": "b"}
-    assert world.api.replace(lease(world, resourceVersion=last))["metadata"].get("labels") is None
+    assert target.api.replace(lease(target, resourceVersion=last))["metadata"].get("labels") is None
 
 
-def test_a_uid_that_is_not_the_objects_is_refused(world: World) -> None:
-    world.api.apply(lease(world))
+def test_a_uid_that_is_not_the_objects_is_refused(target: ApiUnderTest) -> None:
+    target.api.apply(lease(target))
     with refused(422):
-        world.api.apply(lease(world, uid="another"))
+        target.api.apply(lease(target, uid="another"))
     with refused(422):
-        world.api.merge("Lease", world.namespace, "l", {"metadata": {"uid": "another"}})
+        target.api.merge("Lease", target.namespace, "l", {"metadata": {"uid": "another"}})
 
 
 def test_an_apply_that_names_a_uid_makes_no_new_object_and_one_that_names_a_version_does(
-    world: World,
+    target: ApiUnderTest,
 ) -> None:
     """So a version alone is no promise that there is anything it is compared with."""
     spec = {"revision": 1, "fragments": []}
-    about = manifest("Placement", world.namespace, "q", spec=spec)
+    about = manifest("Placement", target.namespace, "q", spec=spec)
     meta = about["metadata"]
     with refused(409):
-        world.api.apply({**about, "metadata": {**meta, "uid": "gone", "resourceVersion": "7"}})
-    assert world.api.get("Placement", world.namespace, "q") is None
-    assert world.api.apply({**about, "metadata": {**meta, "resourceVersion": "7"}})["spec"] == spec
+        target.api.apply({**about, "metadata": {**meta, "uid": "gone", "resourceVersion": "7"}})
+    assert target.api.get("Placement", target.namespace, "q") is None
+    assert target.api.apply({**about, "metadata": {**meta, "resourceVersion": "7"}})["spec"] == spec
 
 
-def test_an_update_makes_no_object(world: World) -> None:
+def test_an_update_makes_no_object(target: ApiUnderTest) -> None:
     spec = {"revision": 1, "fragments": []}
     with refused(404):
         meta = {"resourceVersion": "7"}
-        world.admin.replace(manifest("Placement", world.namespace, "q", spec=spec, metadata=meta))
+        target.admin.replace(manifest("Placement", target.namespace, "q", spec=spec, metadata=meta))
 
 
-def test_an_update_names_its_version(world: World) -> None:
-    world.api.apply(lease(world))
+def test_an_update_names_its_version(target: ApiUnderTest) -> None:
+    target.api.apply(lease(target))
     with refused(422):
-        world.api.replace(lease(world))
+        target.api.replace(lease(target))
 
 
-def test_only_the_object_of_the_uid_is_deleted(world: World) -> None:
-    uid = world.api.apply(lease(world))["metadata"]["uid"]
-    assert not world.api.delete("Lease", world.namespace, "l", "another")
-    assert world.api.delete("Lease", world.namespace, "l", uid)
-    assert not world.api.delete("Lease", world.namespace, "l", uid)
-    assert world.api.apply(lease(world))["metadata"]["uid"] != uid
+def test_only_the_object_of_the_uid_is_deleted(target: ApiUnderTest) -> None:
+    uid = target.api.apply(lease(target))["metadata"]["uid"]
+    assert not target.api.delete("Lease", target.namespace, "l", "another")
+    assert target.api.delete("Lease", target.namespace, "l", uid)
+    assert not target.api.delete("Lease", target.namespace, "l", uid)
+    assert target.api.apply(lease(target))["metadata"]["uid"] != uid
 
 
-def test_what_is_there_is_not_created_again(world: World) -> None:
-    assert world.api.create(lease(world, labels={"a": "b"}))
-    assert not world.api.create(lease(world))
-    stored = world.api.get("Lease", world.namespace, "l")
+def test_what_is_there_is_not_created_again(target: ApiUnderTest) -> None:
+    assert target.api.create(lease(target, labels={"a": "b"}))
+    assert not target.api.create(lease(target))
+    stored = target.api.get("Lease", target.namespace, "l")
     assert stored is not None
     assert stored["metadata"]["labels"] == {"a": "b"}
 
 
-def test_a_generation_counts_changes_of_the_spec_alone(world: World) -> None:
-    query = manifest("StreamQuery", world.namespace, "q", spec={"sql": "SELECT s.k FROM s AS s"})
-    assert world.admin.create(query)
+def test_a_generation_counts_changes_of_the_spec_alone(target: ApiUnderTest) -> None:
+    query = manifest("StreamQuery", target.namespace, "q", spec={"sql": "SELECT s.k FROM s AS s"})
+    assert target.admin.create(query)
 
     def generation(patch: dict[str, Any], subresource: str = "") -> int:
-        stored = world.admin.merge("StreamQuery", world.namespace, "q", patch, subresource)
+        stored = target.admin.merge("StreamQuery", target.namespace, "q", patch, subresource)
         return int(stored["metadata"]["generation"])
 
     assert generation({"metadata": {"labels": {"a": "b"}}}) == 1
@@ -112,11 +112,11 @@ def test_a_generation_counts_changes_of_the_spec_alone(world: World) -> None:
     assert generation({"spec": {"priority": 3}}) == 2
 
 
-def test_who_changes_what_is_not_there_is_told(world: World) -> None:
+def test_who_changes_what_is_not_there_is_told(target: ApiUnderTest) -> None:
     with refused(404):
-        world.api.merge("Lease", world.namespace, "l", {"metadata": {"labels": {"a": "b"}}})
-    status = manifest("StreamQuery", world.namespace, "q", status={"nodes": "n1"})
+        target.api.merge("Lease", target.namespace, "l", {"metadata": {"labels": {"a": "b"}}})
+    status = manifest("StreamQuery", target.namespace, "q", status={"nodes": "n1"})
     with refused(404):
-        world.api.apply(status, subresource="status")
-    assert world.api.get("Lease", world.namespace, "l") is None
-    assert list(world.api.list("Lease", "nowhere")) == []
+        target.api.apply(status, subresource="status")
+    assert target.api.get("Lease", target.namespace, "l") is None
+    assert list(target.api.list("Lease", "nowhere")) == []

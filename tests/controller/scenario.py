@@ -111,13 +111,13 @@ class FakeExchange:
 
 
 def loop(
-    town: Scenario, cluster: FakeCluster, metrics: Any = None, exchange: Any = None, **settings: Any
+    scenario: Scenario, cluster: FakeCluster, metrics: Any = None, exchange: Any = None, **settings: Any
 ) -> Loop:
     return Loop(
         cluster,
         metrics or NoMetrics(),
         exchange or FakeExchange(),
-        town.desired_state,
+        scenario.desired_state,
         Settings(LAYOUT, **settings),
         lambda: cluster.time,
     )

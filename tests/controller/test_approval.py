@@ -15,11 +15,11 @@ from tests.controller.scenario import Scenario, desired, loop, one_query, query,
 
 def manual() -> tuple[Scenario, FakeCluster, Loop]:
     """With a first plan that waits."""
-    town, cluster = one_query(), FakeCluster()
-    town.policy = PlacementPolicySpec(mode="Manual")
-    it = loop(town, cluster)
+    scenario, cluster = one_query(), FakeCluster()
+    scenario.policy = PlacementPolicySpec(mode="Manual")
+    it = loop(scenario, cluster)
     settle(it)
-    return town, cluster, it
+    return scenario, cluster, it
 
 
 def proposed(cluster: FakeCluster) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def test_the_approved_plan_comes_into_force() -> None:
 
 
 def test_the_next_candidate_of_the_same_number_is_not_adopted_unseen() -> None:
-    town, cluster, it = manual()
+    scenario, cluster, it = manual()
     seen = approve(cluster)
-    town.queries["default/q"] = desired(query("q", nodes=("n2",)), source="edited")
+    scenario.queries["default/q"] = desired(query("q", nodes=("n2",)), source="edited")
     settle(it)
     assert not cluster.processes
     waiting = proposed(cluster)
@@ -80,12 +80,12 @@ def test_an_approval_expires() -> None:
 
 
 def test_an_approval_is_used_once() -> None:
-    town, cluster, it = manual()
+    scenario, cluster, it = manual()
     approve(cluster, seconds=1e6)
     settle(it)
     first = cluster.running()
     for cordoned in (frozenset(first.values()), frozenset()):
-        town.cordoned = cordoned
+        scenario.cordoned = cordoned
         settle(it)
     assert revision(cluster) == 1
     assert cluster.running() == first

@@ -49,12 +49,12 @@ class Story:
 
     def __init__(self, **policy: Any) -> None:
         policy = {"cooldown": "40s", "drift": {"hold": f"{HOLD:g}s"}, **policy}
-        self.town = Scenario(
+        self.scenario = Scenario(
             {"default/q": desired(FILTER)}, policy=PlacementPolicySpec.model_validate(policy)
         )
         self.cluster = FakeCluster(time=10_000.0)
         self.readings = Readings(self.cluster)
-        self.loop = loop(self.town, self.cluster, self.readings, period=1.0)
+        self.loop = loop(self.scenario, self.cluster, self.readings, period=1.0)
         self.rounds(60)
 
     def node(self) -> str:
@@ -62,7 +62,7 @@ class Story:
         return node
 
     def capacity(self, **cpu: float) -> None:
-        self.town.nodes = tuple(Node(n.name, cpu.get(n.name, n.cpu)) for n in self.town.nodes)
+        self.scenario.nodes = tuple(Node(n.name, cpu.get(n.name, n.cpu)) for n in self.scenario.nodes)
 
     def rounds(self, count: int) -> list[str]:
         """The node after each round."""
@@ -95,10 +95,10 @@ def test_what_a_foreign_taint_keeps_off_is_no_better_plan() -> None:
     story = Story()
     first = story.node()
     better = next(n for n in ("n1", "n2", "n3") if n != first)
-    story.town.closed = {"default/q": frozenset({better})}
+    story.scenario.closed = {"default/q": frozenset({better})}
     story.capacity(**{better: 4.0})
     assert set(story.rounds(int(HOLD) * 3)) == {first}
-    story.town.closed = {}
+    story.scenario.closed = {}
     story.rounds(int(HOLD) * 3)
     assert story.node() == better
 
@@ -153,7 +153,7 @@ def test_the_cooldown_is_each_query_s_own() -> None:
     story.rounds(60)
     assert story.revision() == 2
     other = query("other", nodes=(first,))
-    story.town.queries["default/other"] = desired(replace(other, operators=other.operators[:1]))
+    story.scenario.queries["default/other"] = desired(replace(other, operators=other.operators[:1]))
     story.capacity(**{first: 90.0, second: 2.0})
     story.rounds(120)
     assert story.cluster.running() == {"q-f": second, "other-f": first}
@@ -197,7 +197,7 @@ def test_a_query_whose_move_has_failed_is_planned_again() -> None:
 
 def test_a_node_that_is_cordoned_does_not_wait_for_the_end_of_a_move() -> None:
     story, _, second, _ = on_its_way()
-    story.town.cordoned = frozenset({second})
+    story.scenario.cordoned = frozenset({second})
     story.rounds(10)
     assert story.revision() == 3
     assert story.cluster.placements["default/q"].spec["operators"][0]["node"] != second
@@ -216,10 +216,10 @@ def test_less_network_usage_counts_where_that_is_the_objective() -> None:
     """The source enters at n1: a plan elsewhere ships every row."""
     story = Story(objective="network-usage", strategy={"name": "exact-dp"})
     assert story.node() == "n1"
-    story.town.cordoned = frozenset({"n1"})
+    story.scenario.cordoned = frozenset({"n1"})
     story.rounds(60)
     assert story.node() != "n1"
-    story.town.cordoned = frozenset()
+    story.scenario.cordoned = frozenset()
     story.rounds(60)
     assert story.node() == "n1"
     assert story.revision() == 3
@@ -230,7 +230,7 @@ def test_a_controller_that_is_replaced_meanwhile_remembers_since_when() -> None:
     first = story.node()
     story.capacity(**{n: 4.0 for n in ("n1", "n2", "n3") if n != first})
     story.rounds(15)
-    story.loop = loop(story.town, story.cluster, story.readings, period=1.0)
+    story.loop = loop(story.scenario, story.cluster, story.readings, period=1.0)
     assert first in story.rounds(10)
     story.rounds(20)
     assert story.node() != first, "the hold time began before the restart"
@@ -240,7 +240,7 @@ def test_a_controller_that_is_replaced_meanwhile_remembers_since_when() -> None:
 def test_shadow_shows_it_and_moves_nothing() -> None:
     story = Story()
     first = story.node()
-    story.town.policy = PlacementPolicySpec.model_validate({"mode": "Shadow"})
+    story.scenario.policy = PlacementPolicySpec.model_validate({"mode": "Shadow"})
     story.capacity(**{n: 4.0 for n in ("n1", "n2", "n3") if n != first})
     assert set(story.rounds(300)) == {first}
     assert story.cluster.placements["default/q"].status["proposed"]["revision"] == 2

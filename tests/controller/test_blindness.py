@@ -17,7 +17,7 @@ from tests.controller.scenario import settle
 NODES = [f"n{i}" for i in range(1, 6)]
 
 
-def town() -> tuple[ObjectCluster, Loop]:
+def scenario() -> tuple[ObjectCluster, Loop]:
     """Five nodes with a query on each."""
     cluster = ObjectCluster(objects=[node(name) for name in NODES])
     cluster.objects.append(
@@ -61,7 +61,7 @@ def later(cluster: ObjectCluster, it: Loop, rounds: int = 30) -> None:
 
 
 def test_two_of_five_nodes_are_left() -> None:
-    cluster, it = town()
+    cluster, it = scenario()
     before = cluster.running().keys()
     not_ready(cluster, "n1", "n2")
     later(cluster, it)
@@ -71,7 +71,7 @@ def test_two_of_five_nodes_are_left() -> None:
 
 
 def test_of_three_of_five_none_is() -> None:
-    cluster, it = town()
+    cluster, it = scenario()
     before = dict(cluster.processes)
     plans = {name: written.spec["revision"] for name, written in cluster.placements.items()}
     not_ready(cluster, "n1", "n2", "n3")
@@ -87,7 +87,7 @@ def test_of_three_of_five_none_is() -> None:
 
 
 def test_a_cordon_waits_too_and_a_new_query_starts_where_a_node_answers() -> None:
-    cluster, it = town()
+    cluster, it = scenario()
     before = placed(cluster)
     not_ready(cluster, "n1", "n2", "n3")
     cordoned: dict[str, Any] = next(o for o in cluster.objects if o["metadata"]["name"] == "n4")
@@ -99,7 +99,7 @@ def test_a_cordon_waits_too_and_a_new_query_starts_where_a_node_answers() -> Non
 
 
 def test_drivers_that_do_not_renew_make_their_nodes_silent() -> None:
-    cluster, it = town()
+    cluster, it = scenario()
     before = set(cluster.processes)
 
     def without_renewals(names: set[str]) -> None:
@@ -135,7 +135,7 @@ def test_few_silent_nodes_are_believed_to_be_so(silent: int) -> None:
 
 
 def test_a_move_under_way_has_no_deadline_meanwhile() -> None:
-    cluster, it = town()
+    cluster, it = scenario()
     cluster.slow_nodes = frozenset(NODES)
     cordoned = next(o for o in cluster.objects if o["kind"] == "Node" and o["metadata"]["name"] == "n1")
     cordoned["spec"] = {"unschedulable": True}

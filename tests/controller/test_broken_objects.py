@@ -11,7 +11,7 @@ from tests.controller.objects import ObjectCluster, manifest, node, object_loop,
 from tests.controller.scenario import settle
 
 
-def town() -> list[dict[str, Any]]:
+def scenario() -> list[dict[str, Any]]:
     """Query `a` of policy `mine`, whose strategy is hierarchical by tiers; `b` of the default policy."""
     spec = {
         "objective": "network-usage",
@@ -58,7 +58,7 @@ def policy(cluster: ObjectCluster, spec: dict[str, Any]) -> None:
 def test_a_policy_that_cannot_be_planned_by_stops_only_its_own_queries(
     break_it: Callable[[ObjectCluster], None],
 ) -> None:
-    cluster = ObjectCluster(objects=town())
+    cluster = ObjectCluster(objects=scenario())
     it = object_loop(cluster)
     settle(it)
     before = cluster.of_query("a")
@@ -75,7 +75,7 @@ def test_a_policy_that_cannot_be_planned_by_stops_only_its_own_queries(
 
 
 def test_a_mistyped_column_is_an_event_once_for_each_edit() -> None:
-    cluster = ObjectCluster(objects=town())
+    cluster = ObjectCluster(objects=scenario())
     it = object_loop(cluster)
     settle(it)
     cluster.objects[5]["spec"]["sql"] = "SELECT s.kk FROM s"

@@ -13,7 +13,7 @@ from weir_operator.controller.observed_state import FragmentMetrics
 
 from tests.controller.fake_cluster import FakeCluster
 from tests.controller.scenario import condition, loop, one_query, settle
-from tests.controller.test_deleted_queries import KEPT, DeletedTown
+from tests.controller.test_deleted_queries import KEPT, DeletedQueryScenario
 
 HOUR, MONTH = 3600.0, 30 * 86_400.0
 
@@ -34,14 +34,14 @@ class Hands:
 
 def hung_move(policy: PlacementPolicySpec) -> tuple[FakeCluster, Loop, Hands]:
     """Of a query that runs, and whose fragments are replaced, which does not end."""
-    town = one_query()
-    town.policy = policy
+    scenario = one_query()
+    scenario.policy = policy
     cluster = FakeCluster()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     hands = Hands(cluster, it)
     cluster.hung = {name for name, _ in cluster.processes}
-    town.queries = {name: replace(one, pods="other") for name, one in town.queries.items()}
+    scenario.queries = {name: replace(one, pods="other") for name, one in scenario.queries.items()}
     for _ in range(5):
         it.once()
     return cluster, it, hands
@@ -81,17 +81,17 @@ def test_what_makes_progress_is_not_stalled(step: float) -> None:
 
 
 def test_what_is_kept_of_a_deleted_query_is_not_removed_early() -> None:
-    town = DeletedTown()
-    hands = Hands(town.cluster, town.loop)
-    town.delete()
-    assert KEPT in town.cluster.placements
+    scenario = DeletedQueryScenario()
+    hands = Hands(scenario.cluster, scenario.loop)
+    scenario.delete()
+    assert KEPT in scenario.cluster.placements
     hands.move(MONTH)
-    town.rounds(20)
-    assert KEPT in town.cluster.placements
-    town.cluster.time += MONTH
-    town.loop.clock_watch = ClockWatch(lambda: 0.0 + town.cluster.time)
-    town.rounds(20)
-    assert KEPT not in town.cluster.placements
+    scenario.rounds(20)
+    assert KEPT in scenario.cluster.placements
+    scenario.cluster.time += MONTH
+    scenario.loop.clock_watch = ClockWatch(lambda: 0.0 + scenario.cluster.time)
+    scenario.rounds(20)
+    assert KEPT not in scenario.cluster.placements
 
 
 def test_rates_are_not_measured_over_a_step() -> None:

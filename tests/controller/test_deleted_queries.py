@@ -24,7 +24,7 @@ def asked(uid: str, **spec: Any) -> dict[str, Any]:
     return {**raw, "metadata": {**raw["metadata"], "uid": uid}, "spec": {**raw["spec"], **spec}}
 
 
-class DeletedTown:
+class DeletedQueryScenario:
     """A cluster in which one query runs."""
 
     def __init__(self, **spec: Any) -> None:
@@ -64,236 +64,239 @@ class DeletedTown:
 
 
 def test_a_deleted_query_leaves_nothing_when_it_says_so() -> None:
-    town = DeletedTown(deletionPolicy="Delete")
-    fragments = set(town.cluster.leases)
-    town.delete(garbage_collected=False)
-    assert not town.cluster.placements
-    assert not town.cluster.processes
-    assert set(town.cluster.forgotten) == fragments
-    town.rounds(70)
-    assert not town.exchange.folders
+    scenario = DeletedQueryScenario(deletionPolicy="Delete")
+    fragments = set(scenario.cluster.leases)
+    scenario.delete(garbage_collected=False)
+    assert not scenario.cluster.placements
+    assert not scenario.cluster.processes
+    assert set(scenario.cluster.forgotten) == fragments
+    scenario.rounds(70)
+    assert not scenario.exchange.folders
 
 
 def test_its_policy_may_keep_nothing() -> None:
-    town = DeletedTown(policy="brief")
-    assert not town.cluster.leases
+    scenario = DeletedQueryScenario(policy="brief")
+    assert not scenario.cluster.leases
     policy = manifest("PlacementPolicy", "brief", {"retention": {"deletedQueries": "0s"}})
-    town.others.append(policy)
-    town.apply(asked(FIRST, policy="brief", deletionPolicy="Retain"))
-    settle(town.loop)
-    town.delete()
-    assert not town.cluster.placements
+    scenario.others.append(policy)
+    scenario.apply(asked(FIRST, policy="brief", deletionPolicy="Retain"))
+    settle(scenario.loop)
+    scenario.delete()
+    assert not scenario.cluster.placements
 
 
 def test_checkpoints_and_flows_stay_for_a_day_and_then_go() -> None:
-    town = DeletedTown()
-    folders = set(town.exchange.folders)
-    town.delete(garbage_collected=False)
-    assert not town.cluster.processes
-    (kept,) = town.cluster.placements.values()
+    scenario = DeletedQueryScenario()
+    folders = set(scenario.exchange.folders)
+    scenario.delete(garbage_collected=False)
+    assert not scenario.cluster.processes
+    (kept,) = scenario.cluster.placements.values()
     assert kept.query == KEPT
     assert kept.spec["retained"]["query"] == "q"
     assert kept.spec["retained"]["uid"] == FIRST
     assert {fragment["name"] for fragment in kept.spec["fragments"]} == folders
-    assert [e.reason for e in town.cluster.events].count("Retained") == 1
-    town.rounds(130)
-    assert town.exchange.folders == folders
-    assert not town.cluster.forgotten
-    town.cluster.time += DAY
-    town.rounds(70)
-    assert not town.cluster.placements
-    assert set(town.cluster.forgotten) == folders
-    assert not town.cluster.leases
-    assert not town.exchange.folders
+    assert [e.reason for e in scenario.cluster.events].count("Retained") == 1
+    scenario.rounds(130)
+    assert scenario.exchange.folders == folders
+    assert not scenario.cluster.forgotten
+    scenario.cluster.time += DAY
+    scenario.rounds(70)
+    assert not scenario.cluster.placements
+    assert set(scenario.cluster.forgotten) == folders
+    assert not scenario.cluster.leases
+    assert not scenario.exchange.folders
 
 
 def test_a_query_of_the_same_name_takes_nothing_up_in_silence() -> None:
-    town = DeletedTown()
-    before = set(town.running())
-    town.delete()
-    town.apply(asked(SECOND))
-    settle(town.loop)
-    assert town.ready()[0] == "True"
-    assert town.running()
-    assert not before & set(town.running())
-    assert set(town.cluster.placements) == {"default/q", KEPT}
-    town.rounds(130)
-    assert before <= town.exchange.folders
+    scenario = DeletedQueryScenario()
+    before = set(scenario.running())
+    scenario.delete()
+    scenario.apply(asked(SECOND))
+    settle(scenario.loop)
+    assert scenario.ready()[0] == "True"
+    assert scenario.running()
+    assert not before & set(scenario.running())
+    assert set(scenario.cluster.placements) == {"default/q", KEPT}
+    scenario.rounds(130)
+    assert before <= scenario.exchange.folders
 
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_query_that_is_deleted_and_applied_at_once_begins_anew(seen: bool) -> None:
     """Whether or not a round saw that it was gone: it is no edit, with rows of both up to a cut."""
-    town = DeletedTown()
-    before = set(town.running())
+    scenario = DeletedQueryScenario()
+    before = set(scenario.running())
     if seen:
-        town.apply()
-        town.loop.once()
-    town.apply(asked(SECOND))
-    settle(town.loop)
-    packed = town.cluster.placements["default/q"].spec["plan"]
+        scenario.apply()
+        scenario.loop.once()
+    scenario.apply(asked(SECOND))
+    settle(scenario.loop)
+    packed = scenario.cluster.placements["default/q"].spec["plan"]
     assert (packed["since"], packed["leaving"]) == (0, [])
-    assert town.running()
-    assert not before & set(town.running())
-    assert not {name for name, _ in town.cluster.processes} & before
+    assert scenario.running()
+    assert not before & set(scenario.running())
+    assert not {name for name, _ in scenario.cluster.processes} & before
 
 
 @pytest.mark.parametrize("leases_gone", [True, False])
 @pytest.mark.parametrize("name", [FIRST, "q"])
 def test_restore_from_takes_it_up(name: str, leases_gone: bool) -> None:
     """The same fragments, hence checkpoints and flows; their epochs only rise, also where leases are gone."""
-    town = DeletedTown()
-    before, plan = town.running(), town.cluster.placements["default/q"].spec["plan"]
-    town.delete(leases_gone)
-    town.apply(asked(SECOND, restoreFrom={"retained": name}))
-    settle(town.loop)
-    assert town.ready()[0] == "True"
-    now = town.running()
+    scenario = DeletedQueryScenario()
+    before, plan = scenario.running(), scenario.cluster.placements["default/q"].spec["plan"]
+    scenario.delete(leases_gone)
+    scenario.apply(asked(SECOND, restoreFrom={"retained": name}))
+    settle(scenario.loop)
+    assert scenario.ready()[0] == "True"
+    now = scenario.running()
     assert now.keys() == before.keys()
     assert all(now[fragment] > before[fragment] for fragment in now)
-    (placement,) = town.cluster.placements.values()
+    (placement,) = scenario.cluster.placements.values()
     assert placement.query == "default/q"
     assert placement.spec["plan"]["told"] == plan["told"]
-    assert [e.reason for e in town.cluster.events].count("Restored") == 1
-    town.rounds(130)
-    assert town.exchange.folders == set(before)
-    assert not town.cluster.forgotten
+    assert [e.reason for e in scenario.cluster.events].count("Restored") == 1
+    scenario.rounds(130)
+    assert scenario.exchange.folders == set(before)
+    assert not scenario.cluster.forgotten
 
     # it goes on so without restoreFrom, and when it is deleted again, its state is kept under the second uid
-    town.apply(asked(SECOND))
-    settle(town.loop)
-    assert town.running() == now
-    town.delete(leases_gone)
+    scenario.apply(asked(SECOND))
+    settle(scenario.loop)
+    assert scenario.running() == now
+    scenario.delete(leases_gone)
     third = FIRST.replace("0d6b", "1111")
-    town.apply(asked(third, restoreFrom={"retained": SECOND}))
-    settle(town.loop)
-    assert town.running().keys() == before.keys()
-    assert all(epoch > now[fragment] for fragment, epoch in town.running().items())
+    scenario.apply(asked(third, restoreFrom={"retained": SECOND}))
+    settle(scenario.loop)
+    assert scenario.running().keys() == before.keys()
+    assert all(epoch > now[fragment] for fragment, epoch in scenario.running().items())
 
 
 def test_another_query_text_is_refused_and_the_message_says_what_differs() -> None:
-    town = DeletedTown()
-    before = town.running()
-    town.delete()
+    scenario = DeletedQueryScenario()
+    before = scenario.running()
+    scenario.delete()
     restore = {"restoreFrom": {"retained": FIRST}}
-    town.apply(asked(SECOND, sql="SELECT s.k FROM s AS s WHERE s.k > 2", **restore))
-    settle(town.loop)
-    assert not town.running()
-    status, message = town.ready()
+    scenario.apply(asked(SECOND, sql="SELECT s.k FROM s AS s WHERE s.k > 2", **restore))
+    settle(scenario.loop)
+    assert not scenario.running()
+    status, message = scenario.ready()
     assert status == "False"
     assert "spec.sql" in message
     assert "spec.sink" not in message
-    town.others[2] = {**town.others[2], "spec": {**town.others[2]["spec"], "schema": "k INT, ts TIMESTAMP"}}
-    town.apply(asked(SECOND, **restore))
-    settle(town.loop)
-    assert "Stream default/s differs" in town.ready()[1]
-    town.others[2] = stream("s", "n1")
-    town.apply(asked(SECOND, **restore))
-    settle(town.loop)
-    assert town.running().keys() == before.keys()
+    scenario.others[2] = {
+        **scenario.others[2],
+        "spec": {**scenario.others[2]["spec"], "schema": "k INT, ts TIMESTAMP"},
+    }
+    scenario.apply(asked(SECOND, **restore))
+    settle(scenario.loop)
+    assert "Stream default/s differs" in scenario.ready()[1]
+    scenario.others[2] = stream("s", "n1")
+    scenario.apply(asked(SECOND, **restore))
+    settle(scenario.loop)
+    assert scenario.running().keys() == before.keys()
 
 
 def test_what_is_not_there_or_not_clear_is_refused() -> None:
-    town = DeletedTown()
-    town.delete()
-    town.apply(asked(SECOND, restoreFrom={"retained": "nobody"}))
-    settle(town.loop)
-    assert f"give a uid of: {FIRST}" in town.ready()[1]
-    town.apply(asked(SECOND))
-    settle(town.loop)
-    town.apply(asked(SECOND, restoreFrom={"retained": FIRST}))
-    settle(town.loop)
-    assert "began without restored state" in town.ready()[1]
-    assert town.running(), "what runs goes on"
-    town.delete()
-    town.apply(asked(FIRST.replace("0d6b", "1111"), restoreFrom={"retained": "q"}))
-    settle(town.loop)
-    assert "more than one" in town.ready()[1]
-    assert FIRST in town.ready()[1]
-    assert SECOND in town.ready()[1]
+    scenario = DeletedQueryScenario()
+    scenario.delete()
+    scenario.apply(asked(SECOND, restoreFrom={"retained": "nobody"}))
+    settle(scenario.loop)
+    assert f"give a uid of: {FIRST}" in scenario.ready()[1]
+    scenario.apply(asked(SECOND))
+    settle(scenario.loop)
+    scenario.apply(asked(SECOND, restoreFrom={"retained": FIRST}))
+    settle(scenario.loop)
+    assert "began without restored state" in scenario.ready()[1]
+    assert scenario.running(), "what runs goes on"
+    scenario.delete()
+    scenario.apply(asked(FIRST.replace("0d6b", "1111"), restoreFrom={"retained": "q"}))
+    settle(scenario.loop)
+    assert "more than one" in scenario.ready()[1]
+    assert FIRST in scenario.ready()[1]
+    assert SECOND in scenario.ready()[1]
 
 
 def test_processes_of_the_deleted_query_end_first() -> None:
     """One on a node that does not answer may still write."""
-    town = DeletedTown()
-    (fragment, epoch), process = next(iter(town.cluster.processes.items()))
-    town.cluster.dead_nodes = frozenset({process.node})
-    town.apply()
-    town.rounds(5)
-    town.apply(asked(SECOND, restoreFrom={"retained": FIRST}))
-    town.rounds(5)
-    assert f"still in use: {fragment}" in town.ready()[1]
-    assert [key for key in town.cluster.processes if key[0] == fragment] == [(fragment, epoch)]
-    town.cluster.dead_nodes = frozenset()
-    settle(town.loop)
-    assert fragment in town.running()
+    scenario = DeletedQueryScenario()
+    (fragment, epoch), process = next(iter(scenario.cluster.processes.items()))
+    scenario.cluster.dead_nodes = frozenset({process.node})
+    scenario.apply()
+    scenario.rounds(5)
+    scenario.apply(asked(SECOND, restoreFrom={"retained": FIRST}))
+    scenario.rounds(5)
+    assert f"still in use: {fragment}" in scenario.ready()[1]
+    assert [key for key in scenario.cluster.processes if key[0] == fragment] == [(fragment, epoch)]
+    scenario.cluster.dead_nodes = frozenset()
+    settle(scenario.loop)
+    assert fragment in scenario.running()
 
 
 def test_a_cut_that_was_agreed_stays() -> None:
     """Deleted in the middle of an edit, with its leases gone: both plans go on with the same cut."""
-    town = DeletedTown()
+    scenario = DeletedQueryScenario()
     edited = {"sql": "SELECT s.k FROM s AS s WHERE s.k > 2"}
-    town.apply(asked(FIRST, **edited))
-    while not town.cluster.placements["default/q"].spec["plan"]["since"]:
-        town.loop.once()
-    packed = town.cluster.placements["default/q"].spec["plan"]
+    scenario.apply(asked(FIRST, **edited))
+    while not scenario.cluster.placements["default/q"].spec["plan"]["since"]:
+        scenario.loop.once()
+    packed = scenario.cluster.placements["default/q"].spec["plan"]
     (last,) = (spec["name"] for spec in packed["leaving"][-1:])
-    change = town.cluster.leases[last].change
+    change = scenario.cluster.leases[last].change
     assert change is not None
     assert not change.passed
-    town.apply()
-    town.loop.once()
-    town.loop.once()
+    scenario.apply()
+    scenario.loop.once()
+    scenario.loop.once()
     agreed = Change(change.lead, change.time)
-    town.cluster.processes.clear()
-    town.cluster.leases.clear()
-    town.apply(asked(SECOND, restoreFrom={"retained": FIRST}, **edited))
+    scenario.cluster.processes.clear()
+    scenario.cluster.leases.clear()
+    scenario.apply(asked(SECOND, restoreFrom={"retained": FIRST}, **edited))
     changes = set()
     for _ in range(40):
-        town.loop.once()
+        scenario.loop.once()
         changes |= {
-            replace(lease.change, passed=False) for lease in town.cluster.leases.values() if lease.change
+            replace(lease.change, passed=False) for lease in scenario.cluster.leases.values() if lease.change
         }
     assert changes == {agreed}
-    now = town.cluster.placements["default/q"].spec["plan"]
+    now = scenario.cluster.placements["default/q"].spec["plan"]
     assert now["since"] == packed["since"]
     assert now["leaving"] == []
-    assert set(town.running()) == {spec["name"] for spec in now["told"]}
+    assert set(scenario.running()) == {spec["name"] for spec in now["told"]}
 
 
 def test_the_controller_may_be_killed_after_any_write() -> None:
     """While the query is deleted, kept, applied again and taken up: it ends in the same place."""
     restored = asked(SECOND, restoreFrom={"retained": FIRST})
-    quiet = DeletedTown()
+    quiet = DeletedQueryScenario()
     quiet.apply()
     settle(quiet.loop)
     quiet.apply(restored)
     settle(quiet.loop)
-    begin = DeletedTown().cluster.writes
+    begin = DeletedQueryScenario().cluster.writes
     for crash in range(begin + 1, quiet.cluster.writes + 1):
-        town = DeletedTown()
-        town.cluster.crash_at = crash
+        scenario = DeletedQueryScenario()
+        scenario.cluster.crash_at = crash
         for queries in ((), (restored,)):
-            town.apply(*queries)
+            scenario.apply(*queries)
             try:
-                settle(town.loop)
+                settle(scenario.loop)
             except Crash:
-                town.loop = town.controller()
-                settle(town.loop)
-        assert town.running().keys() == quiet.running().keys(), crash
-        assert set(town.cluster.placements) == {"default/q"}, crash
-        plans = [p.spec["plan"]["told"] for t in (town, quiet) for p in t.cluster.placements.values()]
+                scenario.loop = scenario.controller()
+                settle(scenario.loop)
+        assert scenario.running().keys() == quiet.running().keys(), crash
+        assert set(scenario.cluster.placements) == {"default/q"}, crash
+        plans = [p.spec["plan"]["told"] for t in (scenario, quiet) for p in t.cluster.placements.values()]
         assert plans[0] == plans[1], crash
-        assert not town.cluster.forgotten, crash
+        assert not scenario.cluster.forgotten, crash
 
 
 def test_what_a_newer_version_keeps_is_neither_read_nor_removed() -> None:
-    town = DeletedTown()
-    town.delete()
-    kept = town.cluster.placements[KEPT]
+    scenario = DeletedQueryScenario()
+    scenario.delete()
+    kept = scenario.cluster.placements[KEPT]
     newer = {**kept.spec, "retained": {**kept.spec["retained"], "format": 2}}
-    town.cluster.placements[KEPT] = replace(kept, spec=newer)
-    town.cluster.time += 2 * DAY
-    town.rounds(130)
-    assert town.cluster.placements[KEPT].spec == newer
-    assert town.exchange.folders
+    scenario.cluster.placements[KEPT] = replace(kept, spec=newer)
+    scenario.cluster.time += 2 * DAY
+    scenario.rounds(130)
+    assert scenario.cluster.placements[KEPT].spec == newer
+    assert scenario.exchange.folders

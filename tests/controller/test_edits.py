@@ -15,12 +15,12 @@ from tests.controller.scenario import Scenario, condition, desired, loop, one_qu
 def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
     """The old plan goes on, also when it fails meanwhile, until it has passed the cut; the new one begins
     when the cut is agreed, with another generation's names, and publishes only what lies behind it."""
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     old = set(cluster.leases)
     last = min(old)
-    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
     it.once()
     assert set(cluster.leases) == old
     assert condition(cluster, "q", "Reconciling") == "True"
@@ -41,11 +41,11 @@ def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
 
 
 def test_an_edit_of_a_plan_that_never_ran_starts_from_the_beginning() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     it.once()
     cluster.processes.clear()
-    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     packed = cluster.placements["default/q"].spec["plan"]
     assert (packed["since"], packed["leaving"]) == (0, [])
@@ -53,12 +53,12 @@ def test_an_edit_of_a_plan_that_never_ran_starts_from_the_beginning() -> None:
 
 
 def test_a_second_edit_waits_until_the_first_is_through() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     cuts = []
     for k in (2, 3):
-        town.queries["default/q"] = desired(query("q", f"s.k = {k}"))
+        scenario.queries["default/q"] = desired(query("q", f"s.k = {k}"))
         for _ in range(2):
             it.once()
     while cluster.placements["default/q"].spec["revision"] < 3:
@@ -73,25 +73,25 @@ def test_a_second_edit_waits_until_the_first_is_through() -> None:
 
 
 def test_an_edit_while_suspended_goes_through_the_cut_when_it_is_resumed() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     old = set(cluster.leases)
-    town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
+    scenario.queries["default/q"] = replace(scenario.queries["default/q"], suspended=True)
     settle(it)
-    town.queries["default/q"] = desired(query("q", "s.k = 2"), suspended=True)
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"), suspended=True)
     settle(it)
     assert not cluster.processes
-    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     assert cluster.placements["default/q"].spec["plan"]["since"] > 0
     assert not set(cluster.leases) & old
     assert all(cluster.writers[name] == [1, 2] for name in old), "the old plan ran once more, up to the cut"
 
 
-def finished(town: Scenario, cluster: FakeCluster) -> Loop:
+def finished(scenario: Scenario, cluster: FakeCluster) -> Loop:
     """The loop over the query, whose inputs have ended."""
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     end(cluster)
     settle(it)
@@ -100,10 +100,10 @@ def finished(town: Scenario, cluster: FakeCluster) -> Loop:
 
 def test_an_edit_after_the_end_is_refused_over_the_rows_that_are_there() -> None:
     """Theirs and its own would stand side by side."""
-    cluster, town = FakeCluster(), one_query()
-    it = finished(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = finished(scenario, cluster)
     before, processes = cluster.placements["default/q"].spec, dict(cluster.processes)
-    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     assert (cluster.placements["default/q"].spec, cluster.processes) == (before, processes)
     (stalled,) = (c for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Stalled")
@@ -111,7 +111,7 @@ def test_an_edit_after_the_end_is_refused_over_the_rows_that_are_there() -> None
     assert "give spec.sink.files another folder or URI" in stalled["message"]
     assert condition(cluster, "q", "Ready") == "True"
     assert [event.reason for event in cluster.events].count("InputEnded") == 1
-    town.queries["default/q"] = desired(query("q"))
+    scenario.queries["default/q"] = desired(query("q"))
     settle(it)
     assert condition(cluster, "q", "Stalled") == "False"
 
@@ -120,12 +120,12 @@ def test_an_edit_after_the_end_is_refused_over_the_rows_that_are_there() -> None
     "sink", [Output("files", "/out/other"), Output("console"), Output("kafka", options={"topic": "rows"})]
 )
 def test_an_edit_after_the_end_runs_anew_where_its_rows_go_to_another_place(sink: Output) -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = finished(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = finished(scenario, cluster)
     old = set(cluster.leases)
     edited = desired(query("q", "s.k = 2"))
     ends = replace(edited.ends, sink=sink)
-    town.queries["default/q"] = replace(edited, ends=ends, source="edited")
+    scenario.queries["default/q"] = replace(edited, ends=ends, source="edited")
     settle(it)
     packed = cluster.placements["default/q"].spec["plan"]
     assert (packed["since"], packed["leaving"], packed["generation"]) == (0, [], 2)
@@ -136,10 +136,10 @@ def test_an_edit_after_the_end_runs_anew_where_its_rows_go_to_another_place(sink
 
 def test_what_ends_before_it_agrees_to_the_cut_of_an_edit_has_all_rows() -> None:
     """The new plan begins behind the last, and the query says so."""
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
-    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
     it.once()
     end(cluster)
     settle(it)

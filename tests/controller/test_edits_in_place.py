@@ -21,13 +21,13 @@ CLUSTER = Cluster(tuple(Node(f"n{i}", cpu=1.0) for i in (1, 2, 3)), Network.unif
 
 @pytest.mark.parametrize("mode", ["Move", "Stay"])
 def test_another_list_of_nodes_moves_what_is_outside_of_it_and_nothing_else(mode: str) -> None:
-    town = Scenario({f"default/{name}": desired(query(name, nodes=("n1", "n2"))) for name in ("q", "r")})
-    town.policy = PlacementPolicySpec.model_validate({"onCordon": mode})
+    scenario = Scenario({f"default/{name}": desired(query(name, nodes=("n1", "n2"))) for name in ("q", "r")})
+    scenario.policy = PlacementPolicySpec.model_validate({"onCordon": mode})
     cluster = FakeCluster()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     others = {k for k in cluster.processes if k[0].startswith("r-")}
-    town.queries["default/q"] = desired(query("q", nodes=("n3",)), generation=2)
+    scenario.queries["default/q"] = desired(query("q", nodes=("n3",)), generation=2)
     for _ in range(20):
         it.once()
         assert condition(cluster, "q", "Ready") == "True", "by a warm move"
@@ -38,31 +38,31 @@ def test_another_list_of_nodes_moves_what_is_outside_of_it_and_nothing_else(mode
 
 
 def test_a_longer_list_of_nodes_moves_nothing_by_itself() -> None:
-    town, cluster = Scenario({"default/q": desired(query("q", nodes=("n2",)))}), FakeCluster()
-    it = loop(town, cluster)
+    scenario, cluster = Scenario({"default/q": desired(query("q", nodes=("n2",)))}), FakeCluster()
+    it = loop(scenario, cluster)
     settle(it)
     writes = cluster.writes
-    town.queries["default/q"] = desired(query("q"))
+    scenario.queries["default/q"] = desired(query("q"))
     settle(it)
     assert cluster.writes == writes
-    town.cordoned = frozenset({"n2"})
+    scenario.cordoned = frozenset({"n2"})
     settle(it)
     assert "n2" not in cluster.running().values(), "it is free to go anywhere now"
 
 
 def test_what_has_moved_by_another_list_is_counted_when_others_are_planned() -> None:
     """Beside it the new query has more room on n2, without it on n3."""
-    town, cluster = (
+    scenario, cluster = (
         Scenario({"default/q": desired(replace(FILTER, operators=(within("n1"),)))}),
         FakeCluster(),
     )
-    town.nodes = (Node("n1", cpu=0.12), Node("n2", cpu=0.2), Node("n3", cpu=0.3))
-    it = loop(town, cluster)
+    scenario.nodes = (Node("n1", cpu=0.12), Node("n2", cpu=0.2), Node("n3", cpu=0.3))
+    it = loop(scenario, cluster)
     settle(it)
-    town.queries["default/q"] = desired(replace(FILTER, operators=(within("n3"),)))
+    scenario.queries["default/q"] = desired(replace(FILTER, operators=(within("n3"),)))
     settle(it)
     other = query("r")
-    town.queries["default/r"] = desired(replace(other, operators=other.operators[:1]))
+    scenario.queries["default/r"] = desired(replace(other, operators=other.operators[:1]))
     settle(it)
     assert cluster.running() == {"q-f": "n3", "r-f": "n2"}
 
@@ -72,11 +72,11 @@ def within(*nodes: str) -> Operator:
 
 
 def test_where_nothing_else_fits_it_stays_and_that_is_said_once() -> None:
-    town, cluster = Scenario({"default/q": desired(query("q", nodes=("n1",)))}), FakeCluster()
-    town.cordoned = frozenset({"n2"})
-    it = loop(town, cluster)
+    scenario, cluster = Scenario({"default/q": desired(query("q", nodes=("n1",)))}), FakeCluster()
+    scenario.cordoned = frozenset({"n2"})
+    it = loop(scenario, cluster)
     settle(it)
-    town.queries["default/q"] = desired(query("q", nodes=("n2",)))
+    scenario.queries["default/q"] = desired(query("q", nodes=("n2",)))
     settle(it)
     assert set(cluster.running().values()) == {"n1"}
     (decision, *_) = cluster.placements["default/q"].status["decisions"]
@@ -98,9 +98,9 @@ def on_another_node() -> Story:
 def test_a_shorter_latency_moves_what_does_not_keep_it_any_more() -> None:
     """1 ms for the row itself, which waits about as long for the others, and 1 ms over the link."""
     story = on_another_node()
-    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0100))
+    story.scenario.queries["default/q"] = desired(replace(FILTER, max_latency=0.0100))
     assert set(story.rounds(int(HOLD) * 2)) == {"n2"}
-    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0015))
+    story.scenario.queries["default/q"] = desired(replace(FILTER, max_latency=0.0015))
     story.rounds(int(HOLD) * 2)
     assert story.node() == "n1"
     assert set(story.rounds(60)) == {"n1"}
@@ -109,22 +109,22 @@ def test_a_shorter_latency_moves_what_does_not_keep_it_any_more() -> None:
 def test_another_place_of_delivery_counts_for_the_latency() -> None:
     """From n2 the rows go one link further to n3: 3 ms at least."""
     story = on_another_node()
-    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0100, deliver_to=("n2",)))
+    story.scenario.queries["default/q"] = desired(replace(FILTER, max_latency=0.0100, deliver_to=("n2",)))
     assert set(story.rounds(int(HOLD) * 2)) == {"n2"}
-    story.town.queries["default/q"] = desired(replace(FILTER, max_latency=0.0025, deliver_to=("n3",)))
+    story.scenario.queries["default/q"] = desired(replace(FILTER, max_latency=0.0025, deliver_to=("n3",)))
     story.rounds(int(HOLD) * 2)
     assert story.node() in ("n1", "n3")
 
 
 def test_what_is_the_pods_own_replaces_them_where_they_are_one_after_the_other() -> None:
-    town, cluster = (
+    scenario, cluster = (
         Scenario({f"default/{name}": desired(query(name)) for name in ("q", "r")}),
         FakeCluster(),
     )
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     nodes, others = cluster.running(), {k: p for k, p in cluster.processes.items() if k[0].startswith("r-")}
-    town.queries["default/q"] = desired(query("q"), pods='{"labels": {"team": "a"}}', generation=2)
+    scenario.queries["default/q"] = desired(query("q"), pods='{"labels": {"team": "a"}}', generation=2)
     for _ in range(20):
         it.once()
         lives = [p.fragment for p in cluster.processes.values()]
@@ -138,10 +138,10 @@ def test_what_is_the_pods_own_replaces_them_where_they_are_one_after_the_other()
 
 
 def test_fragments_of_the_plan_before_are_not_replaced_for_an_edit() -> None:
-    town, cluster = Scenario({"default/q": desired(query("q"))}), FakeCluster()
-    it = loop(town, cluster)
+    scenario, cluster = Scenario({"default/q": desired(query("q"))}), FakeCluster()
+    it = loop(scenario, cluster)
     settle(it)
-    town.queries["default/q"] = desired(query("q", "s.k = 2"), pods='{"labels": {"team": "a"}}')
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"), pods='{"labels": {"team": "a"}}')
     settle(it)
     assert all(epochs == [1] for epochs in cluster.writers.values())
     assert len(cluster.placements["default/q"].spec["plan"]["told"]) == len(cluster.processes)

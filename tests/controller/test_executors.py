@@ -72,10 +72,10 @@ def test_the_budget_is_told_of_them() -> None:
             actions.append(action)
             super().apply(action)
 
-    cluster, town = Listening(), one_query()
-    one = town.queries["default/q"]
-    town.queries["default/q"] = replace(one, ends=replace(one.ends, knobs=Knobs(executors=2)))
-    settle(loop(town, cluster))
+    cluster, scenario = Listening(), one_query()
+    one = scenario.queries["default/q"]
+    scenario.queries["default/q"] = replace(one, ends=replace(one.ends, knobs=Knobs(executors=2)))
+    settle(loop(scenario, cluster))
     assert {entry["executors"] for entry in cluster.placements["default/q"].status["running"]} == {"0/2"}
     started = {a.spec.executors for a in actions if isinstance(a, Start)}
     protected = {a.executors for a in actions if isinstance(a, Protect)}

@@ -44,7 +44,7 @@ class Picky(FakeCluster):
         super().apply(action)
 
 
-def town() -> Scenario:
+def scenario() -> Scenario:
     return Scenario({name: desired(query(name.split("/")[1])) for name in (A, B)})
 
 
@@ -74,7 +74,7 @@ def test_a_query_that_cannot_be_written_does_not_hold_up_the_others(
     error: OSError, pool: ThreadPoolExecutor | None
 ) -> None:
     cluster = Picky(refuse=refusing(error, A))
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     it.pool = pool
     for _ in range(10):
         it.once()
@@ -85,7 +85,7 @@ def test_a_query_that_cannot_be_written_does_not_hold_up_the_others(
 
 
 def test_a_running_query_is_left_alone_while_its_intent_cannot_be_written() -> None:
-    cluster, it = Picky(), town()
+    cluster, it = Picky(), scenario()
     the_loop = loop(it, cluster)
     settle(the_loop)
     before = {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")}
@@ -102,7 +102,7 @@ def test_a_running_query_is_left_alone_while_its_intent_cannot_be_written() -> N
 
 def test_when_nobody_answers_the_round_ends_and_a_later_one_goes_on() -> None:
     cluster = Picky(refuse=refusing(Unreachable("no answer"), A))
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     with pytest.raises(Unreachable):
         it.once()
     assert cluster.writes == 0, "nothing else is tried: each try may take its whole time-out"
@@ -113,12 +113,12 @@ def test_when_nobody_answers_the_round_ends_and_a_later_one_goes_on() -> None:
 
 def test_a_round_that_outlives_its_lead_writes_nothing_more() -> None:
     cluster = FakeCluster()
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     it.leads = lambda: cluster.writes < 2
     with pytest.raises(OSError, match="no longer leads"):
         it.once()
     assert cluster.writes == 2
-    successor = loop(town(), cluster)
+    successor = loop(scenario(), cluster)
     settle(successor)
     assert queries_of(cluster) == {"a", "b"}
     assert all(len(epochs) == 1 for epochs in cluster.writers.values())
@@ -126,7 +126,7 @@ def test_a_round_that_outlives_its_lead_writes_nothing_more() -> None:
 
 def test_what_stays_wrong_is_told_once() -> None:
     cluster = FakeCluster()
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     settle(it)
     cluster.put_elsewhere()
     for _ in range(20):
@@ -163,7 +163,7 @@ def test_an_intent_is_written_before_anything_of_it_is_done() -> None:
     write, apply = cluster.write_placement, cluster.apply
     cluster.write_placement = lambda p: (order.append(f"intent {p.query}"), write(p))[1]  # type: ignore[method-assign]
     cluster.apply = lambda a: (order.append(f"act {getattr(a, 'query', '')}"), apply(a))[1]  # type: ignore[method-assign]
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     it.once()
     assert {type(p) for p in it.last.placements} == {WritePlacement}
     for name in (A, B):

@@ -121,22 +121,22 @@ words = st.sampled_from(["", "x", "no room ", "x" * 5000, "word " * 2000, "ü" *
 )
 @settings(max_examples=25, deadline=None)
 def test_every_writer_fits_whatever_pods_and_people_say(messages: list[str], fault: str, state: Any) -> None:
-    town, cluster = one_query(), StrictCluster()
-    the_loop = loop(town, cluster)
+    scenario, cluster = one_query(), StrictCluster()
+    the_loop = loop(scenario, cluster)
     for message in messages:
         for _ in range(3):
             the_loop.once()
         for key, process in list(cluster.processes.items()):
             cluster.processes[key] = replace(process, state=state, message=message)
-    town.faults = {"default/r": Fault(fault)}
-    town.cordoned = frozenset({"n1"})
+    scenario.faults = {"default/r": Fault(fault)}
+    scenario.cordoned = frozenset({"n1"})
     for _ in range(4):
         the_loop.once()
 
 
 def test_a_query_over_many_nodes_with_long_names_starts() -> None:
-    town, cluster = long_chain(30), StrictCluster()
-    the_loop = loop(town, cluster)
+    scenario, cluster = long_chain(30), StrictCluster()
+    the_loop = loop(scenario, cluster)
     settle(the_loop)  # what was cut is not written again and again
     assert len(cluster.running()) == 30
     assert "… (" in cluster.statuses["default/q"]["nodes"]
@@ -148,9 +148,9 @@ def test_numbers_that_json_does_not_have_are_left_out() -> None:
 
 def test_a_first_proposal_has_no_gain_over_a_plan_that_is_not_there() -> None:
     """It would be a null, which the API server refuses: a query of mode Manual could never be approved."""
-    town, cluster = one_query(), StrictCluster()
-    town.policy = PlacementPolicySpec(mode="Manual")
-    loop(town, cluster).once()
+    scenario, cluster = one_query(), StrictCluster()
+    scenario.policy = PlacementPolicySpec(mode="Manual")
+    loop(scenario, cluster).once()
     proposed = cluster.placements["default/q"].status["proposed"]
     assert proposed["hash"]
     assert "gain" not in proposed

@@ -45,11 +45,11 @@ def rollout(cluster: FakeCluster, name: str) -> Any:
 
 
 def test_an_image_that_works_is_rolled_out_and_its_rollout_ends() -> None:
-    town, cluster = town_with("q", "r"), FakeCluster()
-    the_loop = loop(town, cluster)
+    scenario, cluster = town_with("q", "r"), FakeCluster()
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
     assert images(cluster) == {OLD}
-    town.policy = policy(NEW)
+    scenario.policy = policy(NEW)
     the_loop.once()
     assert rollout(cluster, "q")["before"] == OLD
     pass_time(the_loop, cluster, 600)
@@ -60,11 +60,11 @@ def test_an_image_that_works_is_rolled_out_and_its_rollout_ends() -> None:
 
 
 def test_an_image_that_does_not_start_is_taken_back_and_nothing_stopped() -> None:
-    town, cluster = town_with("q", "r"), FakeCluster(bad_images=frozenset({NEW}))
-    the_loop = loop(town, cluster)
+    scenario, cluster = town_with("q", "r"), FakeCluster(bad_images=frozenset({NEW}))
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
     writers = {fragment: list(epochs) for fragment, epochs in cluster.writers.items()}
-    town.policy = policy(NEW)
+    scenario.policy = policy(NEW)
     pass_time(the_loop, cluster, 250)
     assert NEW in images(cluster)
     pass_time(the_loop, cluster, 100)
@@ -77,32 +77,32 @@ def test_an_image_that_does_not_start_is_taken_back_and_nothing_stopped() -> Non
     for name in ("q", "r"):
         assert condition(cluster, name, "ImageRefused") == "True"
         assert condition(cluster, name, "Ready") == "True"
-    settle(loop(town, cluster))  # a controller that has just started, too
+    settle(loop(scenario, cluster))  # a controller that has just started, too
     assert images(cluster) == {OLD}
 
 
 def test_an_image_is_tried_again_when_another_was_asked_for_in_between() -> None:
-    town, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
-    the_loop = loop(town, cluster)
+    scenario, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
-    town.policy = policy(NEW)
+    scenario.policy = policy(NEW)
     pass_time(the_loop, cluster, 400)
     assert images(cluster) == {OLD}
-    town.policy = policy(OLD)
+    scenario.policy = policy(OLD)
     pass_time(the_loop, cluster, 100)
     assert (rollout(cluster, "q"), condition(cluster, "q", "ImageRefused")) == (None, "False")
     cluster.bad_images = frozenset()
-    town.policy = policy(NEW)
+    scenario.policy = policy(NEW)
     pass_time(the_loop, cluster, 600)
     assert images(cluster) == {NEW}
 
 
 def test_after_a_refused_image_a_third_one_is_measured_against_the_first() -> None:
-    town, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW, "runtime:3"}))
-    the_loop = loop(town, cluster)
+    scenario, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW, "runtime:3"}))
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
     for image in (NEW, "runtime:3"):
-        town.policy = policy(image)
+        scenario.policy = policy(image)
         pass_time(the_loop, cluster, 150)
     assert (rollout(cluster, "q")["image"], rollout(cluster, "q")["before"]) == ("runtime:3", OLD)
     pass_time(the_loop, cluster, 400)
@@ -110,10 +110,10 @@ def test_after_a_refused_image_a_third_one_is_measured_against_the_first() -> No
 
 
 def test_an_image_that_fails_once_it_works_is_taken_back() -> None:
-    town, cluster = town_with("q", "r"), FakeCluster(faulty_images=frozenset({NEW}))
-    the_loop = loop(town, cluster)
+    scenario, cluster = town_with("q", "r"), FakeCluster(faulty_images=frozenset({NEW}))
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
-    town.policy = policy(NEW)
+    scenario.policy = policy(NEW)
     pass_time(the_loop, cluster, 600)
     pass_time(the_loop, cluster, 600)
     assert images(cluster) == {OLD}
@@ -150,12 +150,12 @@ class Backlog:
 def test_an_image_before_which_rows_pile_up_is_taken_back(
     waiting: float, seconds: float, remains: str
 ) -> None:
-    town, cluster = town_with("q"), FakeCluster()
+    scenario, cluster = town_with("q"), FakeCluster()
     backlog = Backlog(cluster, waiting)
-    the_loop = loop(town, cluster, metrics=backlog)
+    the_loop = loop(scenario, cluster, metrics=backlog)
     settle(the_loop)
     backlog.until = cluster.time + seconds
-    town.policy = policy(NEW)
+    scenario.policy = policy(NEW)
     pass_time(the_loop, cluster, 900)
     assert images(cluster) == {remains}
     assert ("ImageRefused" in reasons(cluster)) == (remains == OLD)
@@ -165,10 +165,10 @@ def test_an_image_before_which_rows_pile_up_is_taken_back(
 
 
 def test_an_edit_of_the_template_alone_is_no_rollout() -> None:
-    town, cluster = town_with("q"), FakeCluster()
-    the_loop = loop(town, cluster)
+    scenario, cluster = town_with("q"), FakeCluster()
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
-    town.policy = policy(OLD, labels={"team": "a"})
+    scenario.policy = policy(OLD, labels={"team": "a"})
     the_loop.once()
     assert rollout(cluster, "q") is None
     pass_time(the_loop, cluster, 100)
@@ -176,26 +176,26 @@ def test_an_edit_of_the_template_alone_is_no_rollout() -> None:
 
 
 def test_the_operators_own_image_is_taken_back_as_well() -> None:
-    town, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
-    town.policy = PlacementPolicySpec()
-    settle(loop(town, cluster, image=OLD))
+    scenario, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
+    scenario.policy = PlacementPolicySpec()
+    settle(loop(scenario, cluster, image=OLD))
     builds = {p.build for p in cluster.processes.values()}
-    pass_time(loop(town, cluster, image=NEW), cluster, 400)
+    pass_time(loop(scenario, cluster, image=NEW), cluster, 400)
     assert images(cluster) == {OLD}
     assert {p.build for p in cluster.processes.values()} == builds
 
 
 def bad_rollout(crash_at: int | None) -> FakeCluster:
     """A new image cannot be pulled; with a crash the controller is built anew and goes on."""
-    town, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
-    settle(loop(town, cluster))
-    town.policy = policy(NEW)
+    scenario, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
+    settle(loop(scenario, cluster))
+    scenario.policy = policy(NEW)
     cluster.writes, cluster.crash_at = 0, crash_at
     try:
-        pass_time(loop(town, cluster), cluster, 400)
+        pass_time(loop(scenario, cluster), cluster, 400)
     except Crash:
         cluster.crash_at = None
-        pass_time(loop(town, cluster), cluster, 400)
+        pass_time(loop(scenario, cluster), cluster, 400)
     return cluster
 
 

@@ -10,19 +10,19 @@ from tests.controller.scenario import desired, loop, one_query, query, settle
 
 def story(crash_at: int | None) -> FakeCluster:
     """Start, edit, cordon; with a crash the controller is built anew and goes on."""
-    cluster, town = FakeCluster(crash_at=crash_at), one_query()
+    cluster, scenario = FakeCluster(crash_at=crash_at), one_query()
 
     def run() -> None:
         while True:
             try:
-                return settle(loop(town, cluster))
+                return settle(loop(scenario, cluster))
             except Crash:
                 cluster.crash_at = None
 
     run()
-    town.queries["default/q"] = desired(query("q", "s.k = 3"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 3"))
     run()
-    town.cordoned = frozenset(cluster.running().values())
+    scenario.cordoned = frozenset(cluster.running().values())
     run()
     return cluster
 

@@ -30,11 +30,11 @@ def test_a_node_that_turns_out_to_be_full_is_left_for_another() -> None:
 
 
 def test_a_cordoned_node_is_left_by_a_warm_move() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     (fragment, node), *others = cluster.running().items()
-    town.cordoned = frozenset({node})
+    scenario.cordoned = frozenset({node})
     states = set()
     for _ in range(30):
         it.once()
@@ -48,17 +48,17 @@ def test_a_cordoned_node_is_left_by_a_warm_move() -> None:
 
 def test_a_drain_is_held_up_for_its_time_and_then_no_more() -> None:
     """The move cannot end: no standby becomes ready. The budget goes, once."""
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     (fragment, node), *_ = ((p.fragment, p.node) for p in cluster.processes.values())
     assert fragment in cluster.protected
-    town.cordoned = frozenset({node})
+    scenario.cordoned = frozenset({node})
     cluster.drained = {node: cluster.time}
     cluster.slow_nodes = frozenset({"n1", "n2", "n3"} - {node})
     settle(it)
     assert fragment in cluster.protected
-    cluster.time += town.policy.drain_timeout
+    cluster.time += scenario.policy.drain_timeout
     settle(it)
     assert fragment not in cluster.protected
     cluster.slow_nodes = frozenset()
@@ -68,22 +68,22 @@ def test_a_drain_is_held_up_for_its_time_and_then_no_more() -> None:
 
 
 def test_on_cordon_stay_keeps_it_there() -> None:
-    cluster, town = FakeCluster(), one_query()
-    town.policy = PlacementPolicySpec.model_validate({"onCordon": "Stay"})
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    scenario.policy = PlacementPolicySpec.model_validate({"onCordon": "Stay"})
+    it = loop(scenario, cluster)
     settle(it)
     running = cluster.running()
-    town.cordoned = frozenset(running.values())
+    scenario.cordoned = frozenset(running.values())
     settle(it)
     assert cluster.running() == running
 
 
 def test_a_lost_node_is_left_and_the_new_process_waits_for_the_lease_to_expire() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     node = next(iter(cluster.running().values()))
-    town.lost = cluster.dead_nodes = frozenset({node})
+    scenario.lost = cluster.dead_nodes = frozenset({node})
     for _ in range(30):
         it.once()
     assert cluster.running()
@@ -91,8 +91,8 @@ def test_a_lost_node_is_left_and_the_new_process_waits_for_the_lease_to_expire()
 
 
 def test_a_node_that_does_not_answer_for_a_moment_gets_no_second_process() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     before = set(cluster.processes)
     cluster.dead_nodes = frozenset({next(iter(cluster.running().values()))})  # its grace is not over

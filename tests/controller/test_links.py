@@ -77,9 +77,9 @@ def story(measured: bool) -> tuple[FakeCluster, list[str]]:
         replace(far.operators[0], nodes=("n1",)),
         replace(far.operators[1], nodes=("n2", "n3")),
     )
-    town = Measuring({"default/q": desired(replace(far, operators=operators))}, policy, measured=measured)
+    scenario = Measuring({"default/q": desired(replace(far, operators=operators))}, policy, measured=measured)
     cluster = FakeCluster(time=10_000.0)
-    running = loop(town, cluster, LinkReadings(cluster), period=1.0)
+    running = loop(scenario, cluster, LinkReadings(cluster), period=1.0)
     places = []
     for _ in range(300):
         running.once()

@@ -45,8 +45,8 @@ def test_when_all_is_as_it_should_be_nothing_is_written() -> None:
 
 def test_a_generation_in_a_placement_that_nobody_keeps_up_goes_with_the_next_write() -> None:
     """A default of older definitions: who waits for it waits for ever. It is no reason to write by itself."""
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     placement, writes = cluster.placements["default/q"], cluster.writes
     cluster.placements["default/q"] = replace(
@@ -54,16 +54,16 @@ def test_a_generation_in_a_placement_that_nobody_keeps_up_goes_with_the_next_wri
     )
     settle(it)
     assert cluster.writes == writes
-    town.cordoned = frozenset(cluster.running().values())
+    scenario.cordoned = frozenset(cluster.running().values())
     settle(it)
     assert "observedGeneration" not in cluster.placements["default/q"].status
 
 
 def test_a_deleted_query_leaves_nothing() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
-    town.queries = {}
+    scenario.queries = {}
     settle(it)
     assert not cluster.processes
     assert not cluster.leases
@@ -72,12 +72,12 @@ def test_a_deleted_query_leaves_nothing() -> None:
 
 
 def test_an_edit_replaces_only_the_query_that_was_edited() -> None:
-    town = Scenario({"default/q": desired(query("q")), "default/r": desired(query("r"))})
+    scenario = Scenario({"default/q": desired(query("q")), "default/r": desired(query("r"))})
     cluster = FakeCluster()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     before = set(cluster.processes)
-    town.queries["default/q"] = desired(query("q", "s.k = 2"))
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
     settle(it)
     assert {f for f, _ in before if "r-" in f[:2]} <= {f for f, _ in cluster.processes}
     # also what computes the same as before: its batches may be deleted already
@@ -86,27 +86,27 @@ def test_an_edit_replaces_only_the_query_that_was_edited() -> None:
 
 
 def test_suspend_stops_and_keeps_the_lease_and_resume_goes_on_with_a_higher_epoch() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
-    town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
+    scenario.queries["default/q"] = replace(scenario.queries["default/q"], suspended=True)
     settle(it)
     assert not cluster.processes
     assert cluster.leases
     assert not cluster.forgotten
     assert condition(cluster, "q", "Ready") == "True"
-    town.queries["default/q"] = replace(town.queries["default/q"], suspended=False)
+    scenario.queries["default/q"] = replace(scenario.queries["default/q"], suspended=False)
     settle(it)
     assert cluster.running()
     assert all(epochs == [1, 2] for epochs in cluster.writers.values())
 
 
 def test_a_query_that_becomes_faulty_goes_on_running_and_says_so() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     running = cluster.running()
-    town.queries, town.faults = (
+    scenario.queries, scenario.faults = (
         {},
         {"default/q": Fault("spec.sql: unknown stream x", missing=False, generation=2)},
     )
@@ -117,9 +117,9 @@ def test_a_query_that_becomes_faulty_goes_on_running_and_says_so() -> None:
 
 def test_a_missing_reference_stalls_only_after_two_minutes() -> None:
     cluster = FakeCluster()
-    town = Scenario({}, faults={"default/q": Fault("stream x is not there", missing=True, generation=1)})
-    it = loop(town, cluster)
-    desired_state_before = town.desired_state
+    scenario = Scenario({}, faults={"default/q": Fault("stream x is not there", missing=True, generation=1)})
+    it = loop(scenario, cluster)
+    desired_state_before = scenario.desired_state
     it.desired_state = lambda s, t: replace(desired_state_before(s, t), created={"default/q": 1000.0})
     it.once()
     assert condition(cluster, "q", "Stalled") == "False"
@@ -132,9 +132,11 @@ def test_a_missing_reference_stalls_only_after_two_minutes() -> None:
 @pytest.mark.parametrize("objective", ["headroom", "network-usage"])
 def test_a_query_that_cannot_be_placed_is_stalled_with_the_reason(objective: str) -> None:
     cluster = FakeCluster()
-    town = Scenario({"default/q": desired(query("q", nodes=("nowhere",)))})
-    town.policy = PlacementPolicySpec.model_validate({"objective": objective, "strategy": {"name": "auto"}})
-    settle(loop(town, cluster))
+    scenario = Scenario({"default/q": desired(query("q", nodes=("nowhere",)))})
+    scenario.policy = PlacementPolicySpec.model_validate(
+        {"objective": objective, "strategy": {"name": "auto"}}
+    )
+    settle(loop(scenario, cluster))
     assert condition(cluster, "q", "Stalled") == "True"
     (why,) = (c["message"] for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Stalled")
     assert "operator default/q/f has no node left: operator default/q/f: there is no node nowhere" in why
@@ -170,21 +172,21 @@ def test_a_query_is_not_ready_while_a_process_is_elsewhere_than_planned() -> Non
 
 
 def test_mode_shadow_shows_and_starts_nothing() -> None:
-    cluster, town = FakeCluster(), one_query()
-    town.policy = PlacementPolicySpec.model_validate({"mode": "Shadow"})
-    settle(loop(town, cluster))
+    cluster, scenario = FakeCluster(), one_query()
+    scenario.policy = PlacementPolicySpec.model_validate({"mode": "Shadow"})
+    settle(loop(scenario, cluster))
     assert not cluster.processes
     assert cluster.placements["default/q"].status["proposed"]["revision"] == 1
 
 
 def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     first = cluster.running()
-    town.cordoned = frozenset(first.values())
+    scenario.cordoned = frozenset(first.values())
     settle(it)
-    town.cordoned = frozenset()
+    scenario.cordoned = frozenset()
     assert cluster.running() != first
     written = cluster.placements["default/q"]
     cluster.placements["default/q"] = replace(written, spec={**written.spec, "pinned": 1})
@@ -193,8 +195,8 @@ def test_rollback_brings_the_old_nodes_back_and_holds_them() -> None:
 
 
 def test_a_revision_that_was_unpinned_can_be_brought_back_again() -> None:
-    cluster, town = FakeCluster(), one_query()
-    it = loop(town, cluster)
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
     settle(it)
     first = cluster.running()
 
@@ -205,9 +207,9 @@ def test_a_revision_that_was_unpinned_can_be_brought_back_again() -> None:
         settle(it)
 
     for _ in range(2):
-        town.cordoned = frozenset(first.values())
+        scenario.cordoned = frozenset(first.values())
         settle(it)
-        town.cordoned = frozenset()
+        scenario.cordoned = frozenset()
         assert cluster.running() != first
         ask(pinned=1)
         assert cluster.running() == first
@@ -234,11 +236,11 @@ def test_a_new_image_moves_one_fragment_after_the_other_where_it_is() -> None:
 
 
 def test_writes_at_the_same_time_end_in_the_same_place() -> None:
-    town = Scenario({f"default/q{i}": desired(query(f"q{i}")) for i in range(6)})
+    scenario = Scenario({f"default/q{i}": desired(query(f"q{i}")) for i in range(6)})
     one, many = FakeCluster(), FakeCluster()
-    settle(loop(town, one))
+    settle(loop(scenario, one))
     with ThreadPoolExecutor(4) as pool:
-        it = loop(town, many)
+        it = loop(scenario, many)
         it.pool = pool
         settle(it)
     assert many.running() == one.running()

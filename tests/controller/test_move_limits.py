@@ -20,9 +20,9 @@ def of(name: str) -> DesiredQuery:
     return desired(replace(query("x"), name=name))
 
 
-def restarted(town: Scenario) -> None:
+def restarted(scenario: Scenario) -> None:
     """What all pods are started with is another: each is replaced where it is."""
-    town.queries = {name: replace(one, pods="other") for name, one in town.queries.items()}
+    scenario.queries = {name: replace(one, pods="other") for name, one in scenario.queries.items()}
 
 
 def replaced(cluster: FakeCluster) -> set[str]:
@@ -32,17 +32,17 @@ def replaced(cluster: FakeCluster) -> set[str]:
 
 def placed_apart() -> tuple[Scenario, FakeCluster, Loop]:
     """Fragments of `q` and of another namespace's `r`, where standbys of the first will hang."""
-    town = Scenario({"default/q": of("default/q"), "other/r": of("other/r")}, policy=HASTY)
+    scenario = Scenario({"default/q": of("default/q"), "other/r": of("other/r")}, policy=HASTY)
     cluster = FakeCluster()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
-    return town, cluster, it
+    return scenario, cluster, it
 
 
 def test_a_hung_move_holds_up_no_other_namespace() -> None:
-    town, cluster, it = placed_apart()
+    scenario, cluster, it = placed_apart()
     cluster.hung = {name for name, _ in cluster.processes if name.startswith("q-")}
-    restarted(town)
+    restarted(scenario)
     for _ in range(25):
         it.once()
     assert {name for name, _ in cluster.processes if name.startswith("r-")} == replaced(cluster)
@@ -51,10 +51,10 @@ def test_a_hung_move_holds_up_no_other_namespace() -> None:
 
 
 def test_after_its_deadline_it_is_no_longer_waited_for() -> None:
-    town, cluster, it = placed_apart()
+    scenario, cluster, it = placed_apart()
     hung = min(name for name, _ in cluster.processes if name.startswith("q-"))
     cluster.hung = {hung}
-    restarted(town)
+    restarted(scenario)
     for _ in range(70):
         it.once()
     assert replaced(cluster) == {name for name, _ in cluster.processes} - {hung}
@@ -67,15 +67,15 @@ def test_after_its_deadline_it_is_no_longer_waited_for() -> None:
     assert hung in replaced(cluster)
 
 
-def move_back(cluster: FakeCluster, it: Loop, town: Scenario) -> tuple[set[str], set[str]]:
+def move_back(cluster: FakeCluster, it: Loop, scenario: Scenario) -> tuple[set[str], set[str]]:
     """`q` has moved from a cordoned node, and is rolled back to it; where it was, and where it is."""
-    town.policy = HASTY
+    scenario.policy = HASTY
     settle(it)
     first = {p.node for p in cluster.processes.values()}
-    town.cordoned = frozenset(first - {"n1"}) or frozenset(first)
+    scenario.cordoned = frozenset(first - {"n1"}) or frozenset(first)
     settle(it)
     second = {p.node for p in cluster.processes.values()}
-    town.cordoned = frozenset()
+    scenario.cordoned = frozenset()
     cluster.slow_nodes = frozenset(first - second)
     assert cluster.slow_nodes
     placement = cluster.placements["default/q"]
@@ -85,9 +85,9 @@ def move_back(cluster: FakeCluster, it: Loop, town: Scenario) -> tuple[set[str],
 
 
 def test_a_move_that_hangs_is_taken_back() -> None:
-    town, cluster = one_query(), FakeCluster()
-    it = loop(town, cluster)
-    _, before = move_back(cluster, it, town)
+    scenario, cluster = one_query(), FakeCluster()
+    it = loop(scenario, cluster)
+    _, before = move_back(cluster, it, scenario)
     writers = {name: list(epochs) for name, epochs in cluster.writers.items()}
     for _ in range(60):
         it.once()
@@ -100,11 +100,11 @@ def test_a_move_that_hangs_is_taken_back() -> None:
 
 
 def test_one_that_cannot_go_back_goes_elsewhere() -> None:
-    town, cluster = one_query(), FakeCluster()
-    town.policy = HASTY
-    it = loop(town, cluster)
+    scenario, cluster = one_query(), FakeCluster()
+    scenario.policy = HASTY
+    it = loop(scenario, cluster)
     settle(it)
-    town.lost = cluster.dead_nodes = frozenset({max(p.node for p in cluster.processes.values())})
+    scenario.lost = cluster.dead_nodes = frozenset({max(p.node for p in cluster.processes.values())})
     cluster.slow_nodes = NODES - cluster.dead_nodes - {"n1"}
     for _ in range(120):
         it.once()

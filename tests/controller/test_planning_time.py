@@ -21,12 +21,12 @@ def test_a_long_time_limit_is_cut_in_a_round(monkeypatch: pytest.MonkeyPatch) ->
         return run(self, problem)
 
     monkeypatch.setattr(StrategyCall, "run", noted)
-    town, signs = one_query(), [0]
-    town.policy = PlacementPolicySpec.model_validate({"strategy": {"name": "greedy", "timeLimit": "10m"}})
+    scenario, signs = one_query(), [0]
+    scenario.policy = PlacementPolicySpec.model_validate({"strategy": {"name": "greedy", "timeLimit": "10m"}})
 
     def alive() -> None:
         signs[0] += 1
 
-    loop(town, FakeCluster(), alive=alive).once()
+    loop(scenario, FakeCluster(), alive=alive).once()
     assert limits == [60.0]
     assert signs == [1]

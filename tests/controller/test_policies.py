@@ -57,30 +57,30 @@ def nodes_of(cluster: FakeCluster, name: str) -> set[str]:
     return {operator["node"] for operator in cluster.placements[f"default/{name}"].spec["operators"]}
 
 
-def headrooms(town: Two, cluster: FakeCluster) -> list[float]:
-    it = loop(town, cluster)
+def headrooms(scenario: Two, cluster: FakeCluster) -> list[float]:
+    it = loop(scenario, cluster)
     settle(it)
     return [it.last.explain[f"default/{name}"]["headroom"] for name in ("a", "b")]
 
 
 def test_the_later_policy_plans_on_what_the_earlier_one_leaves() -> None:
     """Each would be where the stream enters, if it were alone."""
-    town, cluster = two(heavy, Node("n1", cpu=0.2), Node("n2", cpu=0.2)), FakeCluster()
-    settle(loop(town, cluster))
+    scenario, cluster = two(heavy, Node("n1", cpu=0.2), Node("n2", cpu=0.2)), FakeCluster()
+    settle(loop(scenario, cluster))
     assert (nodes_of(cluster, "a"), nodes_of(cluster, "b")) == ({"n1"}, {"n2"})
 
 
 def test_bandwidth_that_the_others_use_is_taken_too() -> None:
     """Both send 1,600 bytes/s from the stream's entry, which may send 2,000."""
-    town = two(on("n2"), Node("n1", cpu=1.0, egress=2000.0), Node("n2", cpu=1.0))
-    assert headrooms(town, FakeCluster()) == pytest.approx([0.25, 0.25])
+    scenario = two(on("n2"), Node("n1", cpu=1.0, egress=2000.0), Node("n2", cpu=1.0))
+    assert headrooms(scenario, FakeCluster()) == pytest.approx([0.25, 0.25])
 
 
 def test_a_suspended_query_of_another_policy_loads_nothing() -> None:
-    town, cluster = two(on("n1"), Node("n1", cpu=0.45)), FakeCluster()
-    assert headrooms(town, cluster) == pytest.approx([2.0, 2.0], rel=0.02)
-    town.queries["default/a"] = replace(town.queries["default/a"], suspended=True)
-    it = loop(town, cluster)
+    scenario, cluster = two(on("n1"), Node("n1", cpu=0.45)), FakeCluster()
+    assert headrooms(scenario, cluster) == pytest.approx([2.0, 2.0], rel=0.02)
+    scenario.queries["default/a"] = replace(scenario.queries["default/a"], suspended=True)
+    it = loop(scenario, cluster)
     settle(it)
     assert it.last.explain["default/b"]["headroom"] == pytest.approx(3.0, rel=0.02)
 
@@ -91,13 +91,13 @@ def test_a_node_that_is_no_more_stops_neither_its_policy_nor_the_other() -> None
     def delivered(q: Query) -> Query:
         return replace(heavy(q), deliver_to=("n1",))
 
-    town = two(delivered, Node("n1", cpu=5.0), Node("n2", cpu=1.0), Node("n3", cpu=1.0))
+    scenario = two(delivered, Node("n1", cpu=5.0), Node("n2", cpu=1.0), Node("n3", cpu=1.0))
     cluster = FakeCluster()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     assert nodes_of(cluster, "a") == nodes_of(cluster, "b") == {"n1"}
-    town.nodes, town.entry = town.nodes[1:], "n2"
-    town.lost = cluster.dead_nodes = frozenset({"n1"})
+    scenario.nodes, scenario.entry = scenario.nodes[1:], "n2"
+    scenario.lost = cluster.dead_nodes = frozenset({"n1"})
     for _ in range(30):
         it.once()
     assert "n1" not in nodes_of(cluster, "a") | nodes_of(cluster, "b")

@@ -18,9 +18,9 @@ from tests.controller.scenario import LAYOUT, one_query
 
 @pytest.mark.parametrize("mode", ["Shadow", "Manual"])
 def test_a_gain_that_changes_is_no_news(mode: Literal["Shadow", "Manual"]) -> None:
-    town = one_query()
-    town.policy = PlacementPolicySpec(mode=mode)
-    state: DesiredState = town.desired_state(ObservedState(0.0, ()), Settings(LAYOUT))
+    scenario = one_query()
+    scenario.policy = PlacementPolicySpec(mode=mode)
+    state: DesiredState = scenario.desired_state(ObservedState(0.0, ()), Settings(LAYOUT))
     (group,) = state.groups
     query = group.queries["default/q"].model
     planning = GroupReplan(group, state, 0.0, {"default/q": Record("default/q")}, {}, {})

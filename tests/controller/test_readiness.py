@@ -59,11 +59,11 @@ def later(cluster: FakeCluster, the_loop: Loop, seconds: float) -> None:
 
 
 def running() -> tuple[Scenario, Watched, Loop]:
-    town, cluster = one_query(), Watched()
-    the_loop = loop(town, cluster)
+    scenario, cluster = one_query(), Watched()
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
     assert condition(cluster, "q", "Ready") == "True"
-    return town, cluster, the_loop
+    return scenario, cluster, the_loop
 
 
 def without_image(cluster: Watched) -> None:
@@ -105,17 +105,20 @@ def test_after_the_deadline_it_is_stalled_with_the_words_of_the_pod_and_an_event
 
 
 def test_a_first_start_that_gets_nowhere_is_stalled_and_a_new_controller_forgets_no_time() -> None:
-    town, cluster = one_query(), Watched(full_nodes=NODES)
-    town.policy = PlacementPolicySpec.model_validate({"progressDeadline": "1m"})
-    loop(town, cluster).once()
+    scenario, cluster = one_query(), Watched(full_nodes=NODES)
+    scenario.policy = PlacementPolicySpec.model_validate({"progressDeadline": "1m"})
+    loop(scenario, cluster).once()
     for _ in range(4):
-        later(cluster, loop(town, cluster), 20.0)
+        later(cluster, loop(scenario, cluster), 20.0)
     assert condition(cluster, "q", "Stalled") == "True"
 
 
 def test_what_the_api_server_refuses_is_said_at_once() -> None:
-    town, cluster = one_query(), Watched(refusal='pods "q" is forbidden: violates PodSecurity "restricted"')
-    the_loop = loop(town, cluster)
+    scenario, cluster = (
+        one_query(),
+        Watched(refusal='pods "q" is forbidden: violates PodSecurity "restricted"'),
+    )
+    the_loop = loop(scenario, cluster)
     the_loop.once()
     the_loop.once()
     assert "violates PodSecurity" in of(cluster, "Reconciling")["message"]
@@ -127,11 +130,11 @@ def test_what_the_api_server_refuses_is_said_at_once() -> None:
 
 
 def test_an_edit_begins_its_time_anew() -> None:
-    town, cluster = one_query(), Watched(slow_nodes=NODES, full_nodes=NODES)
-    the_loop = loop(town, cluster)
+    scenario, cluster = one_query(), Watched(slow_nodes=NODES, full_nodes=NODES)
+    the_loop = loop(scenario, cluster)
     the_loop.once()
     later(cluster, the_loop, 500.0)
-    town.queries["default/q"] = desired(query("q"), generation=2)
+    scenario.queries["default/q"] = desired(query("q"), generation=2)
     the_loop.once()
     later(cluster, the_loop, 500.0)
     assert condition(cluster, "q", "Stalled") == "False"
@@ -140,8 +143,8 @@ def test_an_edit_begins_its_time_anew() -> None:
 
 
 def test_a_process_that_works_for_a_moment_between_crashes_does_not_stop_the_clock() -> None:
-    town, cluster, the_loop = running()
-    town.policy = PlacementPolicySpec.model_validate({"progressDeadline": "5m"})
+    scenario, cluster, the_loop = running()
+    scenario.policy = PlacementPolicySpec.model_validate({"progressDeadline": "5m"})
     stalled = []
     for _ in range(8):
         cluster.crashed, cluster.words = True, "exit code 137: OOMKilled"
@@ -169,19 +172,19 @@ def test_a_query_that_worked_for_long_has_all_its_time_again() -> None:
 
 
 def test_a_warm_move_is_ready_all_the_time() -> None:
-    town, cluster, the_loop = running()
+    scenario, cluster, the_loop = running()
     cluster.verdicts.clear()
     node = cluster.running()["q-f"]
-    town.cordoned = frozenset({node})
+    scenario.cordoned = frozenset({node})
     settle(the_loop)
     assert node not in cluster.running().values()
     assert "False" not in cluster.verdicts
 
 
 def test_a_move_that_does_not_end_is_stalled_while_the_old_driver_works_on() -> None:
-    town, cluster, the_loop = running()
+    scenario, cluster, the_loop = running()
     node = cluster.running()["q-f"]
-    town.cordoned, cluster.slow_nodes, cluster.words = frozenset({node}), NODES, WORDS
+    scenario.cordoned, cluster.slow_nodes, cluster.words = frozenset({node}), NODES, WORDS
     the_loop.once()
     the_loop.once()
     later(cluster, the_loop, 700.0)
@@ -192,19 +195,19 @@ def test_a_move_that_does_not_end_is_stalled_while_the_old_driver_works_on() -> 
 
 
 def test_many_moves_after_one_another_are_progress() -> None:
-    town = Scenario({f"default/q{i}": desired(query(f"q{i}")) for i in range(5)})
-    town.policy = PlacementPolicySpec.model_validate({"progressDeadline": "20s"})
+    scenario = Scenario({f"default/q{i}": desired(query(f"q{i}")) for i in range(5)})
+    scenario.policy = PlacementPolicySpec.model_validate({"progressDeadline": "20s"})
     cluster = Watched()
-    the_loop = loop(town, cluster)
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
     begin = cluster.time
-    town.cordoned = frozenset({"n1"})
+    scenario.cordoned = frozenset({"n1"})
     stalled: list[str] = []
     for _ in range(60):
         the_loop.once()
-        stalled += [n for n in town.queries if condition(cluster, n.split("/")[1], "Stalled") == "True"]
+        stalled += [n for n in scenario.queries if condition(cluster, n.split("/")[1], "Stalled") == "True"]
     assert cluster.time - begin > 20
-    assert not set(cluster.running().values()) & town.cordoned
+    assert not set(cluster.running().values()) & scenario.cordoned
     assert stalled == []
 
 

@@ -36,8 +36,8 @@ def nowhere() -> Scenario:
 
 
 def test_a_refused_query_is_planned_once_while_nothing_changes(calls: list[int]) -> None:
-    town, cluster = nowhere(), FakeCluster()
-    it = loop(town, cluster)
+    scenario, cluster = nowhere(), FakeCluster()
+    it = loop(scenario, cluster)
     for _ in range(20):
         it.once()
     assert calls == [1]
@@ -45,17 +45,17 @@ def test_a_refused_query_is_planned_once_while_nothing_changes(calls: list[int])
 
 
 def test_it_is_planned_again_when_capacity_a_plan_or_the_query_has_changed(calls: list[int]) -> None:
-    town, cluster = nowhere(), FakeCluster()
-    it = loop(town, cluster)
+    scenario, cluster = nowhere(), FakeCluster()
+    it = loop(scenario, cluster)
     it.once()
-    town.nodes = (*town.nodes, Node("n4", cpu=1.0))
+    scenario.nodes = (*scenario.nodes, Node("n4", cpu=1.0))
     it.once()
     assert len(calls) == 2
-    town.queries["default/r"] = desired(query("r"))
+    scenario.queries["default/r"] = desired(query("r"))
     for _ in range(5):
         it.once()
     assert calls == [1, 1, 1, 2], "the new one alone, then the refused one beside its plan"
-    town.queries["default/q"] = desired(query("q"))
+    scenario.queries["default/q"] = desired(query("q"))
     for _ in range(10):
         it.once()
     assert len(calls) == 5
@@ -63,8 +63,8 @@ def test_it_is_planned_again_when_capacity_a_plan_or_the_query_has_changed(calls
 
 
 def test_it_is_planned_again_after_a_while(calls: list[int]) -> None:
-    town, cluster = nowhere(), FakeCluster()
-    it = loop(town, cluster)
+    scenario, cluster = nowhere(), FakeCluster()
+    it = loop(scenario, cluster)
     it.once()
     cluster.time += 700.0
     it.once()
@@ -72,9 +72,9 @@ def test_it_is_planned_again_after_a_while(calls: list[int]) -> None:
 
 
 def test_a_proposal_is_searched_once_and_comes_into_force_when_it_is_approved(calls: list[int]) -> None:
-    town, cluster = Scenario({"default/q": desired(query("q"))}), FakeCluster()
-    town.policy = PlacementPolicySpec(mode="Manual")
-    it = loop(town, cluster)
+    scenario, cluster = Scenario({"default/q": desired(query("q"))}), FakeCluster()
+    scenario.policy = PlacementPolicySpec(mode="Manual")
+    it = loop(scenario, cluster)
     for _ in range(10):
         it.once()
     assert calls == [1]

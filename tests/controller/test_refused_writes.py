@@ -51,7 +51,7 @@ class Refusing(FakeCluster):
         super().apply(action)
 
 
-def town() -> Scenario:
+def scenario() -> Scenario:
     return Scenario({name: desired(query(name.split("/")[1])) for name in (A, B)})
 
 
@@ -66,7 +66,7 @@ def events(cluster: FakeCluster, reason: str) -> list[str]:
 
 def test_a_refused_placement_is_said_on_its_query_and_taken_back_when_it_is_written() -> None:
     cluster = Refusing(error=TOO_LONG)
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     for _ in range(6):
         it.once()
     stalled = told(cluster, "a", "Stalled")
@@ -84,7 +84,7 @@ def test_a_refused_placement_is_said_on_its_query_and_taken_back_when_it_is_writ
 
 
 def test_what_runs_of_a_query_whose_edit_is_refused_is_ready_and_stalled() -> None:
-    cluster, it = Refusing(), town()
+    cluster, it = Refusing(), scenario()
     the_loop = loop(it, cluster)
     settle(the_loop)
     before = dict(cluster.processes)
@@ -98,7 +98,7 @@ def test_what_runs_of_a_query_whose_edit_is_refused_is_ready_and_stalled() -> No
 
 
 def test_a_query_is_suspended_also_while_its_placement_is_refused() -> None:
-    cluster, it = Refusing(), town()
+    cluster, it = Refusing(), scenario()
     the_loop = loop(it, cluster)
     settle(the_loop)
     cluster.error = TOO_LONG
@@ -114,7 +114,7 @@ def test_a_query_is_suspended_also_while_its_placement_is_refused() -> None:
 
 def test_a_conflict_is_said_when_it_comes_again_and_again() -> None:
     cluster = Refusing(error=OSError("the object has been modified"))
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     it.once()
     it.once()
     assert condition(cluster, "a", "Stalled") == "False", "whoever wrote beside us is gone in the next round"
@@ -159,7 +159,7 @@ def test_a_hand_over_that_is_refused_is_why_a_move_is_late() -> None:
 
 def test_a_refused_status_is_an_event() -> None:
     cluster = Refusing(error=Refused("status.conditions: invalid"), kinds=(WriteStatus,))
-    it = loop(town(), cluster)
+    it = loop(scenario(), cluster)
     for _ in range(6):
         it.once()
     assert len(events(cluster, "WriteRefused")) == 1

@@ -33,12 +33,12 @@ def nodes_of(cluster: FakeCluster, name: str) -> set[str]:
 
 
 def test_a_taint_moves_those_that_do_not_tolerate_it_and_only_those() -> None:
-    town, cluster = together(), FakeCluster()
-    it = loop(town, cluster)
+    scenario, cluster = together(), FakeCluster()
+    it = loop(scenario, cluster)
     settle(it)
     before = pods_of(cluster, "b")
     for node in ("n1", "n2"):
-        town.closed = {"default/a": frozenset({node})}
+        scenario.closed = {"default/a": frozenset({node})}
         ready = set()
         for _ in range(30):
             it.once()
@@ -50,12 +50,12 @@ def test_a_taint_moves_those_that_do_not_tolerate_it_and_only_those() -> None:
 
 
 def test_on_cordon_stay_a_taint_moves_nothing() -> None:
-    town, cluster = together(), FakeCluster()
-    town.policy = PlacementPolicySpec.model_validate({"onCordon": "Stay"})
-    it = loop(town, cluster)
+    scenario, cluster = together(), FakeCluster()
+    scenario.policy = PlacementPolicySpec.model_validate({"onCordon": "Stay"})
+    it = loop(scenario, cluster)
     settle(it)
     before = pods_of(cluster, "a")
-    town.closed = {"default/a": frozenset({"n1", "n2"})}
+    scenario.closed = {"default/a": frozenset({"n1", "n2"})}
     settle(it)
     assert pods_of(cluster, "a") == before
 

@@ -22,14 +22,14 @@ from tests.controller.scenario import Scenario, condition, desired, loop, query,
     ids=["a plan without parts", "no plan", "a list", "a word"],
 )
 def test_one_that_cannot_be_read_stops_nothing(nonsense: dict[str, Any]) -> None:
-    town = Scenario({f"default/{name}": desired(query(name)) for name in ("a", "b")})
+    scenario = Scenario({f"default/{name}": desired(query(name)) for name in ("a", "b")})
     cluster = FakeCluster()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
     whole = cluster.placements["default/a"]
     cluster.placements["default/a"] = replace(whole, spec={**whole.spec, **nonsense})
     mine = {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")}
-    town.queries["default/b"] = desired(query("b", "s.k = 2"))
+    scenario.queries["default/b"] = desired(query("b", "s.k = 2"))
     settle(it)
     assert {key: p for key, p in cluster.processes.items() if key[0].startswith("a-")} == mine
     assert condition(cluster, "a", "Stalled") == "True"

@@ -20,11 +20,11 @@ def test_a_process_is_told_its_zone_and_a_move_to_another_is_no_other_build() ->
                 starts.append(action)
             super().apply(action)
 
-    town = Scenario({"default/q": desired(query("q"))}, nodes=nodes)
+    scenario = Scenario({"default/q": desired(query("q"))}, nodes=nodes)
     cluster = RecordedStarts()
-    it = loop(town, cluster)
+    it = loop(scenario, cluster)
     settle(it)
-    town.cordoned = frozenset(cluster.running().values())
+    scenario.cordoned = frozenset(cluster.running().values())
     settle(it)
     assert all(s.spec.zone == s.spec.node.replace("n", "z") for s in starts)
     builds: dict[str, set[str]] = {}

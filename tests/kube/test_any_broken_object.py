@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from weir_operator.kube import names
 
 from tests.controller.mutations import ODD, mutated, places
+from tests.kube.kube_scenario import KubeScenario, config_map, node, plain, policy, query, stream, topology
 from tests.kube.memory import Manifest
-from tests.kube.world import KubeWorld, config_map, node, plain, policy, query, stream, topology
 
 STAY = {"drift": {"minHeadroom": 0, "minGain": 1e9}, "strategy": {"name": "greedy"}}
 NODES = ("n1", "n2", "n3")
 
 
 @cache
-def settled() -> KubeWorld:
+def settled() -> KubeScenario:
     """Query `a/q` has everything that there is to break; `b/r` has its own policy and stream."""
     far = {"topology": "far", "allowedNamespaces": ["a"], **STAY}
-    world = KubeWorld(
+    scenario = KubeScenario(
         *(node(name) for name in NODES),
         node("spare", taint="pool", zone="z"),
         policy("default", **STAY),
@@ -40,14 +40,14 @@ def settled() -> KubeWorld:
         stream("b", "t", "n2"),
         query("b", "r", "t"),
     )
-    world.settle()
-    drivers = world.of("Pod", "a")
+    scenario.settle()
+    drivers = scenario.of("Pod", "a")
     assert drivers
-    assert world.of("Pod", "b")
-    for pod in (*companions(next(iter(drivers.values()))), handed_over(world)):
-        world.memory.put(pod)
-    world.round()
-    return world
+    assert scenario.of("Pod", "b")
+    for pod in (*companions(next(iter(drivers.values()))), handed_over(scenario)):
+        scenario.memory.put(pod)
+    scenario.round()
+    return scenario
 
 
 def companions(driver: Manifest) -> list[Manifest]:
@@ -74,9 +74,9 @@ def companions(driver: Manifest) -> list[Manifest]:
     return [executor, sweep, plain("Pod", "a", "foreign", spec=spec, status=running)]
 
 
-def handed_over(world: KubeWorld) -> Manifest:
+def handed_over(scenario: KubeScenario) -> Manifest:
     """A Lease that is handed over and asked for a cut."""
-    lease = next(iter(world.of("Lease", "a").values()))
+    lease = next(iter(scenario.of("Lease", "a").values()))
     notes = {names.HANDOVER: "1", names.RELEASED: "false", names.CHANGE: '{"lead": 20.0, "time": 7}'}
     return {**lease, "metadata": {**lease["metadata"], "annotations": notes}}
 
@@ -94,20 +94,20 @@ NESTED = "[" * 100_000
 MEAN: list[Any] = [*ODD, "9" * 5000, NESTED, "1970-01-01", "b/r", "-1.5", '{"lead": 1e999}', "²", [[[]]]]
 
 
-def broken(key: tuple[str, str, str], path: tuple[Any, ...], odd: Any) -> KubeWorld:
-    """The settled world with another value at one place, and a new query."""
-    world = KubeWorld(memory=copy.deepcopy(settled().memory))
-    world.now = settled().now
-    stored = world.memory.objects
-    world.memory.put(mutated(stored[key], path, odd))
+def broken(key: tuple[str, str, str], path: tuple[Any, ...], odd: Any) -> KubeScenario:
+    """The settled scenario with another value at one place, and a new query."""
+    scenario = KubeScenario(memory=copy.deepcopy(settled().memory))
+    scenario.now = settled().now
+    stored = scenario.memory.objects
+    scenario.memory.put(mutated(stored[key], path, odd))
     for manifest in (stream("c", "u", "n1"), query("c", "new", "u")):
-        world.memory.put(manifest)
-    return world
+        scenario.memory.put(manifest)
+    return scenario
 
 
-def plan_and_pods(world: KubeWorld) -> tuple[Any, dict[str, Any]]:
-    pods = {name: (p["metadata"]["uid"], p["spec"]) for name, p in world.of("Pod", "b").items()}
-    return world.of("Placement", "b")["r"]["spec"], pods
+def plan_and_pods(scenario: KubeScenario) -> tuple[Any, dict[str, Any]]:
+    pods = {name: (p["metadata"]["uid"], p["spec"]) for name, p in scenario.of("Pod", "b").items()}
+    return scenario.of("Placement", "b")["r"]["spec"], pods
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -115,7 +115,7 @@ def plan_and_pods(world: KubeWorld) -> tuple[Any, dict[str, Any]]:
 def test_one_broken_object_ends_no_round_and_leaves_other_namespaces_as_they_are(
     place: tuple[tuple[str, str, str], tuple[Any, ...]], odd: Any
 ) -> None:
-    world = broken(*place, odd)
-    world.settle(5)
-    assert plan_and_pods(world) == plan_and_pods(settled())
-    assert world.of("Pod", "c"), "a new query starts"
+    scenario = broken(*place, odd)
+    scenario.settle(5)
+    assert plan_and_pods(scenario) == plan_and_pods(settled())
+    assert scenario.of("Pod", "c"), "a new query starts"

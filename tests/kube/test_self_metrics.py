@@ -39,15 +39,15 @@ class CountedApi(Memory):
 
 
 def test_moves_and_plans_that_came_into_force_are_counted() -> None:
-    town, cluster = one_query(), FakeCluster()
-    the_loop = loop(town, cluster)
+    scenario, cluster = one_query(), FakeCluster()
+    the_loop = loop(scenario, cluster)
     settle(the_loop)
     registry = scraped(the_loop, CountedApi())
     query = {"namespace": "default", "query": "q"}
     assert registry.get_sample_value("weir_operator_replans_total", query) == 1
     assert registry.get_sample_value("weir_operator_moves_total") == 0
     moving = {f for f, node in cluster.running().items() if node == cluster.running()["q-f"]}
-    town.cordoned = frozenset({cluster.running()["q-f"]})
+    scenario.cordoned = frozenset({cluster.running()["q-f"]})
     settle(the_loop)
     assert registry.get_sample_value("weir_operator_replans_total", query) == 2
     assert registry.get_sample_value("weir_operator_moves_total") == len(moving)

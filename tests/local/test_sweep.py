@@ -122,8 +122,8 @@ def test_the_retention_of_the_policy_is_the_horizon_of_flows(tmp_path: Path) -> 
 
 def test_the_loop_sweeps_now_and_then_and_keeps_what_is_owned() -> None:
     cluster, exchange = FakeCluster(time=960.0), FakeExchange({"somebody-elses"})
-    town = Scenario({"default/q": desired(query("q")), "default/r": desired(query("r"))})
-    it = loop(town, cluster, exchange=exchange, period=1.0)
+    scenario = Scenario({"default/q": desired(query("q")), "default/r": desired(query("r"))})
+    it = loop(scenario, cluster, exchange=exchange, period=1.0)
     settle(it)
     exchange.folders |= set(cluster.leases)
     for _ in range(180):
@@ -135,16 +135,16 @@ def test_the_loop_sweeps_now_and_then_and_keeps_what_is_owned() -> None:
 @pytest.mark.parametrize("change", ["suspended", "faulty"])
 def test_a_query_that_does_not_run_keeps_its_checkpoints(change: str) -> None:
     cluster = FakeCluster(time=960.0)
-    town = Scenario({"default/q": desired(query("q"))})
+    scenario = Scenario({"default/q": desired(query("q"))})
     exchange = FakeExchange()
-    it = loop(town, cluster, exchange=exchange, period=1.0)
+    it = loop(scenario, cluster, exchange=exchange, period=1.0)
     settle(it)
     checkpoints = set(cluster.leases)
     exchange.folders = set(checkpoints)
     if change == "suspended":
-        town.queries["default/q"] = replace(town.queries["default/q"], suspended=True)
+        scenario.queries["default/q"] = replace(scenario.queries["default/q"], suspended=True)
     else:
-        town.queries, town.faults = {}, {"default/q": Fault("bad", generation=2)}
+        scenario.queries, scenario.faults = {}, {"default/q": Fault("bad", generation=2)}
     for _ in range(130):
         it.once()
     assert exchange.sweeps > 1

@@ -1,4 +1,4 @@
-"""A small world as raw objects, to change in tests."""
+"""A few nodes, streams and policies as raw objects, to change in tests."""
 
 from typing import Any
 

@@ -104,11 +104,11 @@ class Host:
 
     _processes = itertools.count(1)
 
-    def __init__(self, world: HostsMachine, name: str) -> None:
-        self.world, self.name = world, name
+    def __init__(self, machine: HostsMachine, name: str) -> None:
+        self.machine, self.name = machine, name
         self.process = f"machine-{next(Host._processes)}:1:1"
         self.away = False
-        location = str(world.folder / "hosts" / f"{name}.json")
+        location = str(machine.folder / "hosts" / f"{name}.json")
         self.actors: list[Actor] = []
         self.attempts: dict[int, tuple[Actor, dict[str, bool]]] = {}  # by epoch
         stepped = SteppedLease(location, lambda: self.away, self.actors)
@@ -126,9 +126,9 @@ class Host:
         self.actors.append(actor)
 
     def _attempt(self, epoch: int, orders: dict[str, bool]) -> None:
-        record = SteppedLease(self.world.lease, lambda: self.away, self.actors)
+        record = SteppedLease(self.machine.lease, lambda: self.away, self.actors)
         hold = HostedTenure(record, epoch, DURATION, self.incarnations)
-        checkpoint = self.world.checkpoint
+        checkpoint = self.machine.checkpoint
         try:
             while not hold.acquire():
                 turn()
@@ -157,11 +157,11 @@ class Host:
         put_once(temporary, checkpoint.sink / str(number), lambda: self._fence(hold))
         turn()
         (checkpoint.commits / str(number)).touch()
-        self.world.batches += 1
+        self.machine.batches += 1
 
     def _fence(self, hold: HostedTenure) -> None:
         hold.fence()
-        self.world.publishes(hold)
+        self.machine.publishes(hold)
         turn()
 
     def turn(self, backwards: bool = False) -> None:
@@ -170,7 +170,7 @@ class Host:
             actor.step()
 
     def kill(self) -> None:
-        self.world.gone.add(self.process)
+        self.machine.gone.add(self.process)
         for actor in [*self.actors]:
             actor.end()
         self.actors.clear()

@@ -56,7 +56,7 @@ def one(name: str, priority: int = 0, predicate: str = "s.k = 1") -> DesiredQuer
     return desired(replace(parsed, operators=parsed.operators[:1], priority=priority))
 
 
-def town(most: int, *names: str) -> Small:
+def scenario(most: int, *names: str) -> Small:
     """Queries of one fragment each, the first ones the more important."""
     queries = {f"default/{name}": one(name, -i) for i, name in enumerate(names)}
     return Small(queries, cluster=Guarded(most=most))
@@ -68,7 +68,7 @@ def message(it: Small, name: str) -> str:
 
 
 def test_what_does_not_fit_is_refused_by_name_and_never_asked_for() -> None:
-    it = town(2, "a", "b", "c")
+    it = scenario(2, "a", "b", "c")
     settle(loop(it, it.cluster))
     assert {p.fragment[0] for p in it.cluster.processes.values()} == {"a", "b"}
     assert it.cluster.refused == []
@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_refused_by_name_and_never_asked_for() -> None:
 
 
 def test_a_query_that_is_suspended_leaves_its_share_and_comes_back_when_there_is_room() -> None:
-    it = town(1, "a", "b")
+    it = scenario(1, "a", "b")
     the_loop = loop(it, it.cluster)
     settle(the_loop)
     first = it.queries["default/a"]
@@ -99,7 +99,7 @@ def test_a_query_that_is_suspended_leaves_its_share_and_comes_back_when_there_is
 
 
 def test_a_running_query_goes_on_when_its_quota_shrinks() -> None:
-    it = town(2, "a")
+    it = scenario(2, "a")
     the_loop = loop(it, it.cluster)
     settle(the_loop)
     it.others = 2
@@ -122,20 +122,20 @@ def moved(it: Small, **settings: object) -> None:
 
 
 def test_a_move_is_warm_where_a_second_pod_may_be() -> None:
-    it = town(2, "a")
+    it = scenario(2, "a")
     moved(it)
     assert "Stop" not in it.cluster.log[: it.cluster.log.index("HandOver")]
     assert it.cluster.refused == []
 
 
 def test_a_move_makes_room_first_where_none_may_be() -> None:
-    it = town(1, "a")
+    it = scenario(1, "a")
     moved(it)
     assert it.cluster.refused == []
 
 
 def test_a_lost_node_s_pod_is_told_to_end_and_replaced_when_it_no_longer_counts() -> None:
-    it = town(1, "a")
+    it = scenario(1, "a")
     the_loop = loop(it, it.cluster)
     settle(the_loop)
     (key,) = it.cluster.processes
@@ -153,7 +153,7 @@ def test_a_lost_node_s_pod_is_told_to_end_and_replaced_when_it_no_longer_counts(
 
 @pytest.mark.parametrize(("most", "goes"), [(2, True), (1, False)])
 def test_an_edit_needs_room_beside_the_plan_that_runs(most: int, goes: bool) -> None:
-    it = town(most, "a")
+    it = scenario(most, "a")
     the_loop = loop(it, it.cluster)
     settle(the_loop)
     it.queries["default/a"] = one("a", predicate="s.k = 2")

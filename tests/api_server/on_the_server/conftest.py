@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.api_server.api_under_test import ApiUnderTest, OnServer, new_namespace, played
 from tests.api_server.server import ApiServer
-from tests.api_server.worlds import OnServer, World, new_namespace, played
 
 
 @pytest.fixture
-def world(server: ApiServer) -> Iterator[World]:
+def target(server: ApiServer) -> Iterator[ApiUnderTest]:
     """On the real one alone."""
     yield from played(OnServer(server, new_namespace()))

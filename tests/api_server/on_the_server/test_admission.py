@@ -19,7 +19,7 @@ from weir_operator.kube.sweeper import build_sweep_pod_spec
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.location import Location
 
-from tests.api_server.worlds import World, manifest
+from tests.api_server.api_under_test import ApiUnderTest, manifest
 
 OWNER = OwnerReference("q", "0e9a")
 TEMPLATE = DriverTemplate(image="weir-runtime:dev", claim="weir-exchange")
@@ -42,17 +42,17 @@ def start(namespace: str, **changes: Any) -> Start:
 
 
 @pytest.fixture
-def strict(world: World) -> World:
+def strict(target: ApiUnderTest) -> ApiUnderTest:
     """The namespace is under the strictest pod standard."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    world.admin.merge("Namespace", "", world.namespace, {"metadata": {"labels": labels}})
-    return world
+    target.admin.merge("Namespace", "", target.namespace, {"metadata": {"labels": labels}})
+    return target
 
 
 @pytest.mark.parametrize("executors", [0, 2])
 @pytest.mark.parametrize("standby", [False, True])
 def test_a_driver_with_all_it_needs_is_admitted_and_stored_as_it_was_asked(
-    strict: World, executors: int, standby: bool
+    strict: ApiUnderTest, executors: int, standby: bool
 ) -> None:
     start_action = start(strict.namespace, executors=executors, standby=standby)
     query = QUERY if not executors else {"spec": {**QUERY["spec"], "env": QUERY["spec"]["env"][:1]}}
@@ -66,7 +66,7 @@ def test_a_driver_with_all_it_needs_is_admitted_and_stored_as_it_was_asked(
     start_fragment(strict.api, start_action, OWNER, query, TEMPLATE)
 
 
-def test_an_executor_and_a_sweeper_are_admitted_too(strict: World) -> None:
+def test_an_executor_and_a_sweeper_are_admitted_too(strict: ApiUnderTest) -> None:
     start_action = start(strict.namespace, executors=2)
     start_fragment(strict.api, start_action, OWNER, {}, TEMPLATE)
     executor = build_executor_template(driver_of(start_action, OWNER, {}), TEMPLATE)
@@ -75,27 +75,29 @@ def test_an_executor_and_a_sweeper_are_admitted_too(strict: World) -> None:
     assert strict.api.create(build_sweep_pod_spec(strict.namespace, frozenset({"f1"}), TEMPLATE, []))
 
 
-def test_a_policy_that_asks_for_more_than_the_standard_allows_is_refused_in_its_words(strict: World) -> None:
+def test_a_policy_that_asks_for_more_than_the_standard_allows_is_refused_in_its_words(
+    strict: ApiUnderTest,
+) -> None:
     loose = replace(TEMPLATE, container_security={"allowPrivilegeEscalation": True})
     with pytest.raises(ApiError, match='violates PodSecurity "restricted') as refused:
         start_fragment(strict.api, start(strict.namespace), OWNER, {}, loose)
     assert refused.value.status == 403
 
 
-def test_a_limit_range_says_what_is_too_much(world: World) -> None:
+def test_a_limit_range_says_what_is_too_much(target: ApiUnderTest) -> None:
     limits = [{"type": "Container", "max": {"memory": "1Gi"}}]
-    assert world.admin.create(manifest("LimitRange", world.namespace, "few", spec={"limits": limits}))
+    assert target.admin.create(manifest("LimitRange", target.namespace, "few", spec={"limits": limits}))
     with pytest.raises(ApiError, match="maximum memory usage per Container is 1Gi") as refused:
-        start_fragment(world.api, start(world.namespace), OWNER, QUERY, TEMPLATE)
+        start_fragment(target.api, start(target.namespace), OWNER, QUERY, TEMPLATE)
     assert refused.value.status == 403
 
 
-def test_the_operator_gives_nobody_more_than_it_has(world: World) -> None:
-    role = build_role_spec(world.namespace, "f1", f"{world.namespace}/q", OWNER, executors=True)
-    world.api.apply(role)
+def test_the_operator_gives_nobody_more_than_it_has(target: ApiUnderTest) -> None:
+    role = build_role_spec(target.namespace, "f1", f"{target.namespace}/q", OWNER, executors=True)
+    target.api.apply(role)
     secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
     with pytest.raises(ApiError, match="attempting to grant RBAC permissions not currently held") as refused:
-        world.api.apply({**role, "rules": [*role["rules"], secrets]})
+        target.api.apply({**role, "rules": [*role["rules"], secrets]})
     assert refused.value.status == 403
 
 
@@ -103,16 +105,20 @@ def test_the_operator_gives_nobody_more_than_it_has(world: World) -> None:
     ("verb", "kind", "may"),
     [("GET", "Secret", False), ("GET", "StreamQuery", False), ("GET", "Pod", True), ("GET", "Lease", True)],
 )
-def test_what_the_operator_may_read_one_by_one(world: World, verb: str, kind: str, may: bool) -> None:
-    path = f"/api/v1/namespaces/{world.namespace}/secrets/x"
+def test_what_the_operator_may_read_one_by_one(target: ApiUnderTest, verb: str, kind: str, may: bool) -> None:
+    path = f"/api/v1/namespaces/{target.namespace}/secrets/x"
     with pytest.raises(ApiError) as refused:
-        world.api.call(verb, path if kind == "Secret" else path_of(kind, world.namespace, "x"))
+        target.api.call(verb, path if kind == "Secret" else path_of(kind, target.namespace, "x"))
     assert refused.value.status == (404 if may else 403)
 
 
-def test_what_executors_cannot_have_is_refused_before_anything_is_made(world: World) -> None:
+def test_what_executors_cannot_have_is_refused_before_anything_is_made(target: ApiUnderTest) -> None:
     with pytest.raises(Refused, match="serviceAccountName"):
         start_fragment(
-            world.api, start(world.namespace, executors=1), OWNER, {}, replace(TEMPLATE, service_account="x")
+            target.api,
+            start(target.namespace, executors=1),
+            OWNER,
+            {},
+            replace(TEMPLATE, service_account="x"),
         )
-    assert list(world.api.list("Lease", world.namespace)) == []
+    assert list(target.api.list("Lease", target.namespace)) == []

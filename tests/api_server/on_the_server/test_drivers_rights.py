@@ -15,8 +15,8 @@ from weir_placement.model.change import Change
 from weir_runtime.api_server import Server
 from weir_runtime.kubernetes_lease import KubernetesLease
 
+from tests.api_server.api_under_test import OnServer
 from tests.api_server.server import ApiServer
-from tests.api_server.worlds import OnServer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """A process keeps its connections to its end."""
@@ -25,23 +25,23 @@ Make = Callable[[str, str], KubernetesLease]
 
 
 @pytest.fixture
-def lease(world: OnServer) -> Make:
+def lease(target: OnServer) -> Make:
     """The lease of one fragment, with the token of another's account or its own."""
     for fragment in ("f1", "f2"):
-        about = (world.namespace, fragment, f"{world.namespace}/q", OwnerReference("q", "0e9a"))
+        about = (target.namespace, fragment, f"{target.namespace}/q", OwnerReference("q", "0e9a"))
         for build in (build_service_account_spec, build_role_spec, build_role_binding_spec, build_lease_spec):
-            world.api.apply(build(*about))
-    server = world.server
+            target.api.apply(build(*about))
+    server = target.server
     context = ssl.create_default_context(cafile=str(server.authority))
 
     def make(account: str, fragment: str) -> KubernetesLease:
-        path = path_of("ServiceAccount", world.namespace, account, "token")
-        answer = world.admin.call(
+        path = path_of("ServiceAccount", target.namespace, account, "token")
+        answer = target.admin.call(
             "POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
         )
         token = str(answer["status"]["token"])
         reached = Server("127.0.0.1", server.port, lambda: token, context)
-        return KubernetesLease(reached, world.namespace, fragment)
+        return KubernetesLease(reached, target.namespace, fragment)
 
     return make
 
@@ -77,13 +77,13 @@ def test_what_changes_is_heard_by_its_watch(lease: Make) -> None:
     until(lambda: holder._record is not None and holder._record.handover == 2)  # no look has asked
 
 
-def test_anothers_lease_it_cannot_touch(lease: Make, world: OnServer) -> None:
+def test_anothers_lease_it_cannot_touch(lease: Make, target: OnServer) -> None:
     assert lease("f2", "f2").acquire(1, "two:1:1", 30.0)
     thief = lease("f1", "f2")
     assert not thief.acquire(9, "thief:1:1", 30.0)
     with pytest.raises(OSError, match=r"answered 403.*cannot get resource"):
         thief.hand_over(9)
-    stored = world.api.get("Lease", world.namespace, "f2") or {}
+    stored = target.api.get("Lease", target.namespace, "f2") or {}
     assert stored["spec"]["holderIdentity"] == "two:1:1"
 
 

@@ -18,8 +18,8 @@ from weir_operator.kube.leader import Leader
 from weir_operator.kube.liveness import Liveness
 from weir_operator.kube.settings import OperatorSettings
 
+from tests.api_server.api_under_test import ApiUnderTest, OnServer, manifest
 from tests.api_server.server import OPERATOR, ApiServer
-from tests.api_server.worlds import OnServer, World, manifest
 
 
 @pytest.fixture
@@ -29,34 +29,34 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
-def test_a_list_has_all_pages(world: World, count: int) -> None:
+def test_a_list_has_all_pages(target: ApiUnderTest, count: int) -> None:
     for i in range(count):
-        assert world.api.create(manifest("Lease", world.namespace, f"l{i}"))
-    names = [m["metadata"]["name"] for m in world.api.list("Lease", world.namespace)]
+        assert target.api.create(manifest("Lease", target.namespace, f"l{i}"))
+    names = [m["metadata"]["name"] for m in target.api.list("Lease", target.namespace)]
     assert names == [f"l{i}" for i in range(count)]
 
 
 @pytest.mark.usefixtures("small_pages")
 def test_a_list_whose_beginning_is_forgotten_ends_its_round_and_the_next_one_is_whole(
-    world: OnServer, server: ApiServer
+    target: OnServer, server: ApiServer
 ) -> None:
     """Half of it from then and half from now would be a cluster that never was."""
     for i in range(5):
-        assert world.api.create(manifest("Lease", world.namespace, f"l{i}"))
-    leases = world.api.list("Lease", world.namespace)
+        assert target.api.create(manifest("Lease", target.namespace, f"l{i}"))
+    leases = target.api.list("Lease", target.namespace)
     assert next(leases)["metadata"]["name"] == "l0"
-    assert world.api.delete("Lease", world.namespace, "l4")
+    assert target.api.delete("Lease", target.namespace, "l4")
     server.stop_api()
     server.compact()
     server.start_api()
     with pytest.raises(ApiError, match="continue parameter is too old") as refused:
         list(leases)
     assert refused.value.status == 410
-    assert len(list(world.api.list("Lease", world.namespace))) == 4
+    assert len(list(target.api.list("Lease", target.namespace))) == 4
 
 
-def test_an_adapter_observes_again_after_the_server_was_away(world: OnServer, server: ApiServer) -> None:
-    adapter = KubernetesCluster(world.api, OperatorSettings(watch_namespaces=(world.namespace,)))
+def test_an_adapter_observes_again_after_the_server_was_away(target: OnServer, server: ApiServer) -> None:
+    adapter = KubernetesCluster(target.api, OperatorSettings(watch_namespaces=(target.namespace,)))
     adapter.observe()
     server.stop_api()
     try:
@@ -89,7 +89,7 @@ class Woken:
 
 @pytest.fixture
 def watching(
-    world: OnServer, server: ApiServer, monkeypatch: pytest.MonkeyPatch
+    target: OnServer, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Woken, Liveness]]:
     """The operator's watches on the namespace, as its own user."""
     monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(OPERATOR)))
@@ -97,7 +97,7 @@ def watching(
     handlers = registry(woken, liveness, everywhere=False)  # type: ignore[arg-type]
 
     async def watch() -> None:
-        namespaces = [world.namespace]
+        namespaces = [target.namespace]
         await kopf.operator(registry=handlers, standalone=True, namespaces=namespaces, stop_flag=stop)
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0.01)
@@ -117,14 +117,14 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def asked(world: World, i: int) -> dict[str, Any]:
+def asked(target: ApiUnderTest, i: int) -> dict[str, Any]:
     return manifest(
-        "StreamQuery", world.namespace, "q", spec={"sql": f"SELECT s.k FROM s AS s WHERE s.k > {i}"}
+        "StreamQuery", target.namespace, "q", spec={"sql": f"SELECT s.k FROM s AS s WHERE s.k > {i}"}
     )
 
 
 def test_each_change_wakes_the_loop_also_after_an_outage_in_which_all_versions_were_forgotten(
-    world: OnServer, server: ApiServer, watching: tuple[Woken, Liveness]
+    target: OnServer, server: ApiServer, watching: tuple[Woken, Liveness]
 ) -> None:
     woken, _ = watching
     edits = iter(range(1000))
@@ -132,7 +132,7 @@ def test_each_change_wakes_the_loop_also_after_an_outage_in_which_all_versions_w
     def wakes() -> bool:
         """An edit is seen: one that the watch's beginning covers wakes as well."""
         before = woken.wakes
-        world.admin.apply(asked(world, next(edits)), "user")
+        target.admin.apply(asked(target, next(edits)), "user")
         time.sleep(0.1)
         return woken.wakes > before
 
@@ -145,12 +145,12 @@ def test_each_change_wakes_the_loop_also_after_an_outage_in_which_all_versions_w
 
 
 def test_the_renewal_of_the_leaders_lease_is_watched(
-    world: OnServer, watching: tuple[Woken, Liveness], monkeypatch: pytest.MonkeyPatch
+    target: OnServer, watching: tuple[Woken, Liveness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, liveness = watching
     renewals = []
     monkeypatch.setattr(liveness, "renewal_watched", lambda: renewals.append(1))
-    leader = Leader(world.api, world.namespace, "me")
+    leader = Leader(target.api, target.namespace, "me")
 
     def heard() -> bool:
         before = len(renewals)

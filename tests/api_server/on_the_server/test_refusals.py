@@ -6,7 +6,7 @@ from typing import Any
 
 from weir_operator.kube.api import Api, ApiError, path_of
 
-from tests.api_server.worlds import World
+from tests.api_server.api_under_test import ApiUnderTest
 from tests.controller.test_any_broken_object import ODD, PLACES, broken_ones, mutated
 from tests.kube.memory import Memory
 
@@ -32,16 +32,16 @@ def verdict_in_memory(manifest: dict[str, Any]) -> int:
     return 201
 
 
-def test_every_object_with_one_odd_value(world: World) -> None:
+def test_every_object_with_one_odd_value(target: ApiUnderTest) -> None:
     differences = []
     for i, path in PLACES:
         raw = broken_ones()[i]
         if raw["apiVersion"] == "v1" or path[0] != "spec":
             continue
-        where = {"namespace": world.namespace} if "namespace" in raw["metadata"] else {}
+        where = {"namespace": target.namespace} if "namespace" in raw["metadata"] else {}
         for odd in (..., *(value for value in ODD if value != HUGE)):
             manifest = {**mutated(raw, path, odd), "metadata": {"name": raw["metadata"]["name"], **where}}
-            verdicts = verdict(world.admin, manifest), verdict_in_memory(manifest)
+            verdicts = verdict(target.admin, manifest), verdict_in_memory(manifest)
             if len(set(verdicts)) > 1:
                 differences.append((raw["kind"], path, odd, *verdicts))
     assert differences == []

@@ -20,7 +20,7 @@ RBAC = "rbac.authorization.k8s.io"
 _numbers = itertools.count(1)
 
 
-class World(Protocol):
+class ApiUnderTest(Protocol):
     """One namespace of an API server. `api` is the operator with the rights of the chart, `admin` may
     everything."""
 
@@ -83,15 +83,15 @@ def new_namespace() -> str:
     return f"t{next(_numbers)}"
 
 
-def played(world: World) -> Iterator[World]:
-    """The world, with its namespace, and the account that a controller makes in each; what is in no namespace
+def played(target: ApiUnderTest) -> Iterator[ApiUnderTest]:
+    """One of them, with its namespace, and the account that a controller makes there; what is in no namespace
     goes with the test."""
-    assert world.admin.create(manifest("Namespace", "", world.namespace))
-    assert world.admin.create(manifest("ServiceAccount", world.namespace, "default"))
-    yield world
+    assert target.admin.create(manifest("Namespace", "", target.namespace))
+    assert target.admin.create(manifest("ServiceAccount", target.namespace, "default"))
+    yield target
     for kind in CLUSTER_WIDE:
-        for thing in list(world.admin.list(kind)):
-            world.admin.delete(kind, "", thing["metadata"]["name"])
+        for thing in list(target.admin.list(kind)):
+            target.admin.delete(kind, "", thing["metadata"]["name"])
 
 
 def manifest(kind: str, namespace: str, name: str, **more: Any) -> Manifest:

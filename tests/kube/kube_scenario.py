@@ -22,7 +22,7 @@ BEGIN = 1767225600.0
 HOME = "weir-system"
 
 
-class KubeWorld:
+class KubeScenario:
     """Time passes with each round: five seconds."""
 
     def __init__(self, *objects: Manifest, memory: Memory | None = None, **settings: Any) -> None:

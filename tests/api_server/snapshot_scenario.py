@@ -9,11 +9,11 @@ from tests.api_server.scene import Scene
 from tests.api_server.snapshot_pods import SnapshotPods
 
 
-class Town:
+class SnapshotScenario:
     """A query that runs, and pods that copy it."""
 
     def __init__(self, scene: Scene, volume: Path) -> None:
-        self.scene, self.pods = scene, SnapshotPods(scene.world, volume)
+        self.scene, self.pods = scene, SnapshotPods(scene.target, volume)
         scene.until(scene.ready)
         self.pods.write_checkpoints(scene.of("Placement"))
 
@@ -37,5 +37,5 @@ class Town:
         return self.says(name=name) == "True"
 
     def snapshot_pods(self) -> set[str]:
-        pods = self.scene.world.admin.list("Pod", self.scene.world.namespace)
+        pods = self.scene.target.admin.list("Pod", self.scene.target.namespace)
         return {name for pod in pods if "." in (name := pod["metadata"]["name"])}
