@@ -209,10 +209,10 @@ def _time(text: str, kind: str) -> str:
     words = f"trim(CAST({text} AS VARCHAR), chr(9) || chr(10) || chr(13) || ' ')"
     whole = f"regexp_replace({words}, '([T ]\\d\\d)$', '\\1:00')"
     day = kind == "DATE"
-    read = "DATE" if day else "TIMESTAMPTZ"
-    of_text = f"CASE WHEN regexp_full_match({words}, '{ISO_8601[kind]}') THEN TRY_CAST({whole} AS {read}) END"
+    cast = "DATE" if day else "TIMESTAMPTZ"
+    of_text = f"CASE WHEN regexp_full_match({words}, '{ISO_8601[kind]}') THEN TRY_CAST({whole} AS {cast}) END"
     cut = f"make_timestamp(epoch_ns(TRY_CAST({text} AS TIMESTAMP_NS)) // 1000)"
-    typed = f"CASE typeof({text}) WHEN 'VARCHAR' THEN {of_text} ELSE TRY_CAST({text} AS {read}) END"
+    typed = f"CASE typeof({text}) WHEN 'VARCHAR' THEN {of_text} ELSE TRY_CAST({text} AS {cast}) END"
     instant = f"CASE typeof({text}) WHEN 'TIMESTAMP_NS' THEN {cut} ELSE CAST({typed} AS TIMESTAMP) END"
     return typed if day else instant
 

@@ -165,8 +165,8 @@ class WeirStreamReader(DataSourceStreamReader):
         assert isinstance(partition, RangePartition)
         schema = frame_schema(self._log.schema)
         if partition.start["at"] != partition.end["at"]:
-            read = self._log.read(partition.start["at"], partition.end["at"])
-            for batch in chain.from_iterable(map(in_chunks, read)):
+            batches = self._log.read(partition.start["at"], partition.end["at"])
+            for batch in chain.from_iterable(map(in_chunks, batches)):
                 clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)
         nothing = [pa.nulls(1, field.type) for field in self._log.schema]

@@ -47,10 +47,11 @@ def query_lines(store: Any, left: States | None = None) -> list[QueryLine]:
 
 
 def _retained(placement: Manifest) -> QueryLine:
-    kept = placement["spec"]["retained"]
-    line = QueryLine(f"{placement['metadata']['namespace']}/{kept['query']}", "-", "Retained")
+    retained = placement["spec"]["retained"]
+    line = QueryLine(f"{placement['metadata']['namespace']}/{retained['query']}", "-", "Retained")
     line.notes.append(
-        f"deleted {kept['deleted']}, retained until {kept['until']}: restoreFrom.retained: {kept['uid']}"
+        f"deleted {retained['deleted']}, retained until {retained['until']}: "
+        f"restoreFrom.retained: {retained['uid']}"
     )
     return line
 

@@ -68,8 +68,8 @@ def choose_images(state: RoundState) -> None:
     for group in state.desired.groups:
         image = policy_image(group, state.settings)
         rollouts = [rollout_of(state.records[name]) for name in sorted(group.queries)]
-        refused = (r.before for r in rollouts if r and r.refused and r.image == image)
-        state.images[group.name] = next(refused, image)
+        earlier_images = (r.before for r in rollouts if r and r.refused and r.image == image)
+        state.images[group.name] = next(earlier_images, image)
 
 
 def with_image(group: Group, image: str) -> Group:

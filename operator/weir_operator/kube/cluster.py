@@ -233,8 +233,8 @@ class KubernetesCluster:
         """Requests of every pod, whatever its labels say: a long list, so only every 30 seconds."""
         if self._steady() - self._foreign_at >= FOREIGN_SECONDS:
             self._unreadable_requests.begin()
-            read = self._unreadable_requests.read(self._api.list("Pod"), requests_on_node)
-            self._requests = [requests for _, requests in read if requests is not None]
+            readings = self._unreadable_requests.read(self._api.list("Pod"), requests_on_node)
+            self._requests = [requests for _, requests in readings if requests is not None]
             self._foreign_at = self._steady()
         return self._requests
 

@@ -104,9 +104,9 @@ def build(
         groups += [group] if group else []
     if objects.limit_ranges:
         for i, group in enumerate(groups):
-            refused = list(tenancy.heap_findings(group.problem))
-            findings += refused
-            groups[i] = replace(group, problem=_without(group.problem, refused))
+            heap_findings = list(tenancy.heap_findings(group.problem))
+            findings += heap_findings
+            groups[i] = replace(group, problem=_without(group.problem, heap_findings))
     if objects.quotas or any(group.policy.spec.limits for group in groups):
         planned = frozenset(query.name for group in groups for query in group.problem.queries)
         groups = [

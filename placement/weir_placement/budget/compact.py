@@ -47,7 +47,7 @@ def fewest_fragments(problem: Problem, query: Query) -> QueryPlan:
 
 def _roots(query: Query) -> set[str]:
     """Operators that end a fragment wherever they run."""
-    return {op for op, read in readers(query).items() if len(read) > 1} | {
+    return {op for op, consumers in readers(query).items() if len(consumers) > 1} | {
         op.id for op in query.operators[-1:]
     }
 
@@ -139,9 +139,9 @@ class _Program:
 
     def _origin(self, alias: str) -> str:
         index = self.problem.cluster.index
-        read = [index[self.nodes[op.id]] for op in self.query.operators if alias in op.inputs]
+        places = [index[self.nodes[op.id]] for op in self.query.operators if alias in op.inputs]
         present = [n for n in self.problem.streams[self.query.sources[alias]].origins if n in index]
-        return min(present, key=lambda n: sum(self._latency(index[n], reader) for reader in read))
+        return min(present, key=lambda n: sum(self._latency(index[n], reader) for reader in places))
 
     def _latency(self, begin: int, end: int) -> float:
         return self.problem.cluster.network.link_latency(begin, end)

@@ -213,8 +213,8 @@ def _moved(problem: Problem, placed: QueryPlan, operators: frozenset[str], node:
     query = placed.query
     origins = dict(placed.origins)
     for alias, stream in query.sources.items():
-        read = {op.id for op in query.operators if alias in op.inputs}
-        if read <= operators and node in problem.streams[stream].origins:
+        consumers = {op.id for op in query.operators if alias in op.inputs}
+        if consumers <= operators and node in problem.streams[stream].origins:
             origins[alias] = node
     last = query.operators[-1].id
     sink = node if last in operators and node in query.deliver_to else placed.sink

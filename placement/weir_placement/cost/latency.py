@@ -57,8 +57,8 @@ class Delay:
         for op in self.plan.query.operators:
             node = self._node(self.plan.nodes[op.id])
             work = self._worked(op.cost / (REFERENCE_CORE * node.speed), node, x)
-            read = self._by_consumer[op.id]
-            arrival[op.id] = max(arrival[hop.producer] + self._hop(hop, x) for hop in read) + work
+            incoming = self._by_consumer[op.id]
+            arrival[op.id] = max(arrival[hop.producer] + self._hop(hop, x) for hop in incoming) + work
         delivery = self._by_consumer.get("", ())
         return arrival[output(self.plan.query)] + sum(self._hop(hop, x) for hop in delivery)
 
@@ -83,10 +83,10 @@ class Delay:
 
     @cached_property
     def _by_consumer(self) -> dict[str, list[Hop]]:
-        read: dict[str, list[Hop]] = {}
+        by_consumer: dict[str, list[Hop]] = {}
         for hop in hops(self.plan):
-            read.setdefault(hop.consumer, []).append(hop)
-        return read
+            by_consumer.setdefault(hop.consumer, []).append(hop)
+        return by_consumer
 
     @cached_property
     def _widths(self) -> dict[str, float]:

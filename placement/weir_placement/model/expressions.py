@@ -170,14 +170,14 @@ def aggregation_type(aggregation: Aggregation, column_types: Mapping[str, str]) 
 
 def write(node: Node, text: str, column_types: Mapping[str, str] | None) -> Expression:
     """The checked expression of a tree; `text` is where its places point to."""
-    read: set[str] = set()
+    columns: set[str] = set()
 
     def column(name: str) -> str:
-        read.add(name)
+        columns.add(name)
         return canonical_name(name)
 
     written = Writer(column, column_types, _refuse_in(text), text).write(node)
-    return Expression(written.text, tuple(sorted(read)), written.type)
+    return Expression(written.text, tuple(sorted(columns)), written.type)
 
 
 def canonical_name(name: str) -> str:

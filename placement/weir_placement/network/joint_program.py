@@ -218,13 +218,13 @@ class JointProgram:
         limit = int(np.ceil(space.query.max_latency / TICK))
         mine = set(space.signatures)
         ready = {s: self.model.new_int_var(0, limit, "") for s in mine}
-        read = {s: self.model.new_int_var(0, limit, "") for s in mine}
+        arrived = {s: self.model.new_int_var(0, limit, "") for s in mine}
         for (signature, a, b), flow in self.flow.items():
             if signature in mine:
                 ticks = int(problem.cluster.network.link_latency(a, b) / TICK)
-                self.model.add(read[signature] >= ready[signature] + ticks).only_enforce_if(flow)
+                self.model.add(arrived[signature] >= ready[signature] + ticks).only_enforce_if(flow)
         for signature in mine:
-            self.model.add(read[signature] >= ready[signature])
+            self.model.add(arrived[signature] >= ready[signature])
         own = {(s, tuple(sorted(space.signatures[i] for i in space.ways.inputs_of(w)))): w
                for t, s in enumerate(space.signatures)
                for w in range(int(space.ways.start[t]), int(space.ways.start[t + 1]))}  # fmt: skip
@@ -235,7 +235,7 @@ class JointProgram:
             speed = problem.cluster.nodes[run.node].speed
             ticks = int(sum(op.cost for op in space.recipes[way]) / (REFERENCE_CORE * speed) / TICK)
             for signature in run.inputs:
-                self.model.add(ready[run.signature] >= read[signature] + ticks).only_enforce_if(literal)
+                self.model.add(ready[run.signature] >= arrived[signature] + ticks).only_enforce_if(literal)
 
     def _objective(self) -> None:
         network = self.ledger.network

@@ -80,8 +80,8 @@ def filter_over_join(graph: OperatorGraph, top: Filter, bottom: Join) -> Iterato
 def project_over_join(graph: OperatorGraph, top: Project, bottom: Join) -> Iterator[OperatorGraph]:
     """One projection a side, keeping what the join reads and event times; the upper one stays when
     such columns must go afterwards, or when it computes."""
-    read = set(top.new_columns) if is_plain(top) else set(top.columns)
-    yield from _narrow_join(graph, top, bottom, read)
+    columns = set(top.new_columns) if is_plain(top) else set(top.columns)
+    yield from _narrow_join(graph, top, bottom, columns)
 
 
 def aggregate_over_join(graph: OperatorGraph, top: Aggregate, bottom: Join) -> Iterator[OperatorGraph]:
@@ -90,10 +90,10 @@ def aggregate_over_join(graph: OperatorGraph, top: Aggregate, bottom: Join) -> I
 
 
 def _narrow_join(
-    graph: OperatorGraph, top: Project | Aggregate, bottom: Join, read: set[str]
+    graph: OperatorGraph, top: Project | Aggregate, bottom: Join, above: set[str]
 ) -> Iterator[OperatorGraph]:
     times = {graph.event_time(alias) for alias in graph.aliases[bottom.id]}
-    needed = read | set(bottom.columns) | times
+    needed = above | set(bottom.columns) | times
     added: list[Project] = []
     inputs: list[str] = []
     new_ids: list[str] = []

@@ -14,8 +14,8 @@ def space_of(queries: Iterable[Query], blocks: Iterable[Blocks]) -> Space:
     """What a compiled search reaches from queries."""
     if not all(each.complete for each in blocks):
         return Space.SOME_JOINS
-    kept = any(drops_columns(query) for query in queries if not query.fixed_order)
-    return Space.KEPT if kept else Space.ALL
+    dropping = any(drops_columns(query) for query in queries if not query.fixed_order)
+    return Space.KEPT if dropping else Space.ALL
 
 
 def drops_columns(query: Query) -> bool:

@@ -146,9 +146,9 @@ def follow(place: Place, start: int, following: int, numbering: str, where: str)
     Raises:
         OtherNumbering: what follows is not of the numbering of what was read.
     """
-    read = place.get("of", "")
-    if numbering != read and (read or place["next"] > start):
-        raise OtherNumbering(where, numbering, read, FLOW_REMEDY)
+    present = place.get("of", "")
+    if numbering != present and (present or place["next"] > start):
+        raise OtherNumbering(where, numbering, present, FLOW_REMEDY)
     return {**place, "next": following, **({"of": numbering} if numbering else {})}
 
 
