@@ -97,6 +97,28 @@ def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]
     assert main(["plan", "-f", "other"]) == 0  # `order` is a word of SQL
 
 
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("My States", "my-states"), ("états", "etats"), ("states\n", "states"), ("a" * 44, "a" * 40)],
+)
+def test_a_name_that_no_stream_can_have(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, right: str
+) -> None:
+    write(folder / "states.csv", rows())
+    assert main(["init", "states.csv", "--name", name]) == 2
+    assert f"--name {name!r} cannot be the name of a stream; " in (error := capsys.readouterr().err)
+    assert f"as --name {right}\n" in error
+    assert list(folder.iterdir()) == [folder / "states.csv"]
+    assert main(["init", "states.csv", "--name", right]) == 0
+    assert main(["plan", "-f", right]) == 0
+
+
+def test_the_longest_name_is_planned(folder: Path) -> None:
+    write(folder / "states.csv", rows())
+    assert main(["init", "states.csv", "--name", "a" * 43, "--folder", "long"]) == 0
+    assert main(["plan", "-f", "long"]) == 0
+
+
 def test_what_a_stream_cannot_have_is_left_out_and_said(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,9 @@ from weir_operator.cli.exit_codes import BAD_INPUT, OK
 
 if TYPE_CHECKING:
     from weir_operator.sampling.sample import Sample
+
+QUERY_END = "-counts"
+"""Of the first query's name, after that of the stream."""
 
 
 def init(
@@ -53,6 +57,9 @@ def init(
     from weir_operator.sampling.sample import SampleError, read_file, typed
     from weir_operator.sampling.topic import brokers_and_topic, read_topic
 
+    if name is not None and (wrong := _wrong_name(name)):
+        print(wrong, file=sys.stderr)
+        return BAD_INPUT
     from_topic = sample.startswith("kafka://")
     try:
         content = read_topic(sample) if from_topic else read_file(Path(sample))
@@ -75,14 +82,31 @@ def init(
         source: dict[str, Any] = {"kafka": {"bootstrapServers": brokers, "topic": topic}}
     else:
         source = _copied(Path(sample), log, rows)
-    _write(manifest, rows, own, source, target / "out" / f"{own}-counts")
+    _write(manifest, rows, own, source, target / "out" / f"{own}{QUERY_END}")
     _tell(rows, own, target, manifest)
     return OK
 
 
+def _wrong_name(name: str) -> str:
+    """What is wrong with a stream's name, and what would be right; "" for a good one."""
+    from weir_operator.api.base import NAME_PATTERN
+    from weir_operator.api.kinds import MAX_NAME
+
+    most = MAX_NAME - len(QUERY_END)
+    if len(name) <= most and re.fullmatch(NAME_PATTERN, name):
+        return ""
+    right = f"write a-z, 0-9 and -, at most {most} characters, as --name {_name(name)}"
+    return f"--name {name!r} cannot be the name of a stream; {right}"
+
+
 def _name(text: str) -> str:
-    """A name of an object, of which SQL needs no quotes where that can be."""
-    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    """A name of an object, of which SQL needs no quotes where that can be; letters lose their accents.
+
+    >>> _name("My States"), _name("états"), _name("2026")
+    ('my-states', 'etats', 's-2026')
+    """
+    letters = "".join(c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
+    plain = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")
     return (plain if plain[:1].isalpha() else f"s-{plain}".strip("-"))[:40].rstrip("-")
 
 
