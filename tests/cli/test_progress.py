@@ -26,7 +26,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     """Whose processes are only said to run."""
     started: list[Process] = []
 
-    def start(_: Processes, order: Start, environment: object) -> None:
+    def start(_: Processes, order: Start, environment: object, shared: bool) -> None:
         spec = order.spec
         node = {"node": spec.node, "planned_node": spec.node}
         started.append(replace(PROCESS, fragment=spec.name, epoch=spec.epoch, build=order.build, **node))

@@ -23,7 +23,7 @@ class FiniteProcesses:
         self.queries: list[str] = []
         self.refused = ""  # the query whose processes cannot run as they are told
         self._processes: dict[str, Process] = {}
-        monkeypatch.setattr(Processes, "start", lambda _, start, environment: self._start(start))
+        monkeypatch.setattr(Processes, "start", lambda _, start, *rest: self._start(start))
         monkeypatch.setattr(Processes, "stop", lambda _, fragment, epoch: self._processes.pop(fragment, None))
         monkeypatch.setattr(Processes, "stop_all", lambda _: None)
         monkeypatch.setattr(Processes, "observe", lambda _: self._observe())
@@ -64,6 +64,15 @@ def test_a_query_that_comes_after_the_end_of_another_is_run(processes: FinitePro
     assert processes.queries == ["default/sums"]
     assert processes.weir_run(f"{SUMS}---\n{QUERY.replace('sums', 'more')}") == 0
     assert processes.queries == ["default/sums", "default/more"]
+
+
+def test_the_last_line_of_what_is_piped_ends(
+    processes: FiniteProcesses, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert processes.weir_run(SUMS) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("the plan carries\n")
+    assert "infx" not in out
 
 
 def test_a_query_without_a_plan_is_told_beside_those_that_have_finished(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
-from rich.console import Group
+from rich.console import Console, Group
+from rich.live import Live
 from rich.text import Text
 
 from weir_operator.cli.columns import RowCells, TableColumn, table
@@ -31,6 +33,18 @@ FRAGMENTS = (
 )
 LEGEND = """LAG: time since the last batch was published; BACKLOG: batches waiting to be read
 EPOCH: rises with every move; HEADROOM: how many times the measured rates the plan carries"""
+
+
+@contextmanager
+def live_table(console: Console) -> Iterator[Live]:
+    """A table that is drawn again and again, below what is printed. What is piped has its last state alone,
+    whose last line rich does not end."""
+    try:
+        with Live(console=console, refresh_per_second=2) as live:
+            yield live
+    finally:
+        if not console.is_terminal:
+            console.line()
 
 
 def progress(loop: Loop, width: int) -> Group:

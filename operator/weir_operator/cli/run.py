@@ -65,12 +65,11 @@ def run(
 
       weir status; weir query by-carrier
     """
-    from rich.live import Live
     from weir_placement.fragments import Knobs
 
     from weir_operator.cli import columns
     from weir_operator.cli.interrupts import interruptible
-    from weir_operator.cli.progress import progress
+    from weir_operator.cli.progress import live_table, progress
     from weir_operator.cli.run_report import RunReport
     from weir_operator.local.machine import Machine, Options
     from weir_operator.local.results import RunResults
@@ -94,7 +93,7 @@ def run(
     results = RunResults(run_folder)
     report = RunReport(machine, run_folder, console, results if show_rows else None)
     try:
-        with interruptible(), Live(console=console, refresh_per_second=2) as live:
+        with interruptible(), live_table(console) as live:
 
             def draw() -> None:
                 live.update(progress(machine.loop, console.width))

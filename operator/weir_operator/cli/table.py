@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from rich.text import Text
@@ -59,10 +60,10 @@ def duration(seconds: float | None) -> str:
 
 def times(headroom: float | None) -> str:
     """
-    >>> times(8.043), times(0.9), times(150_000.0), times(None)
-    ('8.04x', '0.9x', '150,000x', 'unbounded')
+    >>> times(8.043), times(0.9), times(150_000.0), times(None), times(inf)
+    ('8.04x', '0.9x', '150,000x', 'unbounded', 'unbounded')
     """
-    if headroom is None:
+    if headroom is None or headroom == inf:
         return "unbounded"
     return f"{headroom:,.0f}x" if headroom >= 100 else f"{headroom:.3g}x"
 
