@@ -114,3 +114,28 @@ def test_a_wrong_edit_is_told_once_and_changes_nothing(auto: Told) -> None:
     assert auto.machine.files.objects() == before
     assert auto.machine.files.objects() == before
     assert len([c for c in auto.complaints if "watermrak" in c]) == 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "place"),
+    [
+        ("k BIGINT, v BIGINT", "k BIGINT v BIGINT", ":6: Stream default/clicks: spec.schema: "),
+        ("count(*) AS n", "coumt(*) AS n", ":22:29: StreamQuery default/sums: spec.sql: "),
+    ],
+)
+def test_an_edit_that_reads_and_means_nothing_is_told_once_and_changes_nothing(
+    auto: Told, right: str, wrong: str, place: str
+) -> None:
+    auto.once()
+    before, path = auto.machine.files.objects(), auto.folder / "all.yaml"
+    path.write_text(path.read_text().replace(right, wrong))
+    for _ in range(3):
+        auto.once()
+        assert auto.machine.files.objects() == before
+    (complaint,) = auto.complaints
+    assert complaint.startswith(f"{path}{place}")
+    (status,) = [status for _, status in auto.machine.cluster.store.queries()]
+    assert {c["type"]: c["status"] for c in status["conditions"]}["Stalled"] == "False"
+    path.write_text(path.read_text().replace(wrong, right))
+    assert auto.machine.files.objects() == before
+    assert len(auto.complaints) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class FiniteProcesses:
         self.folder = folder
         self.queries: list[str] = []
         self.refused = ""  # the query whose processes cannot run as they are told
+        self.at_start: Callable[[], object] = lambda: None
         self._processes: dict[str, Process] = {}
         monkeypatch.setattr(Processes, "start", lambda _, start, *rest: self._start(start))
         monkeypatch.setattr(Processes, "stop", lambda _, fragment, epoch: self._processes.pop(fragment, None))
@@ -31,6 +33,7 @@ class FiniteProcesses:
         monkeypatch.setattr("weir_operator.cli.run.time.sleep", lambda seconds: None)
 
     def _start(self, start: Start) -> None:
+        self.at_start()
         node, self.queries = start.spec.node, [*self.queries, start.query]
         process = Process(start.spec.name, start.spec.epoch, node, node, "starting", 0.0, start.build)
         if start.query == self.refused:
@@ -105,3 +108,15 @@ def test_an_edit_of_what_has_finished_is_refused_and_says_what_to_do(
     assert "default/sums: not finished: edited after its inputs had ended" in out
     assert processes.weir_run(edited.replace("out/sums", "out/new")) == 0
     assert processes.queries == ["default/sums", "default/sums"]
+
+
+def test_an_edit_with_errors_ends_no_run(
+    processes: FiniteProcesses, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, wrong = processes.folder / "all.yaml", SUMS.replace("count(*)", "coumt(*)")
+    processes.at_start = lambda: path.write_text(wrong)
+    assert processes.weir_run(SUMS) == 0
+    out = capsys.readouterr().out
+    assert out.count("nothing changes until this is fixed") == 1
+    assert f"{path}:22:29: StreamQuery default/sums: spec.sql: " in out
+    assert "default/sums: every input has ended" in out

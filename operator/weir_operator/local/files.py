@@ -7,6 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from weir_runtime.names import read_json, write_whole
 
 from weir_operator.controller.observed_state import Manifest
 from weir_operator.manifests.finding import Finding
-from weir_operator.manifests.objects import from_documents
+from weir_operator.manifests.load import check
 from weir_operator.manifests.read import Document, read
+from weir_operator.manifests.site import HERE
 
 CLUSTER_KINDS = ("Node", "PlacementPolicy", "NetworkTopology")
 
@@ -44,7 +46,7 @@ class ManifestFiles:
         digest = hashlib.sha256(text.encode()).hexdigest()
         if digest != self._digest:
             self._digest = digest
-            findings = findings or from_documents(documents)[1]
+            _, findings = check([self._dated(d) for d in documents], findings, site=HERE)
             if findings:
                 self._complain(findings)
             else:
@@ -58,6 +60,15 @@ class ManifestFiles:
             self._complaint = text
             self._tell(findings)
 
+    def _dated(self, document: Document) -> Document:
+        """With the time since when there is an object of this name: of two that exclude each other the later
+        one is wrong."""
+        entry = (read_json(self._memory) or {}).get(_name_in_memory(document.raw))
+        if entry is None:
+            return document
+        meta = {**document.raw["metadata"], "creationTimestamp": _stamp(entry["created"])}
+        return replace(document, raw={**document.raw, "metadata": meta})
+
     def _remember(self, documents: list[Document]) -> tuple[Manifest, ...]:
         memory: dict[str, dict[str, Any]] = read_json(self._memory) or {}
         entries, objects = {}, []
@@ -66,7 +77,7 @@ class ManifestFiles:
             meta = dict(raw.get("metadata") or {})
             if raw["kind"] not in CLUSTER_KINDS:
                 meta.setdefault("namespace", "default")
-            key = "/".join((raw["kind"], meta.get("namespace", ""), meta["name"]))
+            key = _name_in_memory(raw)
             digest = hashlib.sha256(
                 json.dumps(raw.get("spec"), sort_keys=True, default=str).encode()
             ).hexdigest()
@@ -82,6 +93,14 @@ class ManifestFiles:
             self.places[key] = document.file
         write_whole(self._memory, json.dumps(entries))
         return tuple(objects)
+
+
+def _name_in_memory(raw: Mapping[str, Any]) -> str:
+    """Of an object, which may have errors: kind/namespace/name."""
+    meta, kind = raw.get("metadata"), raw.get("kind")
+    meta = meta if isinstance(meta, Mapping) else {}
+    namespace = meta.get("namespace", "" if kind in CLUSTER_KINDS else "default")
+    return f"{kind}/{namespace}/{meta.get('name')}"
 
 
 def _stamp(seconds: float) -> str:

@@ -10,7 +10,7 @@ from weir_operator.manifests.finding import Finding, ManifestError
 from weir_operator.manifests.network import Read, reader
 from weir_operator.manifests.objects import Objects, from_documents
 from weir_operator.manifests.problem import Built, build
-from weir_operator.manifests.read import read
+from weir_operator.manifests.read import Document, read
 from weir_operator.manifests.site import ANYWHERE, Site
 
 
@@ -32,15 +32,27 @@ def load(
         ManifestError: with every error of every file, in the order of files and lines.
     """
     documents, unreadable = read(paths)
-    objects, findings = from_documents(documents, namespace)
-    built = build(objects, read=matrix_readers(objects), site=site, robust=robust)
     if not documents and not unreadable:
         right = "give files with Weir's objects and Nodes; those of other API groups are passed over"
         raise ManifestError([Finding(None, "", "no objects found", right, file=", ".join(paths))])
-    findings = without_consequences([*unreadable, *findings, *map(objects.place, built.findings)])
+    loaded, findings = check(documents, unreadable, namespace, site, robust)
     if findings:
-        raise ManifestError(_in_order(findings))
-    return Loaded(objects, built)
+        raise ManifestError(findings)
+    return loaded
+
+
+def check(
+    documents: Sequence[Document],
+    unreadable: Sequence[Finding] = (),
+    namespace: str = "default",
+    site: Site = ANYWHERE,
+    robust: bool = False,
+) -> tuple[Loaded, list[Finding]]:
+    """What documents make, and every error of them, beside those (`unreadable`) of what is no document."""
+    objects, findings = from_documents(documents, namespace)
+    built = build(objects, read=matrix_readers(objects), site=site, robust=robust)
+    findings = without_consequences([*unreadable, *findings, *map(objects.place, built.findings)])
+    return Loaded(objects, built), _in_order(findings)
 
 
 def _in_order(findings: Iterable[Finding]) -> list[Finding]:
