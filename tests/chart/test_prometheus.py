@@ -49,6 +49,7 @@ def fragment() -> Iterator[int]:
     server, thread = start_http_server(port, registry=metrics.registry)
     yield port
     server.shutdown()
+    server.server_close()
     thread.join()
 
 
