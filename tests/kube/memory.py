@@ -153,7 +153,8 @@ class Memory:
     # what a write goes through
 
     def _owners_of(self, present: Manifest | None) -> Ownership:
-        return self._owners.get(present["metadata"]["uid"], Ownership()) if present else Ownership()
+        """A copy: what is refused leaves those of before."""
+        return copy.deepcopy(self._owners.get(present["metadata"]["uid"]) if present else None) or Ownership()
 
     def _check_versions(self, meta: Mapping[str, Any], present: Manifest | None) -> None:
         """An object that is gone has no version, so none is compared with it; a uid is."""

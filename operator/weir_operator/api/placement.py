@@ -181,7 +181,7 @@ class ImageRollout(Lenient):
 
     image: ShortText = Field(description="The new image.")
     before: ShortText = Field(description="The image that ran until then.")
-    since: float = Field(description="When the rollout began [s since 1970].")
+    since: float = Field(0.0, description="When the rollout began [s since 1970].")
     waiting: float = Field(0.0, description="Batches that waited for the query then.")
     behind: float = Field(
         0.0, description="Since when many more have been waiting [s since 1970]; 0: they are not."
