@@ -123,6 +123,18 @@ def test_an_image_that_fails_once_it_works_is_taken_back() -> None:
     )
 
 
+def test_a_policys_first_image_is_taken_back_to_the_operators_own() -> None:
+    town, cluster = town_with("q"), FakeCluster(bad_images=frozenset({NEW}))
+    town.policy = PlacementPolicySpec()
+    the_loop = loop(town, cluster, image=OLD)
+    settle(the_loop)
+    present = dict(cluster.processes)
+    town.policy = policy(NEW)
+    pass_time(the_loop, cluster, 400)
+    assert images(cluster) == {OLD}
+    assert cluster.processes.keys() == present.keys(), "nothing is started anew"
+
+
 @dataclass
 class Backlog:
     """Readings in which so many batches wait for each fragment of the new image, five for another."""

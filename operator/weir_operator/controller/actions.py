@@ -117,7 +117,9 @@ def _desired_fragments(state: RoundState) -> dict[str, DesiredFragment]:
     for group in state.desired.groups:
         image = state.images[group.name]
         as_before = group.policy.pod_template.image  # then the operator's own is as it was
-        surroundings = _surroundings(with_image(group, image), state.settings.image if as_before else image)
+        surroundings = _surroundings(
+            with_image(group, image, state.settings), state.settings.image if as_before else image
+        )
         for name, desired in group.queries.items():
             with state.guard(name):
                 result.update(_fragments_of(state, group, desired, name, surroundings))

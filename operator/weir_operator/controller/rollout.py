@@ -72,12 +72,13 @@ def choose_images(state: RoundState) -> None:
         state.images[group.name] = next(earlier_images, image)
 
 
-def with_image(group: Group, image: str) -> Group:
-    """The group as if its policy had the image, where it names one itself."""
+def with_image(group: Group, image: str, settings: Settings) -> Group:
+    """The group as if its policy had the image, where it names one itself; the operator's goes unnamed."""
     template = group.policy.pod_template
     if not template.image or template.image == image:
         return group
-    policy = group.policy.model_copy(update={"pod_template": template.model_copy(update={"image": image})})
+    named = None if image == settings.image else image
+    policy = group.policy.model_copy(update={"pod_template": template.model_copy(update={"image": named})})
     return replace(group, policy=policy)
 
 
