@@ -250,3 +250,19 @@ def test_a_plan_that_does_not_carry_the_expected_rates_is_infeasible_by_name(cap
     assert report["bindingShare"] > 1
     assert report["infeasible"][0].startswith(f"{report['binding']} at ")
     assert len(report["infeasible"]) == len(set(report["infeasible"])) > 1
+
+
+def test_a_plan_that_falls_behind_says_so(capsys, tmp_path):
+    sample = tmp_path / "loads.csv"
+    sample.write_text("machine,at\nm1,2026-01-31T12:00:00Z\nm2,2026-01-31T12:00:02Z\n")
+    folder = tmp_path / "loads"
+    assert main(["init", str(sample), "--folder", str(folder)]) == 0
+    capsys.readouterr()
+    arguments = ("plan", "-f", folder, "--objective", "headroom")
+    beginning = "falls behind: at these rates the plan carries only 0."
+    assert beginning not in run(capsys, *arguments)[1]
+    edit(folder / "weir.yaml", "rate: '1'", "rate: 900M")
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith(beginning))
+    assert line.endswith(" of them; cpu of node here is short: lower rates or windows, or add nodes")

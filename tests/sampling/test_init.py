@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -158,8 +159,94 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
     (folder / "some.json").write_text('{"ts": "2026-01-31T12:00:00Z", "k": 1}\n{"k": 2}\n')
     assert main(["init", "some.json"]) == 0
     assert (
-        "1 row cannot be read and would go to the dead letters; the first: no ts" in capsys.readouterr().out
+        "1 row cannot be read and would go to the dead letters; the first: line 2: no ts"
+        in capsys.readouterr().out
     )
+
+
+def test_a_row_with_a_comma_too_many_is_bad_and_its_line_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{i},x,2026-01-31T12:00:0{i}Z" for i in range(8)]
+    lines[4:5] = ["", "4,x,y,2026-01-31T12:00:04Z"]
+    (folder / "a.csv").write_text("\n".join(["k,name,ts", *lines]))
+    assert main(["init", "a.csv"]) == 0
+    assert "the first: line 7: 4 values for 3 columns" in capsys.readouterr().out
+    assert documents("a/weir.yaml")["Stream"]["spec"]["schema"] == "k BIGINT, name STRING, ts TIMESTAMP"
+
+
+@pytest.mark.parametrize("value", ["02.03.2026 08:02:00", "NA"])
+@pytest.mark.parametrize("options", [(), ("--time", "at")])
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_the_value_that_keeps_a_column_from_being_times_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], suffix: str, options: tuple[str, ...], value: str
+) -> None:
+    values = rows(300)
+    values[120]["at"] = value
+    write(folder / f"a.{suffix}", values)
+    assert main(["init", f"a.{suffix}", *options]) == 2
+    line = 122 if suffix == "csv" else 121
+    wrong = f"a.{suffix}: at: 299 of 300 values are times; line {line}: {value!r}. "
+    assert capsys.readouterr().err.startswith(wrong)
+
+
+def test_a_column_of_almost_times_is_said_where_another_has_times(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.csv").write_text("at,sent\n" + 3 * "2026-01-31,2026-01-31\n" + "NA,2026-01-31\n")
+    assert main(["init", "a.csv"]) == 0
+    assert "at is STRING here: 3 of 4 values are times; line 5: 'NA'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["utf-16", "utf-16-le"])
+def test_a_file_in_utf_16(folder: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    (folder / "a.csv").write_text("k,ts\n1,2026-01-31\n", form)
+    assert main(["init", "a.csv"]) == 2
+    right = "a.csv: is UTF-16, not UTF-8; convert it: `iconv -f utf-16 -t utf-8 a.csv > new.csv`"
+    assert right in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_a_compressed_file(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    (folder / name).write_bytes(gzip.compress(b"k,ts\n1,2026-01-31\n"))
+    assert main(["init", name]) == 2
+    assert f"{name}: is compressed; unpack it first: `" in (error := capsys.readouterr().err)
+    assert "gunzip a.csv.gz`" in error
+
+
+def test_a_file_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "b.csv").mkdir()
+    assert main(["init", "a.csv"]) == 2
+    assert main(["init", "b.csv"]) == 2
+    assert capsys.readouterr().err == "a.csv: no such file\nb.csv: is a folder; give one of its files\n"
+
+
+def test_a_broker_that_does_not_answer_is_one_line(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weir_operator.sampling.topic.PATIENCE", 1.0)
+    assert main(["init", "kafka://localhost:9/x"]) == 2
+    out, error = capfd.readouterr()
+    assert out == ""
+    assert [line.partition(": ")[0] for line in error.splitlines()] == ["kafka://localhost:9/x"]
+
+
+@pytest.mark.parametrize(
+    ("times", "rate", "sentence"),
+    [
+        (["2026-01-31"] * 4, "1", "1 row/s, a guess: no two rows differ in time"),
+        (["2026-01-31T12:00:00Z", "2026-01-31T12:00:02Z"], "1", "1 row/s, from event times"),
+        (["2025-01-31", "2026-01-31"], "1m", "0.001 rows/s, from event times"),
+    ],
+)
+def test_the_rate_and_where_it_is_from(
+    folder: Path, capsys: pytest.CaptureFixture[str], times: list[str], rate: str, sentence: str
+) -> None:
+    (folder / "a.csv").write_text("\n".join(["k,since", *(f"{i},{time}" for i, time in enumerate(times))]))
+    assert main(["init", "a.csv"]) == 0
+    assert f"  {sentence}\n" in capsys.readouterr().out
+    assert documents("a/weir.yaml")["Stream"]["spec"]["rate"] == rate
+    assert f"rate is {sentence.partition(', ')[2]}" in Path("a/weir.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -174,6 +261,12 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
             "a.csv: no column has times. A stream needs an event time",
         ),
         ("a.csv", "k,day\n1,31.01.2026\n", "a.csv: no column has times. A stream needs an event time"),
+        (
+            "a.csv",
+            'k,ts\n1,2026-01-31\n"2,2026-01-31\n3,2026-01-31\n',
+            'a.csv:3: a " opens here that nothing',
+        ),
+        ("a.csv", "k,ts\n1,2,2026-01-31\n", "a.csv:2: has 3 values for the 2 columns of line 1; put values"),
         ("a.csv", "k\tts\n1\t2026-01-31\n", "a.csv:1: separates values by tabs"),
         ("a.csv", "k,k,ts\n1,2,2026-01-31\n", "a.csv:1: has column k more than once; give each its own name"),
         ("a.csv", "k,ts\n", "a.csv: has no rows below its header; a sample needs some"),

@@ -54,7 +54,8 @@ def init(
 
       weir init kafka://localhost:9092/orders --time created
     """
-    from weir_operator.sampling.sample import SampleError, read_file, typed
+    from weir_operator.sampling.sample import read_file, typed
+    from weir_operator.sampling.sample_error import SampleError
     from weir_operator.sampling.topic import brokers_and_topic, read_topic
 
     if name is not None and (wrong := _wrong_name(name)):
@@ -134,6 +135,7 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     from weir_operator.controller.health import count
     from weir_operator.sampling import statistics
     from weir_operator.sampling.columns import almost_numbers
+    from weir_operator.sampling.sample import almost_times
 
     rate, origin = statistics.rate(sample)
     print(f"{manifest}: stream {name}, {len(sample.types)} columns, {sample.rows.num_rows} rows looked at")
@@ -142,11 +144,14 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     )
     print(f"  event time {sample.time} ({form})")
     print(f"  rows come at most {statistics.disorder(sample)} s late (watermark)")
-    print(f"  {rate} rows/s from {origin}")
+    figure = f"{int(rate[:-1]) / 1000:g}" if rate.endswith("m") else rate
+    print(f"  {figure} {'row' if figure == '1' else 'rows'}/s, {origin}")
     for column, why in sample.content.columns.omitted.items():
         print(f"  left out: column {column}: {why}")
     for column, unit in sample.perhaps_times.items():
         print(f"  {column} may be {UNIX_UNITS[unit]} since 1970; it is {sample.types[column]} here")
+    for column, near in almost_times(sample.content).items():
+        print(f"  {column} is STRING here: {near}")
     for column, value in almost_numbers(sample.types, sample.content.values).items():
         right = "write numbers as 10.5, and nothing where there is none"
         print(f"  {column} is STRING here, as {value[:40]!r} is no number: {right}")

@@ -10,6 +10,7 @@ from rich.text import Text
 from weir_placement.objectives import NETWORK_USAGE, OBJECTIVES, RATIO, Objective
 
 from weir_operator.cli.columns import RowCells, TableColumn, console, table, tables
+from weir_operator.planning.overload import overload
 from weir_operator.planning.proof import over_space, proved
 
 OPERATORS = (
@@ -90,6 +91,8 @@ def print_report(report: Mapping[str, Any], zones: Mapping[str, str]) -> None:
             out.print(Text(f"rejected {query['name']}: {query['reason']}", style="bold red"))
     for reason in report.get("infeasible") or ():
         out.print(Text(f"infeasible: {reason}", style="bold red"))
+    if text := overload(report):
+        out.print(Text(text, style="bold red"))
     out.print(Text(summary(report), style="bold"))
 
 

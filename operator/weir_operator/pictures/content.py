@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from weir_placement.objectives import OBJECTIVES
 
 from weir_operator.planning.difference import PlanReport
+from weir_operator.planning.overload import carried
 from weir_operator.planning.proof import over_space, proved
 
 EntryChange: TypeAlias = Literal["same", "new", "rate", "gone"]  # since an earlier plan
@@ -178,7 +179,9 @@ def _title(report: PlanReport) -> str:
     queries = f"{admitted} quer{'y' if admitted == 1 else 'ies'}" + (
         f", {rejected} rejected" if rejected else ""
     )
-    return f"{queries} · {report['objective']} {figure} {unit}".rstrip() + (f" · {proof}" if proof else "")
+    behind = " · falls behind" if carried(report) else ""
+    objective = f"{report['objective']} {figure} {unit}".rstrip()
+    return f"{queries} · {objective}{behind}" + (f" · {proof}" if proof else "")
 
 
 def _gap(gap: float | None) -> str:

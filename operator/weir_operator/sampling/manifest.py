@@ -33,7 +33,7 @@ def manifests(sample: Sample, name: str, source: dict[str, Any], sink: str) -> s
     }
     comments = [
         f"# From {sample.rows.num_rows} rows: eventTime.column is a guess, watermark is how late the",
-        f"# latest row came, rate is from {origin}, distinct are counts: correct what your stream has.",
+        f"# latest row came, distinct are counts, rate is {origin}; correct what your stream has.",
     ]
     comments += [f"# Left out: {column}: {why}." for column, why in sample.content.columns.omitted.items()]
     query = {"sql": first_query(sample, name), "sink": {"files": {"uri": sink}}}

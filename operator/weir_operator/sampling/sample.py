@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +14,19 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import TypedColumn
 from weir_runtime.arrow_types import arrow_schema
 from weir_runtime.logs import columnar, csv_rows, json_rows
-from weir_runtime.logs.bad_rows import Parsed
+from weir_runtime.logs.bad_rows import BadRow, Parsed
 
+from weir_operator.sampling import csv_table
 from weir_operator.sampling.columns import Columns, event_time, of_objects, of_schema, of_texts, unix_units
+from weir_operator.sampling.near_times import NearTimes, near_times
+from weir_operator.sampling.sample_error import SampleError
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet"}
 MOST_BYTES = 64 * 2**20
 """Of a text file that are looked at."""
 
 
-class SampleError(ValueError):
-    """A sample of which no stream can be made; the message says what would be right."""
+GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class SampleContent:
     body: bytes | Sequence[bytes]
     values: Mapping[str, Sequence[Any]]
     seconds: float | None = None  # between the first message and the last
+    lines: Sequence[int] = ()  # of each row, where rows are lines
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Sample:
 def read_file(path: Path) -> SampleContent:
     """Raises SampleError, which names the file."""
     form = FORMATS.get(path.suffix.lower())
+    if path.suffix.lower() == ".gz" and FORMATS.get(Path(path.stem).suffix.lower()):
+        raise SampleError(f"{path}: is compressed; unpack it first: `gunzip {path}`")
     if form is None:
         raise SampleError(
             f"{path}: cannot be read as a sample; give a file that ends in {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
@@ -75,13 +78,35 @@ def read_file(path: Path) -> SampleContent:
             return _parquet(path)
         with path.open("rb") as file:
             body = file.read(MOST_BYTES).removeprefix(BOM_UTF8)
-        body = body if path.stat().st_size <= MOST_BYTES else body[: body.rfind(b"\n") + 1]
-        return _csv(body, path) if form == "csv" else of_lines(body.split(b"\n"), str(path))
+        whole = path.stat().st_size <= MOST_BYTES
+        body = body if whole else body[: body.rfind(b"\n") + 1]
+        _check_encoding(body, path)
+        return _csv(body, path, whole) if form == "csv" else of_lines(body.split(b"\n"), str(path))
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
         raise SampleError(f"{path}:{line}: is not UTF-8; convert it, as with `iconv -t utf-8`") from error
-    except (OSError, pa.ArrowInvalid) as error:
+    except FileNotFoundError:
+        raise SampleError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise SampleError(f"{path}: is a folder; give one of its files") from None
+    except OSError as error:
+        raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except pa.ArrowInvalid as error:
         raise SampleError(f"{path}: cannot be read: {error}") from error
+
+
+def _check_encoding(body: bytes, path: Path) -> None:
+    if body.startswith(GZIP):
+        right = f"unpack it first: `mv {path} {path}.gz && gunzip {path}.gz`"
+        raise SampleError(f"{path}: is compressed; {right}")
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in body[:100]:
+        right = f"convert it: `iconv -f utf-16 -t utf-8 {path} > new{path.suffix}`"
+        raise SampleError(f"{path}: is UTF-16, not UTF-8; {right}")
+
+
+def _csv(body: bytes, path: Path, whole: bool) -> SampleContent:
+    table = csv_table.read(body.decode(), path, whole)
+    return SampleContent("csv", of_texts(table.values), body, table.values, lines=table.lines)
 
 
 def _parquet(path: Path) -> SampleContent:
@@ -92,29 +117,6 @@ def _parquet(path: Path) -> SampleContent:
     return SampleContent(
         "parquet", columns, path.read_bytes(), {name: values.get(name, []) for name in schema.names}
     )
-
-
-def _csv(body: bytes, path: Path) -> SampleContent:
-    rows = csv.reader(io.StringIO(body.decode(), newline=""))
-    header = next(rows, None)
-    if not header:
-        raise SampleError(f"{path}: is empty; the first line must have the columns' names")
-    separators = {"';'": ";", "tabs": "\t", "'|'": "|"}
-    if other := [name for name, sign in separators.items() if len(header) == 1 and sign in header[0]]:
-        raise SampleError(f"{path}:1: separates values by {other[0]}; write a CSV with commas")
-    if twice := [name for name in header if header.count(name) > 1]:
-        raise SampleError(f"{path}:1: has column {twice[0]} more than once; give each its own name")
-    if all(any(c.isdigit() for c in name) and not any(c.isalpha() for c in name) for name in header):
-        raise SampleError(
-            f"{path}:1: {','.join(header)[:60]} has no names; the first line must have the columns' names"
-        )
-    values: dict[str, list[str | None]] = {name: [] for name in header}
-    for row in rows:
-        for name, value in zip(header, row, strict=False):
-            values[name].append(value or None)
-    if not any(values.values()):
-        raise SampleError(f"{path}: has no rows below its header; a sample needs some")
-    return SampleContent("csv", of_texts(values), body, values)
 
 
 def of_lines(lines: Sequence[bytes], place: str, seconds: float | None = None) -> SampleContent:
@@ -137,7 +139,8 @@ def of_lines(lines: Sequence[bytes], place: str, seconds: float | None = None) -
         objects.append(value)
     columns = of_objects(objects)
     values = {name: [row.get(name) for row in objects] for name in (*columns.types, *columns.omitted)}
-    return SampleContent("json", columns, [line for _, line in written], values, seconds)
+    numbers = [number for number, _ in written]
+    return SampleContent("json", columns, [line for _, line in written], values, seconds, numbers)
 
 
 def typed(content: SampleContent, time: str | None) -> Sample:
@@ -154,7 +157,7 @@ def typed(content: SampleContent, time: str | None) -> Sample:
     types[name] = "TIMESTAMP"
     unit = units.pop(name, "")
     parsed = _parsed(content, types, name, {name: unit} if unit else {})
-    reason = parsed.bad[0].reason if parsed.bad else ""
+    reason = _reason(parsed.bad[0], content.lines) if parsed.bad else ""
     if not parsed.rows.num_rows:
         raise SampleError(f"no row can be read: {reason}" if reason else "has no rows; a sample needs some")
     return Sample(content, types, name, unit, units, parsed.rows, len(parsed.bad), reason)
@@ -170,8 +173,24 @@ def _parsed(content: SampleContent, types: Mapping[str, str], time: str, units: 
     return json_rows.parse(content.body, schema, time, None)
 
 
+def _reason(row: BadRow, lines: Sequence[int]) -> str:
+    has_line = row.position is not None and row.position < len(lines)
+    return f"line {lines[int(row.position or 0)]}: {row.reason}" if has_line else row.reason
+
+
+def almost_times(content: SampleContent) -> dict[str, NearTimes]:
+    """By column of text, most values of which are times: how many are, and the first that is none."""
+    texts = [name for name, kind in content.columns.types.items() if kind == "STRING"]
+    all_near = {name: near_times(content.values.get(name, ()), content.lines) for name in texts}
+    return {name: near for name, near in all_near.items() if near is not None}
+
+
 def _no_time(content: SampleContent, name: str | None, units: Mapping[str, str]) -> str:
     types = content.columns.types
+    near = almost_times(content)
+    if notes := [f"{column}: {near[column]}" for column in near if name in (None, column)]:
+        right = "correct it, or leave the value or its row out"
+        return f"{'; '.join(notes)}. An event time has a time in each row: {right}"
     if name is not None:
         kind = types.get(name)
         wrong = f"column {name} is {kind}, not a time" if kind else f"no column {name}"

@@ -24,14 +24,15 @@ def times(sample: Sample) -> NDArray[np.int64]:
 
 
 def rate(sample: Sample) -> tuple[str, str]:
-    """[rows/s] as a quantity, and where it is from: the messages' own times, else event times."""
+    """[rows/s] as a quantity, and what that is: from the messages' own times, else from event times, else a
+    guess."""
     moments = times(sample)
     span = float(moments.max() - moments.min()) / 1e6
     seconds, origin = (
-        (sample.content.seconds, "arrivals") if sample.content.seconds else (span, "event times")
+        (sample.content.seconds, "from arrivals") if sample.content.seconds else (span, "from event times")
     )
     if not seconds:
-        return "1", "nothing, since no two rows differ in time"
+        return "1", "a guess: no two rows differ in time"
     rows = sample.rows.num_rows / seconds
     return (str(ceil(rows)) if rows >= 1 else f"{ceil(rows * 1000)}m"), origin
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from urllib.parse import urlsplit
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 from weir_runtime.kafka_clients import reader_settings
 
-from weir_operator.sampling.sample import SampleContent, SampleError, of_lines
+from weir_operator.sampling.sample import SampleContent, of_lines
+from weir_operator.sampling.sample_error import SampleError
 
 MOST = 10_000
 """Messages of a topic that are read."""
@@ -24,11 +26,20 @@ def brokers_and_topic(url: str) -> tuple[str, str]:
     return parts.netloc, topic
 
 
+def _silent() -> logging.Logger:
+    """What is wrong is in the error that is raised."""
+    logger = logging.getLogger("weir.sampling.topic")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
+
+
 def read_topic(url: str) -> SampleContent:
     """The oldest messages of each partition, as JSON objects. Raises SampleError."""
     brokers, topic = brokers_and_topic(url)
     settings = reader_settings({"bootstrapServers": brokers}, "weir-init")
-    consumer = Consumer({**settings, "enable.partition.eof": True})
+    # Without a logger the client writes lines by the dozen while nobody answers.
+    consumer = Consumer({**settings, "enable.partition.eof": True}, logger=_silent())
     try:
         description = consumer.list_topics(topic, PATIENCE).topics[topic]
         if description.error is not None or not description.partitions:
