@@ -1,5 +1,7 @@
 """The application itself: help with examples everywhere, exit codes of errors."""
 
+import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -90,6 +92,27 @@ def test_help_prints_the_pages_that_messages_name(capsys):
         assert capsys.readouterr().out.startswith("# ")
     assert main(["help", "squel"]) == 2
     assert "did you mean sql?" in capsys.readouterr().err
+    assert main(["help", "xyzzy"]) == 2
+    error = capsys.readouterr().err
+    assert " more" not in error
+    assert all(f"weir help {name}" in listed for name in error.partition("pages: ")[2].strip().split(", "))
+
+
+def test_help_has_the_pages_that_its_index_links(capsys):
+    assert main(["help", "INDEX"]) == 0
+    links = re.findall(r"\]\(([^):#]+\.md)\)", capsys.readouterr().out)
+    assert "guides/kafka.md" in links
+    for link in links:
+        path = Path(link)
+        name = path.parent.name if path.stem == "README" else path.stem
+        assert main(["help", name.upper()]) == 0
+        assert main(["help", link]) == 0 or path.stem == "README"
+        assert capsys.readouterr().out.startswith("# ")
+    folders = {f"docs/{place}/*.md".replace("/./", "/") for place in pages.PLACES}
+    installed = tomllib.loads((pages.OF_THE_SOURCE.parent / "pyproject.toml").read_text())
+    assert {
+        glob for globs in installed["tool"]["setuptools"]["data-files"].values() for glob in globs
+    } == folders
 
 
 def test_help_finds_the_pages_of_an_installation(capsys, monkeypatch, tmp_path):

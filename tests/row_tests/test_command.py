@@ -93,7 +93,7 @@ def test_rows_that_differ_are_shown_below_one_another(
     wrong = SUMS.replace("n: 2, total: 50.5", "n: 2, total: 50.6")
     assert batch_only(write(tmp_path, wrong, SELLERS)) == 1
     head, names, first, second, *_, end = capsys.readouterr().out.splitlines()
-    assert head.startswith("FAIL  late-bids-do-not-count: as a batch: 1 missing, 1 unexpected")
+    assert head.startswith("FAIL  late-bids-do-not-count: as a batch: 1 missing (-), 1 unexpected (+)")
     assert head.endswith(f"({tmp_path}/queries.test.yaml:15)")
     assert names.split() == ["auction", "end", "n", "total"]
     assert first.split() == ["+", "1", "2026-01-31T12:00:10Z", "2", "50.5"]
@@ -106,7 +106,7 @@ def test_a_row_too_many_counts_as_often_as_it_is_there(
 ) -> None:
     row = "  - {price: 1.5, seller: ann}\n"
     assert batch_only(write(tmp_path, SELLERS.replace(row, 3 * row))) == 1
-    assert "as a batch: 2 missing (" in capsys.readouterr().out
+    assert "as a batch: 2 missing (-) (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from weir_operator.cli.exit_codes import BAD_INPUT, OK
 
 INSTALLED = Path(sysconfig.get_path("data")) / "share" / "doc" / "weir"
 OF_THE_SOURCE = Path(__file__).parents[3] / "docs"
+PLACES = (".", "guides", "gitops", "runbooks")
+"""Folders of pages that people read; pyproject.toml installs them."""
 
 
 def help_page(
@@ -27,24 +29,30 @@ def help_page(
 
       weir help sql
     """
-    from weir_placement.model.suggestion import suggestion
+    from weir_placement.model.suggestion import near
 
     pages = _pages()
     if topic is None:
+        wide = max(map(len, pages), default=0)
         for name, page in pages.items():
-            print(f"weir help {name:18} {_title(page)}")
+            print(f"weir help {name:{wide}} {_title(page)}")
         return OK
-    if topic not in pages:
-        print(f"no page {topic}; {suggestion(topic, pages, 'pages')}", file=sys.stderr)
+    folded = {name.lower(): page for name, page in pages.items()}
+    name = topic.lower().removesuffix(".md").rpartition("/")[2]
+    if name not in folded:
+        meant = near(topic, pages)
+        right = f"did you mean {meant}?" if meant else f"pages: {', '.join(pages)}"
+        print(f"no page {topic}; {right}", file=sys.stderr)
         return BAD_INPUT
-    _show(pages[topic].read_text(encoding="utf-8"))
+    _show(folded[name].read_text(encoding="utf-8"))
     return OK
 
 
 def _pages() -> dict[str, Path]:
     """By name; those of a source tree go before those that are installed."""
     folder = OF_THE_SOURCE if (OF_THE_SOURCE / "sql.md").exists() else INSTALLED
-    return {page.stem: page for page in sorted(folder.glob("*.md"))}
+    files = [file for place in PLACES for file in sorted((folder / place).glob("*.md"))]
+    return {file.parent.name if file.stem == "README" else file.stem: file for file in files}
 
 
 def _title(page: Path) -> str:

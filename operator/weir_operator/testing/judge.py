@@ -53,8 +53,8 @@ class RowDifference:
         return table
 
     def summary(self) -> str:
-        """Numbers of rows."""
-        parts = [(self.missing.total(), "missing"), (self.unexpected.total(), "unexpected")]
+        """Numbers of rows, and the signs that `table` has for them."""
+        parts = [(self.missing.total(), "missing (-)"), (self.unexpected.total(), "unexpected (+)")]
         return ", ".join(f"{count} {what}" for count, what in parts if count)
 
     def _shown(self, row: tuple[Any, ...]) -> tuple[str, ...]:
