@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from weir_operator.cli import main
 from weir_operator.controller.observed_state import Process
+from weir_operator.local.balances import QueryBalance, SourceBalance
 from weir_operator.local.machine import Machine, Options
 from weir_operator.local.processes import Processes
 from weir_placement.fragments import Knobs
@@ -88,6 +89,29 @@ def test_a_query_whose_inputs_have_ended_is_finished_and_says_where_its_rows_are
     monkeypatch.chdir(run.folder)
     assert run.line(capsys)[1:3] == ["True", "Finished"]
     assert "default/sums: results are in out" in run.status(capsys)
+
+
+def test_an_input_of_which_no_row_could_be_read_is_said_after_the_end_too(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.state = "finished"
+    run.rounds()
+    sources = (SourceBalance("default/semi", used=0, late=0, bad=2, lost=0, least=False),)
+    counts = {"default/sums": QueryBalance(sources, 0, least=False)}
+    monkeypatch.setattr("weir_operator.local.balances.balances", lambda folder: counts)
+    monkeypatch.setattr("weir_operator.cli.run_report.balances", lambda folder: counts)
+    output = run.status(capsys)
+    assert "default/sums: no row of stream default/semi could be read; bad: 2" in output
+    assert "results are in" not in output
+
+
+def test_a_folder_of_files_that_are_never_read_is_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run.folder / "in" / "clicks"
+    assert f"{folder}: no such folder" in run.status(capsys)
+    folder.mkdir(parents=True)
+    assert "Stream default/" not in run.status(capsys)
+    (folder / "rows.parquet").touch()
+    assert f"{folder}: rows.parquet is never read: files are named" in run.status(capsys)
 
 
 def test_what_ended_after_the_controller_is_finished_too(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 from weir_operator.cli.state import Context, store_of
+
+if TYPE_CHECKING:
+    from weir_operator.cli.query_lines import QueryLine
 
 LEGEND = """FRAGMENTS: ready/all; HEADROOM: how many times the measured rates the plan carries
 `weir explain QUERY`: why it is where it is; `weir query QUERY`: its rows"""
@@ -27,7 +32,7 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
 
     from weir_operator.cli.columns import TableColumn, console, table
     from weir_operator.cli.query_lines import query_lines
-    from weir_operator.local.balances import balances
+    from weir_operator.local.overlooked import overlooked, source_streams
     from weir_operator.local.store import RunStore
 
     store, left, out = store_of(run_folder, context), None, console()
@@ -50,13 +55,27 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
     )
     rows = [(x.query, x.ready, x.reason, x.fragments, x.headroom, x.revision, x.nodes) for x in lines]
     out.print(table(columns, rows, out.width))
-    counts = balances(run_folder) if isinstance(store, RunStore) else {}
-    for line in lines:
-        written = counts[line.query].lines() if line.reason == "Finished" and line.query in counts else ()
-        for note in (*written, *line.notes):
-            out.print(Text(f"{line.query}: {note}"))
+    for query, note in _notes(lines, run_folder if isinstance(store, RunStore) else None):
+        out.print(Text(f"{query}: {note}"))
+    if isinstance(store, RunStore):
+        for message in overlooked(source_streams(store)):
+            out.print(Text(message, style="yellow"))
     out.print(Text(LEGEND, style="dim"))
     return 0
+
+
+def _notes(lines: list[QueryLine], run_folder: Path | None) -> Iterator[tuple[str, str]]:
+    """(query, what there is to say of it); `run_folder`: of queries on this machine."""
+    from weir_operator.cli.run_report import unreadable
+    from weir_operator.local.balances import balances
+
+    counts = balances(run_folder) if run_folder else {}
+    failures = unreadable(run_folder) if run_folder else {}
+    for line in lines:
+        if line.reason == "Finished" and line.query in counts:
+            yield from ((line.query, text) for text in counts[line.query].lines())
+        failure = failures.get(line.query) if line.reason == "Finished" else None
+        yield from ((line.query, note) for note in ([failure] if failure else line.notes))
 
 
 def _states(run_folder: Path) -> dict[str, str]:

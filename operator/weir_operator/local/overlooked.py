@@ -11,6 +11,9 @@ from typing import Any
 from weir_placement.model.location import STORE, files_location
 from weir_runtime.names import END, batch_name
 
+from weir_operator.controller.record import read_record
+from weir_operator.local.store import RunStore
+
 NUMBERED = re.compile(r"(\d{10})\.([a-z]+)")
 
 
@@ -25,6 +28,19 @@ def overlooked(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             meta = manifest["metadata"]
             for message in _messages(Path(files["uri"]), files.get("format", "parquet")):
                 yield f"Stream {meta.get('namespace', 'default')}/{meta['name']}: {message}"
+
+
+def source_streams(store: RunStore) -> list[Mapping[str, Any]]:
+    """The Streams that the plans in force read, each once: their sources, with absolute URIs."""
+    inputs = (
+        source for raw in store.placements() for spec in read_record(raw).specs for source in spec.inputs
+    )
+    sources = {source.stream: source.source for source in inputs if source.kind == "source"}
+    return [
+        {"kind": "Stream", "metadata": dict(zip(("namespace", "name"), name.split("/"), strict=True))}
+        | {"spec": {"source": source}}
+        for name, source in sorted(sources.items())
+    ]
 
 
 def endless(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
