@@ -46,7 +46,7 @@ def observed(folder: Path, state: str) -> Process:
 def test_a_refusal_is_told_apart_from_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, refused: bool, message: str
 ) -> None:
-    def execute(_: FragmentProcess) -> int:
+    def execute(_: FragmentProcess, spark: object) -> int:
         raise error
 
     monkeypatch.setattr(FragmentProcess, "execute", execute)
