@@ -116,3 +116,45 @@ def test_refused(streams: dict[str, Stream], sql: str, place: tuple[int, int] | 
         query_from_sql("d/q", sql, streams)
     if place is not None:
         assert (caught.value.line, caught.value.column) == place, str(caught.value)
+
+
+def test_all_columns_that_are_not_there_are_told_at_once(streams: dict[str, Stream]) -> None:
+    sql = (
+        "SELECT x.auctio, count(*) AS n FROM bids x WHERE x.prise > 1 "
+        "GROUP BY x.auction, window(x.ts, '5 minutes') HAVING n > 1"
+    )
+    with pytest.raises(ExpressionError) as caught:
+        query_from_sql("d/q", sql, streams)
+    assert [str(error) for error in (caught.value, *caught.value.others)] == [
+        "line 1, column 8: there is no column x.auctio; did you mean x.auction?",
+        "line 1, column 50: there is no column x.prise; did you mean x.price?",
+    ]
+
+
+TWICE = "spec.operators can aggregate twice, see `weir help manifests`"
+TABLE = "for a table see `Joining with a table` in `weir help sql`"
+
+
+@pytest.mark.parametrize(
+    ("sql", "right"),
+    [
+        (f"SELECT x.auctio, count(*) AS n {GROUP}", "no column x.auctio; did you mean x.auction?"),
+        (
+            "SELECT count(*) AS n FROM bids x WHERE count(*) > 3 GROUP BY window(ts, '1 minute')",
+            "count(*) is an aggregate, which is computed after WHERE and ON; write this condition in HAVING",
+        ),
+        (f"SELECT max(count(*)) AS n {GROUP}", f"max of an aggregate is not supported in SQL; {TWICE}"),
+        ("SELECT max(n) AS m FROM (SELECT count(*) AS n FROM bids) x", TWICE),
+        ("WITH t AS (SELECT 1) SELECT price FROM bids", TWICE),
+        ("SELECT x.price FROM bids x LEFT JOIN bids y ON x.auction = y.auction", TABLE),
+        (f"{JOIN} x.auction = y.auction", TABLE),
+        (
+            "SELECT count(*) AS n FROM bids x GROUP BY window(x.price, '5 minutes')",
+            "x.price is not an event-time column; did you mean x.ts?",
+        ),
+    ],
+)
+def test_what_would_be_right_is_said(streams: dict[str, Stream], sql: str, right: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        query_from_sql("d/q", sql, streams)
+    assert right in str(caught.value)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from weir_placement.model.expression_parser import ExpressionError, place_of
+from weir_placement.model.expression_parser import (
+    ExpressionError,
+    UnknownColumn,
+    place_of,
+    together,
+)
 from weir_placement.model.expressions import Expression, item_type
 from weir_placement.model.operators import Filter, Item, Operator, Project
 from weir_placement.model.types import is_hidden
@@ -54,6 +59,31 @@ class BranchBuilder:
         Raises:
             ExpressionError: see `query_from_sql`.
         """
+        try:
+            return self._built()
+        except UnknownColumn as error:
+            raise together(self._unknown_columns(error)) from None
+
+    def _unknown_columns(self, first: UnknownColumn) -> list[UnknownColumn]:
+        """The first, and all others of WHERE, ON, GROUP BY and SELECT, at each of their places."""
+        from sqlglot import exp
+
+        aliases = {item.alias.lower() for item in self.select.items}
+        nodes = [*self.select.conditions, *self.select.keys, *(item.node for item in self.select.items)]
+        errors = {(first.line, first.column): first}
+        for column in (column for node in nodes for column in node.find_all(exp.Column)):
+            name = ".".join(part.name for part in column.parts).lower()
+            if name in aliases or name.partition(".")[0] == "window" or isinstance(column.this, exp.Star):
+                continue
+            try:
+                self.scope.expression(column)
+            except UnknownColumn as error:
+                errors[error.line, error.column] = error
+            except ExpressionError:
+                continue
+        return list(errors.values())
+
+    def _built(self) -> Branch:
         conditions = [self._condition(node) for node in self.select.conditions]
         operators, filters = join(self.scope, conditions)
         top = operators[-1].id if operators else self.scope.order[0]
@@ -81,6 +111,9 @@ class BranchBuilder:
     # -- conditions
 
     def _condition(self, node: Node) -> Conjunct:
+        if aggregate := _aggregate_in(node):
+            wrong = f"{aggregate.sql('spark').lower()} is an aggregate, which is computed after WHERE and ON"
+            self.scope.refuse(aggregate, f"{wrong}; write this condition in HAVING")
         written = self.scope.expression(node)
         if written.type not in ("BOOLEAN", "NULL"):
             self.scope.refuse(node, f"a condition is needed, but {written.text} is a {written.type}")
@@ -182,6 +215,12 @@ class BranchBuilder:
 
 
 def _has_aggregate(node: Node) -> bool:
+    return _aggregate_in(node) is not None
+
+
+def _aggregate_in(node: Node) -> Node | None:
+    """The first that is no window function."""
     from sqlglot import exp
 
-    return any(call.find_ancestor(exp.Window) is None for call in node.find_all(exp.AggFunc))
+    calls = (cast("Node", call) for call in node.find_all(exp.AggFunc))
+    return next((call for call in calls if call.find_ancestor(exp.Window) is None), None)

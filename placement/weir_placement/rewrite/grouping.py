@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from weir_placement.model.expression_parser import ExpressionError, place_of
+from weir_placement.model.expression_parser import ExpressionError, UnknownColumn, place_of
 from weir_placement.model.expression_writer import interval_micros
 from weir_placement.model.expressions import Expression, aggregation_type, canonical_name, columns_of, write
 from weir_placement.model.functions import AGGREGATES, ALL_NAMES, UNIT_MICROS, WHY_REFUSED
@@ -16,7 +16,7 @@ from weir_placement.model.writer_base import written_name
 from weir_placement.rewrite.estimates import distinct_values
 from weir_placement.rewrite.function_costs import with_functions
 from weir_placement.rewrite.scope import Scope
-from weir_placement.rewrite.statement import SelectItem
+from weir_placement.rewrite.statement import AGGREGATE_TWICE, SelectItem
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -110,8 +110,9 @@ class _Grouper:
             scope.refuse(node, "write window(event_time, 'length') or window(event_time, 'length', 'slide')")
         written = scope.expression(arguments[0])
         if written.text not in {canonical_name(t) for t in scope.times}:
-            times = " or ".join(sorted(scope.times)) or "none of these streams has one"
-            scope.refuse(node, f"{written.text} is not an event-time column; {times}")
+            times = " or ".join(sorted(scope.times))
+            right = f"did you mean {times}?" if times else "none of these streams has one"
+            scope.refuse(node, f"{written.text} is not an event-time column; {right}")
         length = self._duration(arguments[1])
         slide = self._duration(arguments[2]) if len(arguments) == 3 else length
         if slide > length:
@@ -187,12 +188,22 @@ class _Grouper:
         if key:
             return self._name_node(key)
         if name == "Column":
-            self.scope.refuse(node, f"{node.sql()} is neither in GROUP BY nor inside an aggregate")
+            self._refuse_column(node)
         copy = node.copy()
         for part, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
             if isinstance(original, exp.Condition | exp.Query):
                 part.replace(self._replaced(original))
         return copy
+
+    def _refuse_column(self, node: Node) -> NoReturn:
+        """One that is not there is told as such."""
+        try:
+            self.scope.expression(node)
+        except UnknownColumn:
+            raise
+        except ExpressionError:
+            pass
+        self.scope.refuse(node, f"{node.sql()} is neither in GROUP BY nor inside an aggregate")
 
     def _is_output(self, node: Node) -> bool:
         """Whether a column is the window's or the name of another item. A column of the streams goes before
@@ -236,6 +247,10 @@ class _Grouper:
             scope.refuse(node, f"{function}(DISTINCT ...) is not supported")
         if any(value for key, value in node.args.items() if key not in ("this", "big_int")):
             scope.refuse(node, f"{function} takes one argument")
+        from sqlglot import exp
+
+        if argument is not None and argument.find(exp.AggFunc) is not None:
+            scope.refuse(node, f"{function} of an aggregate is not supported in SQL; {AGGREGATE_TWICE}")
         if argument is None or (function == "count" and type(argument).__name__ in ("Star", "Literal")):
             expression = None
         else:

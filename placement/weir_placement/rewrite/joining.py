@@ -12,6 +12,7 @@ from weir_placement.model.windows import contradicts, tighten
 from weir_placement.rewrite.constraints import Constraints
 from weir_placement.rewrite.joined_rate import WrittenJoin, joined_rate
 from weir_placement.rewrite.scope import Scope
+from weir_placement.rewrite.statement import TABLE
 from weir_placement.rewrite.time_ranges import TimeLimits, merge, time_limits, windows_of
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class _Joining:
             self._refuse_table(
                 alias,
                 f"the join of {alias} has no time window, so its rows would be kept forever; "
-                f"write {self._example(joined[0], alias)}",
+                f"write {self._example(joined[0], alias)}; {TABLE}",
             )
         self._refuse_table(
             alias,

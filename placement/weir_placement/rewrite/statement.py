@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
 
 MAX_TABLES = 20
+AGGREGATE_TWICE = "spec.operators can aggregate twice, see `weir help manifests`"
+TABLE = "for a table see `Joining with a table` in `weir help sql`"
 
 _TOP = " (the first rows of each window, top-N, are not supported yet)"
 _CLAUSES = {
@@ -32,7 +34,7 @@ _CLAUSES = {
     "sort": ("SORT BY", "a stream never ends, so it cannot be sorted"),
     "limit": ("LIMIT", f"a stream never ends; filter in WHERE instead{_TOP}"),
     "offset": ("OFFSET", "a stream never ends; filter in WHERE instead"),
-    "with_": ("WITH", "write the query in one SELECT"),
+    "with_": ("WITH", f"write the query in one SELECT; {AGGREGATE_TWICE}"),
     "qualify": ("QUALIFY", "window functions are not supported"),
     "windows": ("WINDOW", "window functions are not supported"),
     "laterals": ("LATERAL", "columns are plain values"),
@@ -190,9 +192,8 @@ class Statement:
     def _check_join(self, join: Node) -> None:
         words = [str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k)]
         if words and words not in (["INNER"], ["CROSS"]):
-            self._note(
-                join.this, f"{' '.join(words)} JOIN is not supported; only inner joins within a time window"
-            )
+            right = f"only inner joins within a time window; {TABLE}"
+            self._note(join.this, f"{' '.join(words)} JOIN is not supported; {right}")
         if join.args.get("using"):
             self._note(join.this, "USING is not supported; write ON a.x = b.x", "USING")
         if join.args.get("global_") or join.args.get("hint") or join.args.get("match_condition"):
@@ -203,7 +204,10 @@ class Statement:
     def _table(self, node: Node) -> TableReference:
         name = type(node).__name__
         if name == "Subquery":
-            self.refuse(node, "a subquery in FROM is not supported; join its streams in one SELECT")
+            self.refuse(
+                node,
+                f"a subquery in FROM is not supported; join its streams in one SELECT; {AGGREGATE_TWICE}",
+            )
         if name != "Table" or type(node.this).__name__ != "Identifier" or node.args.get("catalog"):
             self.refuse(node, "FROM needs a stream, as bids or namespace.bids")
         self._only(node, {"this", "db", "alias"}, _TABLE_CLAUSES)
