@@ -27,7 +27,9 @@ def test_keys_of_the_store_in_which_flows_lie() -> None:
 
 
 def test_keys_of_a_source_and_a_sink_in_one_store() -> None:
-    query = obj("StreamQuery", "q", {"sql": "SELECT a.x FROM a", "sink": {"files": LOGIN}})
+    query = obj(
+        "StreamQuery", "q", {"sql": "SELECT a.x FROM a", "sink": {"files": {**LOGIN, "uri": "s3://lake/y"}}}
+    )
     objects = (*NODES, stream("a", source={"files": LOGIN}), query)
     build = DesiredStateBuilder(site=Site(files="/var/lib/weir/files"))
     (group,) = build(ObservedState(0.0, objects), Settings(Layout("/d"))).groups

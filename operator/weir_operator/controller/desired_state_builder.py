@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from weir_placement.fragments import Ends, Knobs
@@ -20,7 +21,7 @@ from weir_operator.controller.beginning import Beginning, beginning
 from weir_operator.controller.desired_state import DesiredQuery, DesiredState, Fault, Group, suspended_query
 from weir_operator.controller.observed_state import Manifest, ObservedState
 from weir_operator.controller.raw_fields import created, generation, part, parts
-from weir_operator.controller.record import name_of
+from weir_operator.controller.record import name_of, read_record
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.source_hash import source_hash, source_parts
 from weir_operator.controller.times import seconds
@@ -30,7 +31,7 @@ from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, Reader
 from weir_operator.manifests.problem import PolicyProblem, build
 from weir_operator.manifests.requests import fragment_memory
-from weir_operator.manifests.site import ANYWHERE, Site
+from weir_operator.manifests.site import ANYWHERE, FilesPlace, Site
 
 log = logging.getLogger("weir.objects")
 Calibrated = Callable[[Query], Query]
@@ -73,6 +74,7 @@ class DesiredStateBuilder:
             quota_usage=observed.quota_usage,
             site=self.site,
             policies=set(policies.values()),
+            in_force=partial(_sink_in_force, placements, self.site),
         )
         faults = _faults([*findings, *built.findings], raw)
         beginnings = {name: beginning(observed, placements, o, self.site.tenants) for name, o in raw.items()}
@@ -250,6 +252,17 @@ def _retain(
             retention = policy.spec.retention.deleted_queries
             retain[name] = 0.0 if spec.get("deletionPolicy") == "Delete" else retention
     return retain
+
+
+def _sink_in_force(placements: Mapping[str, Manifest], site: Site, query: str) -> FilesPlace | None:
+    """Where a query's running fragments write files."""
+    try:
+        specs = read_record(placements[query]).specs
+    except (ValueError, LookupError, TypeError, AttributeError):  # none, or one that Weir did not write
+        return None
+    outputs = (spec.output for spec in specs if spec.output.kind == "files")
+    output = next(outputs, None)
+    return site.place(output.files, query.split("/")[0]) if output else None
 
 
 def _faults(findings: list[Finding], raw: Mapping[str, Manifest]) -> dict[str, Fault]:

@@ -31,6 +31,7 @@ from weir_operator.manifests.queries import (
     key_of,
     model_query,
 )
+from weir_operator.manifests.sinks import WrittenPlaces, nothing_in_force, sink_findings
 from weir_operator.manifests.site import ANYWHERE, Site
 from weir_operator.manifests.streams import model_stream
 from weir_operator.manifests.tenancy import QuotaUsage, Tenancy
@@ -65,6 +66,7 @@ def build(
     site: Site = ANYWHERE,
     policies: Collection[str] = (),
     robust: bool = False,
+    in_force: WrittenPlaces = nothing_in_force,
 ) -> Built:
     """Problems from objects.
 
@@ -75,6 +77,7 @@ def build(
         site: where they are to run, if that is known.
         policies: those that get a group also without a query that can be read.
         robust: those without a `robustness` get the default one.
+        in_force: where queries that run write.
     """
     findings = [finding for node in objects.nodes.values() for finding in node_findings(node)]
     if not objects.nodes:
@@ -95,6 +98,7 @@ def build(
         key = Key("PlacementPolicy", "", policy.metadata.name)
         findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
     findings += profile_findings(objects)
+    findings += sink_findings(objects, site, in_force)
     faulty = {finding.object for finding in findings}
     groups = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):

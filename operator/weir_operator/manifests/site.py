@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from posixpath import abspath, join, normpath
 from typing import Any
 
-from weir_placement.model.location import STORE, files_location
+from weir_placement.model.location import SCHEME, STORE, Location, files_location
 
 from weir_operator.api.connectors import Files
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.query_snapshot import QuerySnapshot
 from weir_operator.manifests.finding import Finding, Key, shown
+
+FilesPlace = tuple[str, str]
+"""What is equal where two name one place: the store (or whose folders they are) and a path."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,16 @@ class Site:
     def root(self, namespace: str) -> str:
         """The namespace's own folder, without a '/' at the end."""
         return f"{self.files}/{namespace}"
+
+    def place(self, location: Location, namespace: str) -> FilesPlace:
+        """Of files of an object in a namespace. Relative paths of two namespaces are two places, except on
+        one machine."""
+        if location.kind == STORE:
+            endpoint = str(location.options.get("endpoint") or "").rstrip("/")
+            return endpoint or SCHEME, normpath(location.address.removeprefix(SCHEME))
+        if self.files is not None:
+            return "", normpath(join(self.root(namespace), location.address))
+        return (namespace, normpath(location.address)) if self.tenants else ("", abspath(location.address))
 
     def anchored(self, connector: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
         """The source or sink with a relative URI placed below the root of its object's namespace."""
