@@ -121,13 +121,14 @@ def test_refused(streams: dict[str, Stream], sql: str, place: tuple[int, int] | 
 def test_all_columns_that_are_not_there_are_told_at_once(streams: dict[str, Stream]) -> None:
     sql = (
         "SELECT x.auctio, count(*) AS n FROM bids x WHERE x.prise > 1 "
-        "GROUP BY x.auction, window(x.ts, '5 minutes') HAVING n > 1"
+        "GROUP BY x.auction, window(x.ts, '5 minutes') HAVING n > 1 AND max(x.prize) > 1"
     )
     with pytest.raises(ExpressionError) as caught:
         query_from_sql("d/q", sql, streams)
     assert [str(error) for error in (caught.value, *caught.value.others)] == [
         "line 1, column 8: there is no column x.auctio; did you mean x.auction?",
         "line 1, column 50: there is no column x.prise; did you mean x.price?",
+        "line 1, column 129: there is no column x.prize; did you mean x.price?",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from weir_placement.model.expression_parser import (
@@ -65,11 +66,12 @@ class BranchBuilder:
             raise together(self._unknown_columns(error)) from None
 
     def _unknown_columns(self, first: UnknownColumn) -> list[UnknownColumn]:
-        """The first, and all others of WHERE, ON, GROUP BY and SELECT, at each of their places."""
+        """The first, and all others of the SELECT, at each of their places."""
         from sqlglot import exp
 
         aliases = {item.alias.lower() for item in self.select.items}
-        nodes = [*self.select.conditions, *self.select.keys, *(item.node for item in self.select.items)]
+        clauses = (self.select.conditions, self.select.keys, self.select.having)
+        nodes = [*(item.node for item in self.select.items), *chain(*clauses)]
         errors = {(first.line, first.column): first}
         for column in (column for node in nodes for column in node.find_all(exp.Column)):
             name = ".".join(part.name for part in column.parts).lower()

@@ -112,7 +112,7 @@ class _Grouper:
         if written.text not in {canonical_name(t) for t in scope.times}:
             times = " or ".join(sorted(scope.times))
             right = f"did you mean {times}?" if times else "none of these streams has one"
-            scope.refuse(node, f"{written.text} is not an event-time column; {right}")
+            scope.refuse(node, f"{arguments[0].sql()} is not an event-time column; {right}")
         length = self._duration(arguments[1])
         slide = self._duration(arguments[2]) if len(arguments) == 3 else length
         if slide > length:
