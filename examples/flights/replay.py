@@ -32,7 +32,7 @@ MONTHS = 12
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReplayShape:
     """Months replayed at each second: from `low` to `high`, in the shape of load.csv."""
 
     low: int
@@ -54,7 +54,7 @@ class Shape:
         return [round(self.low + s * (self.high - self.low)) for s in share]
 
 
-def chosen(shape: Shape) -> dict[str, pd.DataFrame]:
+def chosen(shape: ReplayShape) -> dict[str, pd.DataFrame]:
     """The rows to be replayed with `arrival` [us since the begin]: when they reach the log."""
     months = np.array(shape.months())
     begin = int(BEGIN.timestamp()) * 1_000_000
@@ -104,7 +104,7 @@ def ticks(frames: dict[str, pd.DataFrame]) -> Iterator[tuple[float, dict[str, pa
         yield (k + 1) * TICK, parts
 
 
-def replay(folder: Path, shape: Shape, speed: float = 1.0) -> None:
+def replay(folder: Path, shape: ReplayShape, speed: float = 1.0) -> None:
     """Writes all files in their time, then END: the streams are finite."""
     frames = chosen(shape)
     for name in frames:
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--high", type=int, default=MONTHS, help="and at the peak")
     parser.add_argument("--speed", type=float, default=1.0, help="seconds of event time in a second")
     arguments = parser.parse_args()
-    replay(arguments.folder, Shape(arguments.low, arguments.high, arguments.seconds), arguments.speed)
+    replay(arguments.folder, ReplayShape(arguments.low, arguments.high, arguments.seconds), arguments.speed)
 
 
 if __name__ == "__main__":

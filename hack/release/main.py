@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class Source:
+class ReleaseSource:
     """What the release is made of; `seconds` since 1970 are the commit's: so one gives the same files."""
 
     commit: str
@@ -33,9 +33,9 @@ class Source:
     uncommitted: bool
 
     @staticmethod
-    def here() -> Source:
+    def here() -> ReleaseSource:
         commit, seconds = output("git", "log", "-1", "--format=%H %ct").split()
-        return Source(commit, int(seconds), bool(output("git", "status", "--porcelain")))
+        return ReleaseSource(commit, int(seconds), bool(output("git", "status", "--porcelain")))
 
 
 def output(*command: str) -> str:
@@ -45,7 +45,7 @@ def output(*command: str) -> str:
     ).stdout.strip()
 
 
-def objections(version: str, source: Source, published: bool) -> list[str]:
+def objections(version: str, source: ReleaseSource, published: bool) -> list[str]:
     """Why this version cannot be released from this tree; a rehearsal may come earlier."""
     match = re.search(
         r'^__version__ = "(.+)"$', (REPOSITORY / "operator/weir_operator/__init__.py").read_text(), re.M
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     version, registry = arguments.version, arguments.registry.rstrip("/")
-    source = Source.here()
+    source = ReleaseSource.here()
     if reasons := objections(version, source, bool(registry)):
         sys.exit("\n".join(f"release: {reason}" for reason in reasons))
     os.environ["SOURCE_DATE_EPOCH"] = str(source.seconds)

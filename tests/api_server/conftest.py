@@ -21,7 +21,7 @@ from tests.api_server.api_under_test import (
     new_namespace,
     played,
 )
-from tests.api_server.scene import Scene
+from tests.api_server.scene import ApiScene
 from tests.api_server.server import ApiServer, start_api_server
 from tests.api_server.snapshot_scenario import SnapshotScenario
 from tests.kube.memory import Memory
@@ -66,10 +66,10 @@ def target(request: pytest.FixtureRequest) -> Iterator[ApiUnderTest]:
 
 
 @pytest.fixture
-def scene(target: ApiUnderTest) -> Scene:
-    return Scene(target)
+def scene(target: ApiUnderTest) -> ApiScene:
+    return ApiScene(target)
 
 
 @pytest.fixture
-def scenario(scene: Scene, tmp_path: Path) -> SnapshotScenario:
+def scenario(scene: ApiScene, tmp_path: Path) -> SnapshotScenario:
     return SnapshotScenario(scene, tmp_path / "volume")

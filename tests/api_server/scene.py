@@ -26,7 +26,7 @@ SQL = "SELECT s.k FROM s WHERE s.k > 1"
 
 
 @dataclass
-class Scene:
+class ApiScene:
     """A stream on n1, a query that reads it, and the operator."""
 
     target: ApiUnderTest

@@ -38,7 +38,7 @@ class InMemoryRequests:
         return 200, json.dumps(self._world.admin.get("QuerySnapshot", namespace, name)).encode()
 
 
-class SnapshotPods:
+class SnapshotPodsUnderTest:
     """Those of one namespace."""
 
     def __init__(self, target: ApiUnderTest, volume: Path) -> None:

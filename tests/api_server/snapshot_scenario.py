@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.api_server.scene import Scene
-from tests.api_server.snapshot_pods import SnapshotPods
+from tests.api_server.scene import ApiScene
+from tests.api_server.snapshot_pods import SnapshotPodsUnderTest
 
 
 class SnapshotScenario:
     """A query that runs, and pods that copy it."""
 
-    def __init__(self, scene: Scene, volume: Path) -> None:
-        self.scene, self.pods = scene, SnapshotPods(scene.target, volume)
+    def __init__(self, scene: ApiScene, volume: Path) -> None:
+        self.scene, self.pods = scene, SnapshotPodsUnderTest(scene.target, volume)
         scene.until(scene.ready)
         self.pods.write_checkpoints(scene.of("Placement"))
 

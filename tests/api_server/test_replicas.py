@@ -7,15 +7,15 @@ from weir_operator.controller.decision import CleanUp, DeletePlacement, HandOver
 from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
 
-from tests.api_server.scene import Scene
+from tests.api_server.scene import ApiScene
 
 
-def intent(scene: Scene, revision: int) -> WritePlacement:
+def intent(scene: ApiScene, revision: int) -> WritePlacement:
     query = f"{scene.target.namespace}/q"
     return WritePlacement(query, {"revision": revision, "fragments": []}, {"ready": f"{revision}/{revision}"})
 
 
-def test_a_placement_that_was_deleted_is_not_made_again_by_a_replica_that_led_before(scene: Scene) -> None:
+def test_a_placement_that_was_deleted_is_not_made_again_by_a_replica_that_led_before(scene: ApiScene) -> None:
     """The version that it read is no precondition where there is no object any more; the uid is."""
     scene.until(scene.ready)
     late, query = scene.cluster, f"{scene.target.namespace}/q"
@@ -27,7 +27,7 @@ def test_a_placement_that_was_deleted_is_not_made_again_by_a_replica_that_led_be
     assert not scene.of("Placement")
 
 
-def test_an_intent_over_a_later_one_is_refused_and_the_leader_goes_on(scene: Scene) -> None:
+def test_an_intent_over_a_later_one_is_refused_and_the_leader_goes_on(scene: ApiScene) -> None:
     scene.until(scene.ready)
     late, leader = scene.replica(), scene.replica()
     for replica in (late, leader):
@@ -42,7 +42,7 @@ def test_an_intent_over_a_later_one_is_refused_and_the_leader_goes_on(scene: Sce
     assert scene.of("Placement")["spec"]["revision"] == 8
 
 
-def test_an_intent_over_what_a_person_wrote_meanwhile_is_refused(scene: Scene) -> None:
+def test_an_intent_over_what_a_person_wrote_meanwhile_is_refused(scene: ApiScene) -> None:
     scene.until(scene.ready)
     replica = scene.replica()
     replica.observe()
@@ -55,7 +55,7 @@ def test_an_intent_over_what_a_person_wrote_meanwhile_is_refused(scene: Scene) -
     assert (scene.of("Placement")["spec"]["pinned"], scene.of("Placement")["spec"]["revision"]) == (1, 9)
 
 
-def test_a_first_intent_over_another_replicas_is_refused(scene: Scene) -> None:
+def test_a_first_intent_over_another_replicas_is_refused(scene: ApiScene) -> None:
     late, leader = scene.replica(), scene.replica()
     for replica in (late, leader):
         replica.observe()
@@ -65,7 +65,7 @@ def test_a_first_intent_over_another_replicas_is_refused(scene: Scene) -> None:
     assert scene.of("Placement")["spec"]["revision"] == 1
 
 
-def test_a_placement_of_the_same_name_that_is_another_is_not_deleted(scene: Scene) -> None:
+def test_a_placement_of_the_same_name_that_is_another_is_not_deleted(scene: ApiScene) -> None:
     scene.until(scene.ready)
     late = scene.replica()
     late.observe()
@@ -77,7 +77,7 @@ def test_a_placement_of_the_same_name_that_is_another_is_not_deleted(scene: Scen
     assert scene.of("Placement")["spec"]["revision"] == 1
 
 
-def test_a_hand_over_only_goes_forward_and_a_cut_is_asked_for_once(scene: Scene) -> None:
+def test_a_hand_over_only_goes_forward_and_a_cut_is_asked_for_once(scene: ApiScene) -> None:
     scene.until(scene.ready)
     fragment = scene.fragment(min(scene.pods()))
     late, leader = scene.replica(), scene.replica()
@@ -92,7 +92,7 @@ def test_a_hand_over_only_goes_forward_and_a_cut_is_asked_for_once(scene: Scene)
     assert "20.0" in notes[names.CHANGE]
 
 
-def test_what_a_fragment_leaves_is_cleared_away_twice_without_an_error(scene: Scene) -> None:
+def test_what_a_fragment_leaves_is_cleared_away_twice_without_an_error(scene: ApiScene) -> None:
     scene.until(scene.ready)
     fragment = scene.fragment(min(scene.pods()))
     for replica in (scene.replica(), scene.replica()):

@@ -10,10 +10,10 @@ from weir_operator.kube import names
 from weir_operator.kube.api import ApiError
 
 from tests.api_server.api_under_test import manifest
-from tests.api_server.scene import SQL, Scene
+from tests.api_server.scene import SQL, ApiScene
 
 
-def test_a_query_is_planned_started_and_ready(scene: Scene) -> None:
+def test_a_query_is_planned_started_and_ready(scene: ApiScene) -> None:
     scene.ask(SQL, deletionPolicy="Delete")
     scene.until(scene.ready)
     placement, query = scene.of("Placement"), scene.of("StreamQuery")
@@ -29,7 +29,7 @@ def test_a_query_is_planned_started_and_ready(scene: Scene) -> None:
     assert "Planned" in scene.events()
 
 
-def test_while_nothing_changes_nothing_is_written_also_by_a_new_replica(scene: Scene) -> None:
+def test_while_nothing_changes_nothing_is_written_also_by_a_new_replica(scene: ApiScene) -> None:
     scene.until(scene.ready)
     for _ in range(3):
         scene.loop.once()
@@ -42,7 +42,7 @@ def test_while_nothing_changes_nothing_is_written_also_by_a_new_replica(scene: S
     assert scene.versions() == before
 
 
-def test_from_a_cordoned_node_a_fragment_moves_by_a_hand_over(scene: Scene) -> None:
+def test_from_a_cordoned_node_a_fragment_moves_by_a_hand_over(scene: ApiScene) -> None:
     scene.until(scene.ready)
     before = scene.pods()
     pod, node = min(before.items())
@@ -54,7 +54,7 @@ def test_from_a_cordoned_node_a_fragment_moves_by_a_hand_over(scene: Scene) -> N
     assert len(scene.kubelet.writers[scene.fragment(pod)]) > 1
 
 
-def test_from_a_dead_node_a_fragment_moves_although_its_pod_stays(scene: Scene) -> None:
+def test_from_a_dead_node_a_fragment_moves_although_its_pod_stays(scene: ApiScene) -> None:
     scene.until(scene.ready)
     pod, node = min(scene.pods().items())
     scene.kubelet.die(node)
@@ -64,7 +64,7 @@ def test_from_a_dead_node_a_fragment_moves_although_its_pod_stays(scene: Scene) 
     assert scene.pods()[pod] == node, "its node has not said that it ended"
 
 
-def test_an_edit_replaces_the_fragments_and_clears_away_the_old_ones(scene: Scene) -> None:
+def test_an_edit_replaces_the_fragments_and_clears_away_the_old_ones(scene: ApiScene) -> None:
     scene.until(scene.ready)
     before = min(scene.pods())
     scene.ask("SELECT s.k FROM s WHERE s.k > 2")
@@ -77,7 +77,7 @@ def test_an_edit_replaces_the_fragments_and_clears_away_the_old_ones(scene: Scen
         assert not scene.of(kind, old)
 
 
-def test_a_budget_comes_goes_and_comes_again(scene: Scene) -> None:
+def test_a_budget_comes_goes_and_comes_again(scene: ApiScene) -> None:
     scene.until(scene.ready)
     fragment, query = scene.fragment(min(scene.pods())), f"{scene.target.namespace}/q"
     scene.cluster.observe()
@@ -90,7 +90,7 @@ def test_a_budget_comes_goes_and_comes_again(scene: Scene) -> None:
         assert fragment not in scene.cluster.observe().protected
 
 
-def test_what_people_write_into_a_placement_stays(scene: Scene) -> None:
+def test_what_people_write_into_a_placement_stays(scene: ApiScene) -> None:
     scene.until(scene.ready)
     scene.target.admin.merge("Placement", scene.target.namespace, "q", {"spec": {"pinned": 1}})
     scene.ask("SELECT s.k FROM s WHERE s.k > 2")
@@ -100,7 +100,7 @@ def test_what_people_write_into_a_placement_stays(scene: Scene) -> None:
     assert scene.of("Placement")["spec"]["pinned"] == 1
 
 
-def test_a_query_that_is_deleted_has_its_placement_and_pods_deleted(scene: Scene) -> None:
+def test_a_query_that_is_deleted_has_its_placement_and_pods_deleted(scene: ApiScene) -> None:
     """No garbage collector runs here: it is the operator that does it."""
     scene.ask(SQL, deletionPolicy="Delete")
     scene.until(scene.ready)
@@ -111,7 +111,7 @@ def test_a_query_that_is_deleted_has_its_placement_and_pods_deleted(scene: Scene
     )
 
 
-def test_what_is_kept_of_a_deleted_query_bears_its_uid_and_nothing_of_it_runs(scene: Scene) -> None:
+def test_what_is_kept_of_a_deleted_query_bears_its_uid_and_nothing_of_it_runs(scene: ApiScene) -> None:
     scene.ask(SQL, deletionPolicy="Retain")
     scene.until(scene.ready)
     uid = scene.of("StreamQuery")["metadata"]["uid"]
@@ -126,7 +126,7 @@ def test_what_is_kept_of_a_deleted_query_bears_its_uid_and_nothing_of_it_runs(sc
 
 
 @pytest.mark.parametrize("collected", [True, False])
-def test_a_deleted_query_is_taken_up_with_its_fragments(scene: Scene, collected: bool) -> None:
+def test_a_deleted_query_is_taken_up_with_its_fragments(scene: ApiScene, collected: bool) -> None:
     """Whether or not the garbage collector has taken the leases: their epochs only rise."""
     scene.ask(SQL, deletionPolicy="Delete")
     scene.until(scene.ready)
@@ -152,7 +152,7 @@ def test_a_deleted_query_is_taken_up_with_its_fragments(scene: Scene, collected:
     assert {"Retained", "Restored"} <= scene.events()
 
 
-def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: Scene) -> None:
+def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: ApiScene) -> None:
     quota = manifest("ResourceQuota", scene.target.namespace, "few", spec={"hard": {"pods": "0"}})
     assert scene.target.admin.create(quota)
 
@@ -173,7 +173,7 @@ def test_a_full_quota_is_said_and_when_it_grows_the_query_starts(scene: Scene) -
     scene.until(scene.ready)
 
 
-def test_in_a_namespace_that_is_ending_rounds_go_on_and_nothing_is_made(scene: Scene) -> None:
+def test_in_a_namespace_that_is_ending_rounds_go_on_and_nothing_is_made(scene: ApiScene) -> None:
     assert scene.target.admin.delete("Namespace", "", scene.target.namespace)
     for _ in range(3):
         scene.loop.once()
@@ -181,12 +181,12 @@ def test_in_a_namespace_that_is_ending_rounds_go_on_and_nothing_is_made(scene: S
     assert not scene.of("Placement")
 
 
-def test_any_text_in_a_query_is_planned_started_and_reported(scene: Scene) -> None:
+def test_any_text_in_a_query_is_planned_started_and_reported(scene: ApiScene) -> None:
     scene.ask("SELECT s.k, '😀 é ' || '\u2028' AS note FROM s WHERE s.k > 1")
     scene.until(scene.ready)
 
 
-def test_a_late_driver_cannot_take_its_lease_back(scene: Scene) -> None:
+def test_a_late_driver_cannot_take_its_lease_back(scene: ApiScene) -> None:
     scene.until(scene.ready)
     fragment = scene.fragment(min(scene.pods()))
     before = scene.of("Lease", fragment)

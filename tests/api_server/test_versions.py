@@ -17,7 +17,7 @@ def lease(target: ApiUnderTest, **meta: Any) -> dict[str, Any]:
 def refused(status: int) -> Any:
     """Of which status, and that nothing else is raised."""
 
-    class Refused:
+    class RefusedObject:
         def __enter__(self) -> None:
             self.raises = pytest.raises(ApiError)
             self.info = self.raises.__enter__()
@@ -27,7 +27,7 @@ def refused(status: int) -> Any:
             assert self.info.value.status == status, self.info.value
             return bool(suppressed)
 
-    return Refused()
+    return RefusedObject()
 
 
 def test_a_write_over_a_version_that_is_not_the_last_is_refused(target: ApiUnderTest) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.faults import KINDS
-from tests.chaos.run import Fault, run
+from tests.chaos.run import StruckFault, run
 
 ROOT = Path(__file__).parents[2]
 RUNS = Path("out/chaos")
@@ -60,7 +60,7 @@ def one_run(seed: int, faults: int, args: argparse.Namespace, enough: Callable[[
     shutil.rmtree(root, ignore_errors=True)
     struck = 0
 
-    def tell(fault: Fault) -> None:
+    def tell(fault: StruckFault) -> None:
         nonlocal struck
         struck += 1
         where = "in a batch" if fault.in_batch else ""

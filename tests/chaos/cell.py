@@ -24,12 +24,12 @@ from weir_runtime.audit import Verdict
 from weir_runtime.faults import HOLD
 from weir_runtime.lease import holder_is_gone
 
-from tests.chaos.clock import Clock
+from tests.chaos.clock import SteppedClock
 from tests.chaos.disk import Disk
 from tests.chaos.life import Life
 from tests.chaos.wire import Wire
 from tests.kafka.broker import Broker
-from tests.store.server import KEYS, Server
+from tests.store.server import KEYS, StoreServer
 
 T = TypeVar("T")
 MANIFESTS = Path(__file__).with_name("queries.yaml")
@@ -41,7 +41,7 @@ KNOBS = Knobs(trigger_ms=2000, heap_mb=480)
 class Remote:
     """The broker or store of the query's flow, and the wire to it."""
 
-    server: Broker | Server
+    server: Broker | StoreServer
     wire: Wire
 
 
@@ -61,7 +61,7 @@ class Cell:
         self.cordon()
         self.holds = root / "holds"
         self.holds.mkdir()
-        self.clock = Clock(root)
+        self.clock = SteppedClock(root)
         self.controller = self.start_controller()
 
     def _is_own(self, manifest: str) -> bool:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 
-class Clock:
+class SteppedClock:
     """For processes that are started with its `environment`. Needs a C compiler."""
 
     def __init__(self, folder: Path) -> None:

@@ -18,7 +18,7 @@ Strike = Callable[[Cell, Life, random.Random], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     """`lasts` between so many seconds; `remote`: it strikes only queries with a broker or store; `alone`:
     what of a cell only one fault at a time can take. A process that was stopped at a point goes on after the
     strike, unless the fault is `about_the_process`. `on_batches`: it can hit a batch."""
@@ -169,15 +169,15 @@ def pause_in_a_move(cell: Cell, life: Life, chance: random.Random) -> Generator[
 
 
 KINDS = {
-    "kill": Kind(kill, (0.0, 0.0), about_the_process=True),
-    "kill of the controller": Kind(kill_controller, (0.0, 5.0), alone="controller", on_batches=False),
-    "pause": Kind(pause, (11.0, 16.0), about_the_process=True),
-    "pause in a move": Kind(pause_in_a_move, (20.0, 40.0), alone="nodes", about_the_process=True),
-    "cut network": Kind(cut, (2.0, 20.0), remote=True, alone="wire"),
-    "slow network": Kind(slow_link, (5.0, 15.0), remote=True, alone="wire"),
-    "full disk": Kind(full_disk, (2.0, 10.0), alone="disk"),
-    "slow disk": Kind(slow_disk, (0.0, 0.0), alone="disk"),
-    "clock step": Kind(step_clock, (3.0, 12.0), alone="clock"),
-    "restart of the broker or store": Kind(restart_server, (0.0, 8.0), remote=True, alone="wire"),
-    "lost volume": Kind(lose_volume, (3.0, 20.0), alone="disk", about_the_process=True),
+    "kill": FaultKind(kill, (0.0, 0.0), about_the_process=True),
+    "kill of the controller": FaultKind(kill_controller, (0.0, 5.0), alone="controller", on_batches=False),
+    "pause": FaultKind(pause, (11.0, 16.0), about_the_process=True),
+    "pause in a move": FaultKind(pause_in_a_move, (20.0, 40.0), alone="nodes", about_the_process=True),
+    "cut network": FaultKind(cut, (2.0, 20.0), remote=True, alone="wire"),
+    "slow network": FaultKind(slow_link, (5.0, 15.0), remote=True, alone="wire"),
+    "full disk": FaultKind(full_disk, (2.0, 10.0), alone="disk"),
+    "slow disk": FaultKind(slow_disk, (0.0, 0.0), alone="disk"),
+    "clock step": FaultKind(step_clock, (3.0, 12.0), alone="clock"),
+    "restart of the broker or store": FaultKind(restart_server, (0.0, 8.0), remote=True, alone="wire"),
+    "lost volume": FaultKind(lose_volume, (3.0, 20.0), alone="disk", about_the_process=True),
 }

@@ -34,7 +34,7 @@ SIDE_BY_SIDE = 4
 
 
 @dataclass
-class Fault:
+class StruckFault:
     """`seconds` between strike and mend, `recovery` from there until the fragment has planned and done a
     further batch; `aimed`: the point that it waited for; `in_batch`: one was planned and not committed."""
 
@@ -51,7 +51,7 @@ class Strike:
     """A fault on its way; `mended`: it is over, and its fragment is on its way back."""
 
     cell: Cell
-    fault: Fault
+    fault: StruckFault
     mended: bool = False
 
 
@@ -64,12 +64,12 @@ def run(
     faults: int,
     root: Path,
     kinds: list[str],
-    tell: Callable[[Fault], None],
+    tell: Callable[[StruckFault], None],
     enough: Callable[[], bool],
 ) -> dict[str, Any]:
     """Its result as a JSON object; the run's files stay below `root`. Ends early when there is `enough`."""
     chance, begin, testbed = random.Random(seed), time.time(), Testbed(root)
-    struck: list[Fault] = []
+    struck: list[StruckFault] = []
     result: dict[str, Any] = {"seed": seed, "faults": [], "audit": {}, "stuck": ""}
     try:
         if not testbed.wait_for_all(Cell.delivered, STUCK):
@@ -97,8 +97,8 @@ def strike(
     faults: int,
     kinds: list[str],
     chance: random.Random,
-    struck: list[Fault],
-    tell: Callable[[Fault], None],
+    struck: list[StruckFault],
+    tell: Callable[[StruckFault], None],
     enough: Callable[[], bool],
 ) -> None:
     """So many, several at a time; a fragment gets its next one when it has done a batch after the last.
@@ -149,7 +149,9 @@ def draw(
                 deck.remove(kind)
                 aim = KINDS[kind].on_batches and chance.random() < AIMED
                 cell, life = chance.choice(fitting)
-                return Strike(cell, Fault(kind, life.fragment, chance.choice(IN_A_BATCH) if aim else ""))
+                return Strike(
+                    cell, StruckFault(kind, life.fragment, chance.choice(IN_A_BATCH) if aim else "")
+                )
         if len(deck) < len(kinds):
             deck += chance.sample(kinds, len(kinds))
     return None

@@ -20,7 +20,7 @@ from tests.runtime.support import append_batch, files_output, fragment, launch, 
 AROUND_A_PUBLISH = ("before-temporary", "after-temporary", "before-publish", "after-publish", "before-commit")
 
 
-class Query:
+class SinkQuery:
     """A windowed count of a log that grows, into a topic."""
 
     def __init__(self, broker: Broker, root: Path, name: str, **options: bool) -> None:
@@ -59,7 +59,7 @@ class Query:
 def test_a_transactional_topic_has_each_row_once_wherever_its_process_is_killed(
     broker: Broker, tmp_path: Path
 ) -> None:
-    query = Query(broker, tmp_path, "counts-once", transactional=True)
+    query = SinkQuery(broker, tmp_path, "counts-once", transactional=True)
     query.dies("before-plan")  # no rows yet: the second batch has those that the first one closes
     for point in AROUND_A_PUBLISH:
         query.dies(point)
@@ -77,7 +77,7 @@ def test_a_transactional_topic_has_each_row_once_wherever_its_process_is_killed(
 def test_a_topic_has_rows_again_after_a_kill_which_readers_know_by_their_id(
     broker: Broker, tmp_path: Path, point: str
 ) -> None:
-    query = Query(broker, tmp_path, "counts-again")
+    query = SinkQuery(broker, tmp_path, "counts-again")
     query.dies("before-plan")
     query.dies(point)
     query.ends()

@@ -144,7 +144,7 @@ def heap(driver: Driver) -> int:
 
 
 def test_an_account_that_the_policy_names_never_gets_rights_on_pods() -> None:
-    class Nothing:
+    class NoArguments:
         """An API server without objects, which takes none."""
 
         def get(self, *_: Any) -> None:
@@ -152,7 +152,7 @@ def test_an_account_that_the_policy_names_never_gets_rights_on_pods() -> None:
 
     shared = replace(TEMPLATE, service_account="lake-reader")
     with pytest.raises(Refused, match="lake-reader"):
-        start_fragment(Nothing(), start(1), OWNER, {}, shared)  # type: ignore[arg-type]
+        start_fragment(NoArguments(), start(1), OWNER, {}, shared)  # type: ignore[arg-type]
 
 
 def test_the_budget_keeps_the_executors_without_which_nothing_is_committed() -> None:

@@ -21,7 +21,7 @@ from tests.manifests.scene import obj
 SHARED = obj("PlacementPolicy", "default", {"fragments": {"isolation": "Shared"}})
 
 
-class Scene:
+class HostScene:
     """A cluster on this machine whose processes are all this one."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ class Scene:
         self.started: list[str] = []
         scene = self
 
-        class Child:
+        class ChildOfHost:
             pid = os.getpid()
 
             def __init__(self, command: list[str], **options: object) -> None:
@@ -38,7 +38,7 @@ class Scene:
             def poll(self) -> None:
                 return None
 
-        monkeypatch.setattr(subprocess, "Popen", Child)
+        monkeypatch.setattr(subprocess, "Popen", ChildOfHost)
         plain, other = (obj("StreamQuery", name, {}) for name in ("q", "r"))
         special = obj("StreamQuery", "s", {"env": [{"name": "TZ", "value": "UTC"}]})
         self.cluster = LocalCluster(
@@ -67,11 +67,11 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    return Scene(tmp_path, monkeypatch)
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostScene:
+    return HostScene(tmp_path, monkeypatch)
 
 
-def test_a_host_runs_what_has_node_policy_namespace_and_environment_in_common(scene: Scene) -> None:
+def test_a_host_runs_what_has_node_policy_namespace_and_environment_in_common(scene: HostScene) -> None:
     scene.start("q-f", "q")
     scene.start("r-f", "r")
     scene.start("s-f", "s")
@@ -80,7 +80,7 @@ def test_a_host_runs_what_has_node_policy_namespace_and_environment_in_common(sc
     assert scene.started == ["weir_runtime.host"] * 3
 
 
-def test_other_policies_executors_and_rows_for_the_terminal_have_a_process_each(scene: Scene) -> None:
+def test_other_policies_executors_and_rows_for_the_terminal_have_a_process_each(scene: HostScene) -> None:
     scene.start("q-f", "q", "alone")
     scene.start("q-g", "q", executors=1)
     scene.start("q-h", "q", output=Output("console"))
@@ -88,7 +88,7 @@ def test_other_policies_executors_and_rows_for_the_terminal_have_a_process_each(
     assert scene.started == ["weir_runtime"] * 3
 
 
-def test_what_a_host_before_has_said_is_not_what_runs(scene: Scene) -> None:
+def test_what_a_host_before_has_said_is_not_what_runs(scene: HostScene) -> None:
     spec = scene.start("q-f", "q")
     write_whole(Path(spec.state), json.dumps({"phase": "running", "pid": os.getpid() + 1, "at": 1.0}))
     (process,) = scene.cluster.processes.observe()
@@ -99,7 +99,9 @@ def test_what_a_host_before_has_said_is_not_what_runs(scene: Scene) -> None:
     assert (process.state, process.restarts) == ("running", 2)
 
 
-def test_a_fragment_is_gone_when_its_host_has_left_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fragment_is_gone_when_its_host_has_left_it(
+    scene: HostScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     signals: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: signals.append(number))
     scene.start("q-f", "q")

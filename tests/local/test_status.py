@@ -20,7 +20,7 @@ from tests.local.test_machine import MANIFESTS
 States = dict[str, str]
 
 
-class Run:
+class EndedRun:
     """A machine whose processes are only said to be in a state."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,19 +70,19 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EndedRun:
     monkeypatch.delenv("COLUMNS", raising=False)
-    return Run(tmp_path, monkeypatch)
+    return EndedRun(tmp_path, monkeypatch)
 
 
-def test_one_line_says_how_a_query_is(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_line_says_how_a_query_is(run: EndedRun, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.line(capsys)[:4] == ["default/sums", "True", "Running", "1/1"]
     assert run.line(capsys)[-1] == "n1"
     assert "has ended" not in run.status(capsys)
 
 
 def test_a_query_whose_inputs_have_ended_is_finished_and_says_where_its_rows_are(
-    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: EndedRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run.state = "finished"
     run.rounds()
@@ -92,7 +92,7 @@ def test_a_query_whose_inputs_have_ended_is_finished_and_says_where_its_rows_are
 
 
 def test_an_input_of_which_no_row_could_be_read_is_said_after_the_end_too(
-    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: EndedRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run.state = "finished"
     run.rounds()
@@ -105,7 +105,9 @@ def test_an_input_of_which_no_row_could_be_read_is_said_after_the_end_too(
     assert "results are in" not in output
 
 
-def test_a_folder_of_files_that_are_never_read_is_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_files_that_are_never_read_is_said(
+    run: EndedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = run.folder / "in" / "clicks"
     assert f"{folder}: no such folder" in run.status(capsys)
     folder.mkdir(parents=True)
@@ -115,7 +117,7 @@ def test_a_folder_of_files_that_are_never_read_is_said(run: Run, capsys: pytest.
 
 
 def test_what_ended_after_the_controller_is_finished_too(
-    run: Run, capsys: pytest.CaptureFixture[str]
+    run: EndedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run.ends()
     run.state = "finished"
@@ -132,7 +134,7 @@ def test_what_ended_after_the_controller_is_finished_too(
     ],
 )
 def test_what_a_dead_controller_wrote_is_not_repeated(
-    run: Run, capsys: pytest.CaptureFixture[str], state: str, line: list[str], note: str
+    run: EndedRun, capsys: pytest.CaptureFixture[str], state: str, line: list[str], note: str
 ) -> None:
     run.ends()
     run.state = state
@@ -144,7 +146,7 @@ def test_a_query_that_has_no_plan_has_a_line_with_the_reason_in_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    run = Run(tmp_path, monkeypatch)
+    run = EndedRun(tmp_path, monkeypatch)
     text = (tmp_path / "all.yaml").read_text()
     more = text.split("---\n")
     query = next(part for part in more if "kind: StreamQuery" in part)
@@ -161,7 +163,7 @@ def test_a_query_that_has_no_plan_has_a_line_with_the_reason_in_full(
     assert ready["message"] in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_second_run_in_the_folder_is_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_run_in_the_folder_is_refused(run: EndedRun, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(run.folder / "run")
     assert main(["run", "-f", str(run.folder / "all.yaml"), "--run-folder", folder]) == 2
     assert f"`weir run` is at work in {folder} already" in capsys.readouterr().err

@@ -22,7 +22,7 @@ TICK = 250_000
 
 
 @dataclass(frozen=True)
-class Case:
+class FragmentCase:
     """A query, its logs by alias, and how it is cut and read."""
 
     logs: dict[str, list[list[tuple[int, int, int]]]]
@@ -34,7 +34,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> FragmentCase:
     """One to three sources, filters, window joins or a union, up to three aggregates in a row, or a union of
     aggregates; cut anywhere."""
     aliases = "abc"[: draw(st.integers(1, 3))]
@@ -57,7 +57,7 @@ def cases(draw: st.DrawFn) -> Case:
         top, columns = aggregate(draw, operators, top, columns, f"g{i}")
     ends = {operator.id for operator in operators[:-1] if draw(st.booleans())}
     delay = draw(st.sampled_from([0, TICK, 4 * TICK, 12 * TICK][len(aliases) // 3 * 2 :]))
-    return Case(logs, operators, columns, ends, delay, draw(st.sampled_from([1, 2, 64])))
+    return FragmentCase(logs, operators, columns, ends, delay, draw(st.sampled_from([1, 2, 64])))
 
 
 def log() -> st.SearchStrategy[list[list[tuple[int, int, int]]]]:

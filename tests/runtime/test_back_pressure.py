@@ -29,7 +29,7 @@ from tests.runtime.test_log_findings import opened
 READERS = ("quick", "slow")
 
 
-class Flow:
+class FilledFlow:
     """A flow of five batches, of one kind."""
 
     def __init__(self, kind: str, root: Path) -> None:
@@ -55,13 +55,13 @@ class Flow:
 
 
 @pytest.fixture(params=["folder", "store"])
-def flow(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Flow:
+def flow(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FilledFlow:
     memory = MemoryStore()
     monkeypatch.setattr(store_module, "_connect", lambda *_: memory)
-    return Flow(request.param, tmp_path)
+    return FilledFlow(request.param, tmp_path)
 
 
-def test_what_is_unread_is_what_the_slowest_reader_has_not_committed(flow: Flow) -> None:
+def test_what_is_unread_is_what_the_slowest_reader_has_not_committed(flow: FilledFlow) -> None:
     writer = flow.writer()
     assert writer.unread().bytes == sum(flow.sizes), "nobody has said anything yet"
     flow.commit("quick", 5)
@@ -80,7 +80,7 @@ def test_a_flow_without_readers_holds_nobody() -> None:
 
 
 def test_a_producer_waits_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flow = Flow("folder", tmp_path)
+    flow = FilledFlow("folder", tmp_path)
     monkeypatch.setattr(back_pressure, "ROOM", sum(flow.sizes) - 1)
     item = source("a", tmp_path / "a")
     output = Output("exchange", flow=Location("folder", str(flow.folder)), consumers=READERS)

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from weir_runtime.audit import SourceRows, batch
 
-from tests.runtime.fragment_cases import Case, cases
+from tests.runtime.fragment_cases import FragmentCase, cases
 from tests.runtime.support import ORIGIN, SCHEMA, Rows
 
 
@@ -22,7 +22,7 @@ def test_nine_in_ten_random_queries_have_rows() -> None:
 
     @settings(max_examples=200, database=None)
     @given(case=cases())
-    def count(case: Case) -> None:
+    def count(case: FragmentCase) -> None:
         sources = {alias: SourceRows(whole(log), "ts", case.delay) for alias, log in case.logs.items()}
         results.append(batch(case.operators, sources).num_rows)
 

@@ -77,7 +77,7 @@ class SteppedRenewal(Renewal):
         return "" if self.lost.is_set() or self.holds() else "not confirmed"
 
 
-class Checkpoint:
+class ModelCheckpoint:
     """Of one fragment: who has planned each batch, what was published and what was committed."""
 
     def __init__(self, folder: Path) -> None:
@@ -99,14 +99,14 @@ class Checkpoint:
         assert sorted(published) == list(range(len(published)))
 
 
-class Host:
+class ModelHost:
     """A process that runs attempts at fragments."""
 
     _processes = itertools.count(1)
 
     def __init__(self, machine: HostsMachine, name: str) -> None:
         self.machine, self.name = machine, name
-        self.process = f"machine-{next(Host._processes)}:1:1"
+        self.process = f"machine-{next(ModelHost._processes)}:1:1"
         self.away = False
         location = str(machine.folder / "hosts" / f"{name}.json")
         self.actors: list[Actor] = []
@@ -143,7 +143,7 @@ class Host:
         while not hold.end():
             turn()
 
-    def _batch(self, hold: HostedTenure, checkpoint: Checkpoint, rows: str) -> None:
+    def _batch(self, hold: HostedTenure, checkpoint: ModelCheckpoint, rows: str) -> None:
         number = checkpoint.next()
         turn()
         plan = checkpoint.plans / str(number)
@@ -186,7 +186,7 @@ class HostsMachine(RuleBasedStateMachine):
         self.batches = 0
         self.folder = Path(tempfile.mkdtemp(prefix="weir-hosts-"))
         self.lease = self.folder / "fragment.json"
-        self.checkpoint = Checkpoint(self.folder / "checkpoint")
+        self.checkpoint = ModelCheckpoint(self.folder / "checkpoint")
         self.patches = pytest.MonkeyPatch()
         clock = SimpleNamespace(monotonic=lambda: self.time, time=lambda: self.time)
         for module in (lease, renewal, incarnations, hosted_tenure):
@@ -198,8 +198,8 @@ class HostsMachine(RuleBasedStateMachine):
         self.patches.setattr(incarnations, "Renewal", SteppedRenewal)
         for module in (durable, names, publish):
             self.patches.setattr(module, "sync", lambda path: None)
-        self.hosts: dict[str, Host] = {}
-        self.frozen: list[Host] = []
+        self.hosts: dict[str, ModelHost] = {}
+        self.frozen: list[ModelHost] = []
         self.last: HostedTenure | None = None  # whose batch passed last
         self.former: list[HostedTenure | None] = []
 
@@ -211,9 +211,9 @@ class HostsMachine(RuleBasedStateMachine):
         self.hosts["a"].begin(1)
         self.go(("a",), 30)
 
-    def start(self, name: str, before: Host | None = None) -> None:
+    def start(self, name: str, before: ModelHost | None = None) -> None:
         """A new process of a host, which is to run what the one before did."""
-        host = self.hosts[name] = Host(self, name)
+        host = self.hosts[name] = ModelHost(self, name)
         for epoch in before.attempts if before else ():
             host.begin(epoch)
 

@@ -10,7 +10,7 @@ from weir_runtime import checkpoint
 from weir_runtime.checkpoint import Checkpoint
 
 
-class View:
+class ServedView:
     """What a machine sees of a checkpoint: its listings may be of before; whether a name is there, the server
     says when the name is to be made."""
 
@@ -29,12 +29,12 @@ class View:
 
 
 @pytest.fixture
-def view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> View:
-    return View(tmp_path / "c", monkeypatch)
+def view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServedView:
+    return ServedView(tmp_path / "c", monkeypatch)
 
 
 @pytest.mark.parametrize("batches", [0, 1, 3])
-def test_a_true_view_is_seen_to_be_and_nothing_is_left_of_the_look(view: View, batches: int) -> None:
+def test_a_true_view_is_seen_to_be_and_nothing_is_left_of_the_look(view: ServedView, batches: int) -> None:
     for batch in range(batches):
         view.plan(batch)
     assert view.checkpoint.shows_all(0)
@@ -42,7 +42,7 @@ def test_a_true_view_is_seen_to_be_and_nothing_is_left_of_the_look(view: View, b
 
 
 @pytest.mark.parametrize("seen", [-1, 1])
-def test_an_old_view_is_waited_out_and_then_refused_in_words(view: View, seen: int) -> None:
+def test_an_old_view_is_waited_out_and_then_refused_in_words(view: ServedView, seen: int) -> None:
     for batch in range(3):
         view.plan(batch)
     view.listed = seen
@@ -53,7 +53,7 @@ def test_an_old_view_is_waited_out_and_then_refused_in_words(view: View, seen: i
     assert view.checkpoint.shows_all(0)
 
 
-def test_what_a_kill_in_the_look_leaves_is_no_batch(view: View) -> None:
+def test_what_a_kill_in_the_look_leaves_is_no_batch(view: ServedView) -> None:
     view.plan(0)
     (view.offsets / "1").touch()
     assert view.checkpoint.shows_all(0)

@@ -13,7 +13,7 @@ from weir_runtime.progress import Progress
 from tests.runtime.support import wait_for
 
 
-class Report:
+class ProgressReport:
     """A report in the JVM; counts how often it is read."""
 
     def __init__(self, number: int) -> None:
@@ -28,20 +28,20 @@ class Report:
 
 
 def test_only_new_reports_are_read_and_none_is_lost_while_spark_keeps_it() -> None:
-    retained: list[Report] = []
+    retained: list[ProgressReport] = []
     query: Any = SimpleNamespace(_jsq=SimpleNamespace(recentProgress=lambda: retained))
     progress = Progress(query)
     assert progress.new() == []
     every, seen = [], []
     for count in (1, 0, 3, 0, 0, 5, 2, 4):
         for _ in range(count):
-            every.append(Report(len(every)))
+            every.append(ProgressReport(len(every)))
         retained[:] = every[-5:]
         seen += progress.new()
         seen += progress.new()
     assert [report["batchId"] for report in seen] == list(range(15))
     assert all(report.read == 1 for report in every)
-    every += [Report(number) for number in range(15, 27)]
+    every += [ProgressReport(number) for number in range(15, 27)]
     retained[:] = every[-5:]  # the one seen last is no longer kept
     assert [report["batchId"] for report in progress.new()] == [22, 23, 24, 25, 26]
 

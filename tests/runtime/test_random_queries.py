@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.runtime.fragment_cases import Case, cases
+from tests.runtime.fragment_cases import FragmentCase, cases
 from tests.runtime.queries import check
 from tests.runtime.sessions import Run
 from tests.runtime.support import source, write_log
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(case=cases())
-def test_any_query_gives_the_rows_of_the_batch_query(run: Run, folder: Path, case: Case) -> None:
+def test_any_query_gives_the_rows_of_the_batch_query(run: Run, folder: Path, case: FragmentCase) -> None:
     """Out-of-order rows, ties, idle streams, rows late at the source, any cut into fragments."""
     shutil.rmtree(folder)
     sources = [source(a, write_log(folder / a, log), delay=case.delay) for a, log in case.logs.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.chaos.clock import Clock
+from tests.chaos.clock import SteppedClock
 from tests.runtime.queries import verdict
 from tests.runtime.replayer import COLUMNS, COUNT, rows
 from tests.runtime.support import (
@@ -24,7 +24,7 @@ def test_a_clock_that_was_set_back_does_not_stop_a_fragment(tmp_path: Path) -> N
     log = tmp_path / "a"
     item = source("a", log)
     spec = fragment(tmp_path, "g", [item], [COUNT], files_output(tmp_path / "out", *COLUMNS))
-    clock = Clock(tmp_path)
+    clock = SteppedClock(tmp_path)
     append_batch(log, 0, rows(0))
     append_batch(log, 1, rows(1))
     process = launch(spec, **clock.environment)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 from weir_runtime.store import ObjectStore
 
-from tests.store.server import BUCKET, KEYS, Server, start_server
+from tests.store.server import BUCKET, KEYS, StoreServer, start_server
 
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     """Plain HTTP."""
     started = start_server(tmp_path_factory.mktemp("s3") / "plain")
     yield started
@@ -29,6 +29,6 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(server: Server) -> ObjectStore:
+def store(server: StoreServer) -> ObjectStore:
     """Empty."""
     return ObjectStore(f"s3://{BUCKET}/weir/default/f{next(_numbers)}", server.options)

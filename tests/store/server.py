@@ -18,7 +18,7 @@ BUCKET = "flows"
 
 
 @dataclass
-class Server:
+class StoreServer:
     """It has one bucket."""
 
     folder: Path
@@ -51,7 +51,7 @@ def program() -> Path:
     return Path(os.environ.get("WEIR_CACHE", Path.home() / ".cache/weir"), "bin/versitygw")
 
 
-def start_server(folder: Path, certificate: tuple[Path, Path] | None = None) -> Server:
+def start_server(folder: Path, certificate: tuple[Path, Path] | None = None) -> StoreServer:
     """Returns when it answers; with a certificate and its key it speaks TLS."""
     for name in (f"data/{BUCKET}", "metadata"):
         (folder / name).mkdir(parents=True)
@@ -73,4 +73,4 @@ def start_server(folder: Path, certificate: tuple[Path, Path] | None = None) -> 
         except OSError:
             time.sleep(0.05)
             continue
-        return Server(folder, port, process, command, certificate[0] if certificate else None)
+        return StoreServer(folder, port, process, command, certificate[0] if certificate else None)

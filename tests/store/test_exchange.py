@@ -16,7 +16,7 @@ from weir_runtime.store import ObjectStore, StoreError
 from tests.runtime.flows import batch, free
 from tests.runtime.store_cases import StoreCases, log, whole, writer
 from tests.runtime.store_file_cases import FileCases
-from tests.store.server import BUCKET, KEYS, Server, start_server
+from tests.store.server import BUCKET, KEYS, StoreServer, start_server
 
 
 class TestOnAServer(StoreCases, FileCases):
@@ -53,13 +53,13 @@ def test_more_names_than_a_listing_has(store: ObjectStore) -> None:
     assert list(store.names()) == []
 
 
-def test_a_bucket_that_is_not_there_is_named(server: Server) -> None:
+def test_a_bucket_that_is_not_there_is_named(server: StoreServer) -> None:
     with pytest.raises(FragmentError, match=r"exchange.files.uri: s3://nowhere/f: .*"):
         ObjectStore("s3://nowhere/f", server.options).probe()
 
 
 def test_keys_that_are_wrong_are_an_error_before_the_first_batch(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: StoreServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     other = ObjectStore(f"s3://{BUCKET}/f", server.options)
@@ -69,7 +69,9 @@ def test_keys_that_are_wrong_are_an_error_before_the_first_batch(
     under_test._clients.clear()
 
 
-def test_keys_of_a_mounted_secret(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_a_mounted_secret(
+    server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, "of somebody else")
         (tmp_path / "login").mkdir(exist_ok=True)
@@ -81,7 +83,7 @@ def test_keys_of_a_mounted_secret(server: Server, tmp_path: Path, monkeypatch: p
 
 
 @pytest.fixture
-def secure(tmp_path: Path) -> Iterator[Server]:
+def secure(tmp_path: Path) -> Iterator[StoreServer]:
     """With a certificate of an authority that nobody knows."""
     key, certificate = tmp_path / "key.pem", tmp_path / "ca.crt"
     command = [
@@ -103,7 +105,7 @@ def secure(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_an_authority_of_a_mounted_secret(
-    secure: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    secure: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert secure.authority is not None
     (tmp_path / "authority").mkdir()

@@ -21,7 +21,7 @@ AT_THE_END = "set -m; trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait' EXIT
 
 
 @dataclass
-class Step:
+class TutorialStep:
     """A fenced block of commands and, if the page shows it, the output. `needs`: the word of its title."""
 
     commands: str
@@ -34,12 +34,12 @@ class Section:
     """Files and steps below one heading, in order."""
 
     title: str
-    parts: tuple[Step | tuple[str, str], ...]
+    parts: tuple[TutorialStep | tuple[str, str], ...]
 
     @property
     def needs(self) -> str:
         """What its commands need beside this machine."""
-        return next((part.needs for part in self.parts if isinstance(part, Step) and part.needs), "")
+        return next((part.needs for part in self.parts if isinstance(part, TutorialStep) and part.needs), "")
 
 
 def sections(page: Path) -> list[Section]:
@@ -47,17 +47,17 @@ def sections(page: Path) -> list[Section]:
     result = []
     for text in re.split(r"^## ", page.read_text(), flags=re.M)[1:]:
         title, _, body = text.partition("\n")
-        parts: list[Step | tuple[str, str]] = []
+        parts: list[TutorialStep | tuple[str, str]] = []
         for fence in FENCE.finditer(body):
             language, _, rest = fence["info"].partition(" ")
             title_of = re.search(r'title="(needs )?([^"]+)"', rest)
             if language == "sh":
-                parts.append(Step(fence["text"], title_of[2] if title_of else ""))
+                parts.append(TutorialStep(fence["text"], title_of[2] if title_of else ""))
             elif title_of:
                 parts.append((title_of[2], fence["text"]))
-            elif language == "text" and isinstance(parts[-1], Step):
+            elif language == "text" and isinstance(parts[-1], TutorialStep):
                 parts[-1].output = fence["text"]
-        if any(isinstance(part, Step) for part in parts):
+        if any(isinstance(part, TutorialStep) for part in parts):
             result.append(Section(title, tuple(parts)))
     return result
 
@@ -98,14 +98,14 @@ def run(section: Section, folder: Path, names: Mapping[str, str] = MappingProxyT
     logs = "".join(f"\n{log}:\n{log.read_text()[-2000:]}" for log in folder.glob("run.log"))
     shown = f"{script}\nprinted:\n{process.stdout}\n{process.stderr[-3000:]}{logs}"
     assert process.returncode == 0, f"exit code {process.returncode} of\n{shown}"
-    steps = [part for part in section.parts if isinstance(part, Step)]
+    steps = [part for part in section.parts if isinstance(part, TutorialStep)]
     for step, output in zip(steps, process.stdout.split(f"{MARK}\n"), strict=False):
         wrong = differs(step.output, output) if step.output is not None else ""
         assert not wrong, f"the page says:\n  {wrong}\nand\n{shown}"
 
 
-def _script(part: Step | tuple[str, str]) -> str:
-    if isinstance(part, Step):
+def _script(part: TutorialStep | tuple[str, str]) -> str:
+    if isinstance(part, TutorialStep):
         return f"{part.commands}\necho '{MARK}'\n"
     name, text = part
     return f"mkdir -p \"$(dirname {name})\"\ncat > {name} <<'{MARK}'\n{text}{MARK}\n"

@@ -15,7 +15,7 @@ from weir_operator.kube.api import Api, ApiError
 from weir_placement.model.fragment import FragmentSpec
 
 from tests.bench.links import cluster
-from tests.bench.links.pods.plain import Job
+from tests.bench.links.pods.plain import BaselineJob
 from tests.bench.links.queries import NAME, PLAIN, ddl, servers, weir_objects
 from tests.bench.links.rows import STREAMS
 from tests.e2e.flights import drivers, off_their_pin, wait_ready
@@ -78,7 +78,7 @@ class Plain:
 
     def start(self) -> None:
         folder = self.setting.folder / "links"
-        job = Job(
+        job = BaselineJob(
             prefix=self.prefix,
             servers=servers(),
             streams={s.name: (ddl(s), f"{s.watermark_ms} milliseconds") for s in STREAMS[self.chosen]},
@@ -141,7 +141,7 @@ class Counted:
 
 
 @dataclass
-class Placed:
+class PlacedContender:
     """Weir with one of its strategies."""
 
     setting: Setting
@@ -217,7 +217,7 @@ class Placed:
 def make(name: str, setting: Setting, chosen: str, prefix: str, api: Api) -> Contender:
     """The contender of that name. Raises KeyError for another name."""
     if name in STRATEGIES:
-        return Placed(setting, chosen, prefix, STRATEGIES[name], api)
+        return PlacedContender(setting, chosen, prefix, STRATEGIES[name], api)
     return Plain(setting, chosen, prefix, {"plain-job": 0, "spark-default": EXECUTORS}[name])
 
 

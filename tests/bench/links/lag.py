@@ -46,14 +46,14 @@ def behind(history: History, read: float, now: float) -> float:
 
 
 @dataclass(frozen=True)
-class Sample:
+class LagSample:
     """[s] the lag of the slowest reader at a time."""
 
     at: float
     lag: float
 
 
-def slope(samples: Sequence[Sample]) -> float:
+def slope(samples: Sequence[LagSample]) -> float:
     """[s/s] of the line through the samples with the least squares. Raises ValueError for too few."""
     if len(samples) < LEAST_SAMPLES:
         raise ValueError(f"{len(samples)} samples; a slope needs {LEAST_SAMPLES}")

@@ -12,13 +12,13 @@ from weir_operator.kube.api import Api
 
 from tests.bench.links import cluster, page
 from tests.bench.links.contenders import PLACES, Setting, make, put, remove
-from tests.bench.links.pace import Course, tell
-from tests.bench.links.pods.feed import Plan, write
+from tests.bench.links.pace import PaceCourse, tell
+from tests.bench.links.pods.feed import FeedPlan, write
 from tests.bench.links.queries import servers, topics
 from tests.bench.links.rows import STREAMS, Written
 from tests.bench.links.rows import write as write_rows
 from tests.bench.links.search import BEGIN, Found, climb
-from tests.bench.links.shaping import Site, sent
+from tests.bench.links.shaping import ShapedSite, sent
 from tests.e2e.kubectl import wait_until
 
 DEPLOYED = 120.0
@@ -35,12 +35,12 @@ class Bench:
     """`results` are what was measured under these conditions, kept in `file` and on the page in `out`."""
 
     setting: Setting
-    places: Mapping[str, Site]
+    places: Mapping[str, ShapedSite]
     conditions: page.Conditions
     api: Api
     file: Path
     out: Path
-    results: list[page.Result]
+    results: list[page.LinkResult]
     failed: list[str] = field(default_factory=list)
 
     def run(self, queries: Sequence[str], contenders: Sequence[str], minutes: float) -> None:
@@ -70,7 +70,7 @@ class Bench:
         prefix = f"{name}-{int(time.time()) % 100_000}-"
         contender = make(name, self.setting, chosen, prefix, self.api)
         zones = tuple(dict.fromkeys(stream.origin for stream in STREAMS[chosen]))
-        course = Course(folder, written, zones, contender, self.crossed, busy)
+        course = PaceCourse(folder, written, zones, contender, self.crossed, busy)
         try:
             self._feed(chosen, prefix, written, zones)
             course.set_rate(WARM)
@@ -79,7 +79,7 @@ class Bench:
             tell("  " + ", ".join(f"{pod} on {node}" for pod, node in sorted(where.items())))
 
             def tell_all(results: Found) -> None:
-                self._keep(page.Result(chosen, name, results, where))
+                self._keep(page.LinkResult(chosen, name, results, where))
 
             previous = self._found(chosen, name)
             through = course.capacity(previous.following or self.first())
@@ -113,7 +113,7 @@ class Bench:
         folder = self.setting.folder / "links"
         for path in [*folder.glob("sent-*.json"), folder / "pace.json"]:
             path.unlink(missing_ok=True)
-        plan = Plan(
+        plan = FeedPlan(
             rows=chosen,
             prefix=prefix,
             topics=topics(chosen, prefix),
@@ -129,7 +129,7 @@ class Bench:
             90, "the feeders", lambda: all((folder / f"sent-{z}.json").exists() for z in zones), every=1
         )
 
-    def _keep(self, result: page.Result) -> None:
+    def _keep(self, result: page.LinkResult) -> None:
         key = (result.queries, result.contender)
         self.results = [r for r in self.results if (r.queries, r.contender) != key] + [result]
         page.save(self.file, self.conditions, self.results)

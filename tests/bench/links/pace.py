@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench.links.contenders import Contender, Reading
-from tests.bench.links.lag import FLAT, History, Sample, Trial, behind, slope
+from tests.bench.links.lag import FLAT, History, LagSample, Trial, behind, slope
 from tests.bench.links.pods.feed import target, write
 from tests.bench.links.rows import Written
 from tests.bench.links.search import got_through
@@ -38,7 +38,7 @@ def tell(text: str) -> None:
 
 
 @dataclass
-class Course:
+class PaceCourse:
     """One contender's run over one set of queries.
 
     Attributes:
@@ -64,7 +64,7 @@ class Course:
         self.pace = [*self.pace[-1:], {"at": at, "position": target(self.pace, at), "rate": rate}]
         write(self.folder / "pace.json", self.pace)
 
-    def look(self) -> Sample:
+    def look(self) -> LagSample:
         """One reading: the lag of the slowest reader of all streams and flows."""
         for zone in self.zones:
             path = self.folder / f"sent-{zone}.json"
@@ -77,15 +77,17 @@ class Course:
         self.last = reading or self.last
         now = time.time()
         if self.last is None:
-            return Sample(now, 0.0)
+            return LagSample(now, 0.0)
         lags = [behind(history, self.last.streams.get(s, 0.0), now) for s, history in self.sent.items()]
         for name, (produced, taken) in self.last.flows.items():
             history = self.produced.setdefault(name, History())
             history.add(self.last.at, produced)
             lags.append(behind(history, taken, now))
-        return Sample(now, max(lags, default=0.0))
+        return LagSample(now, max(lags, default=0.0))
 
-    def watch(self, seconds: float, enough: Callable[[list[Sample]], bool] = lambda s: False) -> list[Sample]:
+    def watch(
+        self, seconds: float, enough: Callable[[list[LagSample]], bool] = lambda s: False
+    ) -> list[LagSample]:
         """Samples for so long, or until they are enough."""
         end, samples = time.monotonic() + seconds, [self.look()]
         while time.monotonic() < end and not enough(samples):
@@ -128,7 +130,7 @@ class Course:
         begin, crossed, cpu = time.time(), self.bytes(), self.busy()
         before, at = self.taken(), self._read_at()
 
-        def clear(samples: list[Sample]) -> bool:
+        def clear(samples: list[LagSample]) -> bool:
             elapsed = samples[-1].at - samples[0].at
             return (
                 elapsed > EARLY and slope(samples) > 4 * FLAT and samples[-1].lag > samples[0].lag + DRAINED

@@ -37,7 +37,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Result:
+class LinkResult:
     """One contender on one set of queries; `where`: its pods' nodes."""
 
     queries: str
@@ -46,14 +46,14 @@ class Result:
     where: Mapping[str, str]
 
 
-def save(path: Path, conditions: Conditions, results: Sequence[Result]) -> None:
+def save(path: Path, conditions: Conditions, results: Sequence[LinkResult]) -> None:
     """As JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"conditions": asdict(conditions), "results": [asdict(r) for r in results]}
     path.write_text(json.dumps(content, indent=1))
 
 
-def load(path: Path, conditions: Conditions) -> list[Result]:
+def load(path: Path, conditions: Conditions) -> list[LinkResult]:
     """Of earlier runs under the same conditions."""
     if not path.exists():
         return []
@@ -63,12 +63,12 @@ def load(path: Path, conditions: Conditions) -> list[Result]:
     return [_result(r) for r in content["results"]]
 
 
-def _result(raw: dict[str, Any]) -> Result:
+def _result(raw: dict[str, Any]) -> LinkResult:
     tries = tuple(Trial(**trial) for trial in raw["found"]["tries"])
-    return Result(raw["queries"], raw["contender"], Found(tries), raw["where"])
+    return LinkResult(raw["queries"], raw["contender"], Found(tries), raw["where"])
 
 
-def rows(results: Sequence[Result], bits: int) -> list[page.Row]:
+def rows(results: Sequence[LinkResult], bits: int) -> list[page.Row]:
     """One a contender; "-" where nothing is known."""
     base = {r.queries: r.found.sustained for r in results if r.contender == BASE}
     table: list[page.Row] = []
@@ -97,7 +97,7 @@ def rows(results: Sequence[Result], bits: int) -> list[page.Row]:
     return table
 
 
-def link_rows(results: Sequence[Result]) -> list[str]:
+def link_rows(results: Sequence[LinkResult]) -> list[str]:
     """A second table: MB/s over each link while the sustained rate flowed."""
     items = [r for r in _ordered(results) if r.found.sustained]
     links = sorted({link for r in items for link in r.found.sustained.links}) if items else []  # type: ignore[union-attr]
@@ -109,12 +109,12 @@ def link_rows(results: Sequence[Result]) -> list[str]:
     return lines
 
 
-def _ordered(results: Sequence[Result]) -> list[Result]:
+def _ordered(results: Sequence[LinkResult]) -> list[LinkResult]:
     sets, places = list(PLAIN), list(PLACES)
     return sorted(results, key=lambda r: (sets.index(r.queries), places.index(r.contender)))
 
 
-def publish(folder: Path, conditions: Conditions, results: Sequence[Result], command: str) -> None:
+def publish(folder: Path, conditions: Conditions, results: Sequence[LinkResult], command: str) -> None:
     """Writes page, CSV and plot."""
     page.write(
         folder, NAME, TITLE, text(conditions, results, command), HEADER, rows(results, conditions.bits),
@@ -123,7 +123,7 @@ def publish(folder: Path, conditions: Conditions, results: Sequence[Result], com
     stamp(folder, NAME, "make bench-links", "tests.bench.links.bench")
 
 
-def text(conditions: Conditions, results: Sequence[Result], command: str) -> str:
+def text(conditions: Conditions, results: Sequence[LinkResult], command: str) -> str:
     """What was done, so that a reader can judge the figures."""
     return "\n\n".join(
         [
@@ -173,7 +173,7 @@ the fewest; Weir's plan is that of the strategy `auto` for headroom. Both have K
 """.strip()
 
 
-def draw(axes: Any, results: Sequence[Result]) -> None:
+def draw(axes: Any, results: Sequence[LinkResult]) -> None:
     """Bars of the sustained rates, grouped by queries."""
     sets = [name for name in PLAIN if any(r.queries == name for r in results)]
     width = 0.8 / len(PLACES)

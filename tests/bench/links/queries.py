@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tests.bench.links.rows import STREAMS, Stream
+from tests.bench.links.rows import STREAMS, RowStream
 from tests.e2e.kubectl import REPOSITORY, Manifest
 
 DELIVERY = "atlanta"
@@ -88,7 +88,7 @@ def topics(chosen: str, prefix: str) -> dict[str, str]:
     return streams | {prefix + query: DELIVERY for query in PLAIN[chosen]}
 
 
-def ddl(stream: Stream) -> str:
+def ddl(stream: RowStream) -> str:
     """Its columns with the payload and the time."""
     return f"{stream.ddl}, payload STRING, ts TIMESTAMP"
 
@@ -133,7 +133,7 @@ def policy(strategy: str) -> Manifest:
     return _object("PlacementPolicy", "", NAME, spec)
 
 
-def stream_of(namespace: str, stream: Stream, prefix: str, payload: int) -> Manifest:
+def stream_of(namespace: str, stream: RowStream, prefix: str, payload: int) -> Manifest:
     """A stream in its zone; its rows are as wide as their payload makes them."""
     kafka = {"bootstrapServers": broker(stream.origin), "topic": prefix + stream.name}
     spec = {

@@ -25,7 +25,7 @@ ROUNDS = 30_000
 
 
 @dataclass(frozen=True)
-class Stream:
+class RowStream:
     """`origin` is the zone that it enters; `ddl` without the payload."""
 
     name: str
@@ -39,9 +39,9 @@ KEYS = "month INT, carrier STRING, flight BIGINT, tailnum STRING, origin STRING,
 DISTINCT = {"month": 12, "carrier": 16, "flight": 3800, "tailnum": 4000, "origin": 3, "dest": 105}
 STREAMS = {
     "flights": (
-        Stream("departures", "newyork", f"{KEYS}, dep_delay DOUBLE, distance BIGINT", 200, dict(DISTINCT)),
-        Stream("arrivals", "west", f"{KEYS}, arr_delay DOUBLE, air_time DOUBLE", 200, dict(DISTINCT)),
-        Stream(
+        RowStream("departures", "newyork", f"{KEYS}, dep_delay DOUBLE, distance BIGINT", 200, dict(DISTINCT)),
+        RowStream("arrivals", "west", f"{KEYS}, arr_delay DOUBLE, air_time DOUBLE", 200, dict(DISTINCT)),
+        RowStream(
             "weather",
             "newyork",
             "month INT, origin STRING, temp DOUBLE, wind_speed DOUBLE, precip DOUBLE, visib DOUBLE",
@@ -50,9 +50,9 @@ STREAMS = {
         ),
     ),
     "three-way": (
-        Stream("ab", "newyork", "a BIGINT, b BIGINT", 200, {"a": TIMES, "b": KEYS_B}),
-        Stream("bc", "west", "b BIGINT, c BIGINT", 200, {"b": KEYS_B, "c": KEYS_B * TIMES}),
-        Stream("cd", "west", "c BIGINT, d BIGINT", 200, {"c": KEYS_B * TIMES, "d": TIMES}),
+        RowStream("ab", "newyork", "a BIGINT, b BIGINT", 200, {"a": TIMES, "b": KEYS_B}),
+        RowStream("bc", "west", "b BIGINT, c BIGINT", 200, {"b": KEYS_B, "c": KEYS_B * TIMES}),
+        RowStream("cd", "west", "c BIGINT, d BIGINT", 200, {"c": KEYS_B * TIMES, "d": TIMES}),
     ),
 }
 NOW = 0

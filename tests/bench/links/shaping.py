@@ -25,7 +25,7 @@ Run = Callable[[str, Sequence[str]], str]
 
 
 @dataclass(frozen=True)
-class Site:
+class ShapedSite:
     """A zone of one node."""
 
     zone: str
@@ -34,13 +34,13 @@ class Site:
     pods: str  # CIDR
 
 
-def sites(zones: Sequence[str]) -> dict[str, Site]:
+def sites(zones: Sequence[str]) -> dict[str, ShapedSite]:
     """The zones' nodes in the cluster under test. Raises SystemExit unless each has exactly one."""
-    site_of: dict[str, Site] = {}
+    site_of: dict[str, ShapedSite] = {}
     for node in get("nodes", "-l", ZONE):
         zone = node["metadata"]["labels"][ZONE]
         (address,) = [a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
-        site = Site(zone, node["metadata"]["name"], address, node["spec"]["podCIDR"])
+        site = ShapedSite(zone, node["metadata"]["name"], address, node["spec"]["podCIDR"])
         if site_of.setdefault(zone, site) != site:
             raise SystemExit(
                 f"zone {zone}: two nodes, {site_of[zone].node} and {site.node}; exactly one is expected"
@@ -51,7 +51,7 @@ def sites(zones: Sequence[str]) -> dict[str, Site]:
     return {zone: site_of[zone] for zone in zones}
 
 
-def limit_commands(others: Sequence[Site], bits: int) -> list[list[str]]:
+def limit_commands(others: Sequence[ShapedSite], bits: int) -> list[list[str]]:
     """tc commands for one node: a bucket of `bits` [bits/s] for each of the `others`; what goes elsewhere, to
     the control plane above all, is not limited.
 
@@ -82,7 +82,7 @@ def in_node(node: str, command: Sequence[str]) -> str:
     return completed.stdout
 
 
-def unlimit(places: Mapping[str, Site], run: Run = in_node) -> None:
+def unlimit(places: Mapping[str, ShapedSite], run: Run = in_node) -> None:
     """As if nothing had been limited, also after a run that was killed."""
     for site in places.values():
         if "htb" in run(site.node, ["tc", "qdisc", "show", "dev", DEVICE]):
@@ -90,7 +90,7 @@ def unlimit(places: Mapping[str, Site], run: Run = in_node) -> None:
 
 
 @contextmanager
-def limited(places: Mapping[str, Site], bits: int, run: Run = in_node) -> Iterator[None]:
+def limited(places: Mapping[str, ShapedSite], bits: int, run: Run = in_node) -> Iterator[None]:
     """The links while it lasts; the limits are gone afterwards, whatever happens."""
     unlimit(places, run)
     try:
@@ -102,12 +102,12 @@ def limited(places: Mapping[str, Site], bits: int, run: Run = in_node) -> Iterat
         unlimit(places, run)
 
 
-def others(places: Mapping[str, Site], site: Site) -> list[Site]:
+def others(places: Mapping[str, ShapedSite], site: ShapedSite) -> list[ShapedSite]:
     """In a fixed order: it numbers the classes."""
     return [other for other in places.values() if other.zone != site.zone]
 
 
-def sent(places: Mapping[str, Site], run: Run = in_node) -> dict[Link, int]:
+def sent(places: Mapping[str, ShapedSite], run: Run = in_node) -> dict[Link, int]:
     """Bytes that have crossed each link since it was limited."""
     return {
         (site.zone, other.zone): count

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.links.contenders import Counted, Reading, slowest
-from tests.bench.links.pace import Course
+from tests.bench.links.pace import PaceCourse
 from tests.bench.links.pods.feed import target
 from tests.bench.links.rows import Written
 
@@ -40,8 +40,8 @@ class Still:
         return self.told
 
 
-def course(folder: Path, reading: Reading) -> Course:
-    return Course(folder, Written(10, 0, {"a": 1.0}), ("z",), Still(reading), dict, float)
+def course(folder: Path, reading: Reading) -> PaceCourse:
+    return PaceCourse(folder, Written(10, 0, {"a": 1.0}), ("z",), Still(reading), dict, float)
 
 
 def told(folder: Path, at: float, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.links.lag import FLAT, History, Sample, Trial, behind, slope
+from tests.bench.links.lag import FLAT, History, LagSample, Trial, behind, slope
 
 
 def history(*points: tuple[float, float]) -> History:
@@ -36,20 +36,20 @@ def test_a_reader_of_counters_that_are_older_than_the_feeders_is_not_ahead() -> 
 
 
 def test_slope_is_that_of_the_line() -> None:
-    samples = [Sample(100 + 2.5 * i, 3 + 0.1 * 2.5 * i + (-1) ** i) for i in range(48)]
+    samples = [LagSample(100 + 2.5 * i, 3 + 0.1 * 2.5 * i + (-1) ** i) for i in range(48)]
     assert slope(samples) == pytest.approx(0.1, abs=0.005)
 
 
 def test_batches_that_come_and_go_are_flat_and_a_reader_that_is_a_twentieth_too_slow_is_not() -> None:
     def waves(growth: float) -> float:
-        return slope([Sample(2.5 * i, 2 + (2.5 * i) % 4 + growth * 2.5 * i) for i in range(48)])
+        return slope([LagSample(2.5 * i, 2 + (2.5 * i) % 4 + growth * 2.5 * i) for i in range(48)])
 
     assert waves(0.0) <= FLAT < waves(0.05)
 
 
 def test_few_samples_have_no_slope() -> None:
     with pytest.raises(ValueError, match="4 samples; a slope needs 5"):
-        slope([Sample(i, 0) for i in range(4)])
+        slope([LagSample(i, 0) for i in range(4)])
 
 
 @pytest.mark.parametrize(("grows", "flat"), [(-0.3, True), (0.0, True), (FLAT, True), (FLAT + 0.001, False)])

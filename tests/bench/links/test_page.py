@@ -16,9 +16,9 @@ def trial(rate: float, slope: float) -> Trial:
     return Trial(rate, rate, slope, 3.0, 120.0, 1.2, links)
 
 
-PLAIN = page.Result("flights", "plain-job", Found((trial(200, 0.0), trial(230, 0.1))), {"plain": "n3"})
-WEIR = page.Result("flights", "weir", Found((trial(1000, 0.0),)), {"f1": "n1"})
-STUCK = page.Result("flights", "round-robin", Found((trial(100, 0.5),)), {})
+PLAIN = page.LinkResult("flights", "plain-job", Found((trial(200, 0.0), trial(230, 0.1))), {"plain": "n3"})
+WEIR = page.LinkResult("flights", "weir", Found((trial(1000, 0.0),)), {"f1": "n1"})
+STUCK = page.LinkResult("flights", "round-robin", Found((trial(100, 0.5),)), {})
 
 
 def test_rows_have_ratios_over_the_plain_job() -> None:

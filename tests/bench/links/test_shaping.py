@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.bench.links.shaping import Site, limit_commands, limited, queue_bytes, sent
+from tests.bench.links.shaping import ShapedSite, limit_commands, limited, queue_bytes, sent
 
 PLACES = {
-    zone: Site(zone, f"n{i}", f"172.18.0.{i}", f"10.244.{i}.0/24")
+    zone: ShapedSite(zone, f"n{i}", f"172.18.0.{i}", f"10.244.{i}.0/24")
     for i, zone in enumerate(("a", "b", "c"), 1)
 }
 

@@ -27,7 +27,7 @@ NOW = 0
 
 
 @dataclass(frozen=True)
-class Plan:
+class FeedPlan:
     """`topics`: the zone of each; the feeder of zone `maker` makes them all. `prefix` goes before the
     streams' names; `cycle` and `period` as in rows.Written."""
 
@@ -115,7 +115,7 @@ def feed(folder: Path, zone: str) -> None:
     """Until it is killed."""
     from kafka import KafkaAdminClient, KafkaProducer
 
-    plan = Plan(**json.loads((folder / "feed.json").read_text()))
+    plan = FeedPlan(**json.loads((folder / "feed.json").read_text()))
     if zone == plan.maker:
         admin = KafkaAdminClient(bootstrap_servers=plan.servers.split(","), bootstrap_timeout_ms=120_000)
         racks = {int(b["broker_id"]): str(b["rack"]) for b in admin.describe_cluster()["brokers"]}

@@ -27,7 +27,7 @@ HEAP_MB = 1024
 
 
 @dataclass(frozen=True)
-class Job:
+class BaselineJob:
     """`streams`: DDL and watermark of each, in topics PREFIXname; `queries`: SQL over them, results go to
     PREFIXname; `trigger` [ms]."""
 
@@ -40,7 +40,7 @@ class Job:
     executors: int
 
 
-def executor_settings(job: Job, folder: Path, environment: dict[str, str]) -> dict[str, str]:
+def executor_settings(job: BaselineJob, folder: Path, environment: dict[str, str]) -> dict[str, str]:
     """Of an application on Kubernetes whose driver is this pod: nothing says where its executors go."""
     address, pod = environment["POD_IP"], environment["POD_NAME"]
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment["KUBERNETES_SERVICE_PORT"]
@@ -68,7 +68,7 @@ def executor_settings(job: Job, folder: Path, environment: dict[str, str]) -> di
     }
 
 
-def source(spark: Any, job: Job, name: str) -> Any:
+def source(spark: Any, job: BaselineJob, name: str) -> Any:
     """A stream's rows as Spark reads them."""
     from pyspark.sql import functions as f
 
@@ -101,7 +101,7 @@ def main(folder: Path) -> None:
     """Until SIGTERM."""
     from weir_runtime.session import start_session
 
-    job = Job(**json.loads((folder / "plain.json").read_text()))
+    job = BaselineJob(**json.loads((folder / "plain.json").read_text()))
     settings = dict(SETTINGS)
     if job.executors:
         settings |= executor_settings(job, folder, dict(os.environ))
