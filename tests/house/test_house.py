@@ -81,6 +81,17 @@ def test_the_name_of_a_type_means_one_thing() -> None:
         assert sorted(place.parent.name for place in places) == ["api", "model"]
 
 
+def test_a_helpers_class_has_a_name_of_its_own() -> None:
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for path in CODE:
+        package = path.relative_to(ROOT).parts[0] in ("placement", "runtime", "operator")
+        names[package] += [
+            item.name for item in ast.walk(ast.parse(path.read_text())) if isinstance(item, ast.ClassDef)
+        ]
+    assert len(names[False]) == len({*names[False]})
+    assert {*names[False]} & {*names[True]} == {"Topic"}, "the page of the sinks' bench stands on tests/kafka"
+
+
 ACTS = {"asked", "begun", "found", "got", "heard", "held", "known", "made", "noted", "said", "told"}
 """What was done to a thing, and not what it is."""
 
