@@ -107,7 +107,7 @@ def name_ending(query: str, end: str) -> str:
     """A query's name with an end, within the length that a name may have.
 
     >>> name_ending("by-carrier", "x"), len(name_ending("q" * 63, "202601010300"))
-    ('by-carrier-x', 63)
+    ('by-carrier-x', 50)
     """
     longest = MAX_NAME - len(end) - 1
     if len(query) > longest:
