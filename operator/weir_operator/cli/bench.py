@@ -17,6 +17,7 @@ OPERATORS = {
     "calibration": "weir_operator.bench.calibration:calibration",
     "functions": "weir_operator.bench.functions:functions",
     "runtime": "weir_operator.bench.runtime:runtime",
+    "density": "weir_operator.bench.density:density",
     "latency": "weir_operator.bench.latency:latency",
     "whitewater-runtime": "weir_operator.bench.whitewater:whitewater_runtime",
 }
@@ -31,8 +32,8 @@ def bench(
 ) -> int:
     """Run one of the papers' experiments: a table, a CSV and a plot, compared with the paper's figures.
 
-    `calibration`, `functions`, `runtime`, `latency` and `whitewater-runtime` measure Spark: they need the
-    machine to themselves.
+    `calibration`, `density`, `functions`, `runtime`, `latency` and `whitewater-runtime` measure Spark: they
+    need the machine to themselves.
 
     Examples:
 
