@@ -39,7 +39,7 @@ def drawn(folder: Path, *options: str) -> str:
     process = subprocess.run(
         command, cwd=ROOT, env=same_order_of_sets, check=True, stdout=subprocess.PIPE, text=True
     )
-    return "".join(line for line in process.stdout.splitlines() if line.startswith("Case("))
+    return "".join(line for line in process.stdout.splitlines() if line.startswith("FragmentCase("))
 
 
 def test_each_round_has_a_seed_of_its_own_which_is_printed() -> None:
@@ -50,7 +50,7 @@ def test_each_round_has_a_seed_of_its_own_which_is_printed() -> None:
 def test_a_seed_decides_what_is_drawn(tmp_path: Path) -> None:
     fuzz = "--hypothesis-profile=fuzz"
     once = drawn(tmp_path, fuzz, "--hypothesis-seed=1")
-    assert once.count("Case(") == 5
+    assert once.count("FragmentCase(") == 5
     assert once == drawn(tmp_path, fuzz, "--hypothesis-seed=1")
     assert once != drawn(tmp_path, fuzz, "--hypothesis-seed=2")
 

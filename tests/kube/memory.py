@@ -193,6 +193,7 @@ class Memory:
         }  # fmt: skip
         where = {"name": name, **({"namespace": namespace} if namespace else {})}
         if present and _own(present) == _own(after):
+            self._owners[present["metadata"]["uid"]] = owners
             return copy.deepcopy(present)
         kept = {k: v for k, v in system.items() if k in rules.OF_THE_SYSTEM}
         if present and rules.counted(present) != rules.counted(after):

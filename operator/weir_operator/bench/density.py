@@ -40,10 +40,10 @@ LOOK = 1.0
 
 @dataclass(frozen=True)
 class Density:
-    """`memory` [MB] PSS of everything that was started; `begun` [s] until the last had a batch committed."""
+    """`memory` [MB] PSS of everything that was started; `started` [s] until the last had a batch committed."""
 
     memory: float
-    begun: float
+    started: float
 
 
 def density(folder: Path) -> None:
@@ -55,7 +55,7 @@ def density(folder: Path) -> None:
         first, memory = least.setdefault(hosts, (count, result.memory))
         further = f"{(result.memory - memory) / (count - first):.0f}" if count > first else ""
         kind = "one host" if hosts else "a process each"
-        rows.append((kind, count, trigger, round(result.memory), further, round(result.begun)))
+        rows.append((kind, count, trigger, round(result.memory), further, round(result.started)))
         print(*rows[-1], flush=True)
     load = os.getloadavg()[1]
     text = f"{TEXT}\n\nMachine: {described()}; load average of five minutes at the end {load:.0f}."
@@ -73,9 +73,9 @@ def measure(hosts: int, count: int, trigger: float) -> Density:
         specs = [_spec(folder, number, trigger) for number in range(count)]
         children = _start_host(folder, specs) if hosts else _start_each(folder, specs)
         try:
-            begun = time.monotonic()
+            started = time.monotonic()
             _await_batches(specs, 1, children)
-            came_up = time.monotonic() - begun
+            came_up = time.monotonic() - started
             _await_batches(specs, BATCHES, children)
             readings = []
             for _ in range(5):

@@ -104,7 +104,7 @@ RIGHTS: tuple[Right, ...] = (
         "weir.dev",
         ("querysnapshots/status",),
         ("patch", "update"),
-        "whether it is whole; update because the pod that copies one says there what it holds",
+        "whether it is complete; update because the pod that copies one says there what it holds",
     ),
     Right(
         "namespace",
