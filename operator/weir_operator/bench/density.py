@@ -40,7 +40,7 @@ LOOK = 1.0
 
 @dataclass(frozen=True)
 class Density:
-    """`memory` [MB] PSS of everything that was started; `started` [s] until the last had a batch committed."""
+    """`memory` [MB] PSS of everything that was started; `started` [s] until all had committed a batch."""
 
     memory: float
     started: float
