@@ -150,7 +150,7 @@ def test_a_query_that_has_no_plan_has_a_line_with_the_reason_in_full(
     text = (tmp_path / "all.yaml").read_text()
     more = text.split("---\n")
     query = next(part for part in more if "kind: StreamQuery" in part)
-    slow = query.replace("name: sums", "name: too-slow").replace("  sql:", "  maxLatency: 1us\n  sql:")
+    slow = query.replace("sums", "too-slow").replace("  sql:", "  maxLatency: 1us\n  sql:")
     (tmp_path / "all.yaml").write_text(f"{text}\n---\n{slow}")
     run.rounds()
     out = run.status(capsys)
@@ -167,3 +167,11 @@ def test_a_second_run_in_the_folder_is_refused(run: EndedRun, capsys: pytest.Cap
     folder = str(run.folder / "run")
     assert main(["run", "-f", str(run.folder / "all.yaml"), "--run-folder", folder]) == 2
     assert f"`weir run` is at work in {folder} already" in capsys.readouterr().err
+
+
+def test_all_is_written_at_once(run: EndedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`weir status | grep -q` ends with the line that grep wants, also where a broken pipe counts."""
+    writes: list[str] = []
+    monkeypatch.setattr("sys.stdout.write", writes.append)
+    assert main(["status", "--run-folder", str(run.folder / "run")]) == 0
+    assert len([text for text in writes if text.strip()]) == 1

@@ -10,6 +10,8 @@ from weir_operator.cli.run import DEFAULT_FOLDER, RunFolder
 from weir_operator.cli.state import Context, store_of
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from weir_operator.cli.query_lines import QueryLine
 
 LEGEND = """FRAGMENTS: ready/all; HEADROOM: how many times the measured rates the plan carries
@@ -28,6 +30,7 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
 
       weir status --context kind-weir
     """
+    from rich.console import Group
     from rich.text import Text
 
     from weir_operator.cli.columns import TableColumn, console, table
@@ -36,13 +39,14 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
     from weir_operator.local.store import RunStore
 
     store, left, out = store_of(run_folder, context), None, console()
+    parts: list[RenderableType] = []
     if isinstance(store, RunStore) and not store.attended():
         left = _states(run_folder)
         text = f"`weir run` has ended in {run_folder}: nothing is moved or restarted"
-        out.print(Text(text, style="yellow"))
+        parts.append(Text(text, style="yellow"))
     lines = query_lines(store, left)
     if not lines:
-        out.print("no queries")
+        out.print(*parts, "no queries", sep="\n")
         return 0
     columns = (
         TableColumn("QUERY"),
@@ -54,13 +58,14 @@ def status(run_folder: RunFolder = DEFAULT_FOLDER, context: Context = None) -> i
         TableColumn("NODES", wraps=True),
     )
     rows = [(x.query, x.ready, x.reason, x.fragments, x.headroom, x.revision, x.nodes) for x in lines]
-    out.print(table(columns, rows, out.width))
+    parts.append(table(columns, rows, out.width))
     for query, note in _notes(lines, run_folder if isinstance(store, RunStore) else None):
-        out.print(Text(f"{query}: {note}"))
+        parts.append(Text(f"{query}: {note}"))
     if isinstance(store, RunStore):
         for message in overlooked(source_streams(store)):
-            out.print(Text(message, style="yellow"))
-    out.print(Text(LEGEND, style="dim"))
+            parts.append(Text(message, style="yellow"))
+    parts.append(Text(LEGEND, style="dim"))
+    out.print(Group(*parts))  # at once: a reader that has what it looks for may be gone before the rest
     return 0
 
 
