@@ -67,9 +67,11 @@ def choose_images(state: RoundState) -> None:
     where one of its queries has refused that."""
     for group in state.desired.groups:
         image = policy_image(group, state.settings)
-        rollouts = [rollout_of(state.records[name]) for name in sorted(group.queries)]
-        earlier_images = (r.before for r in rollouts if r and r.refused and r.image == image)
-        state.images[group.name] = next(earlier_images, image)
+        rollouts = (rollout_of(state.records[name]) for name in sorted(group.queries))
+        refusal = next((r for r in rollouts if r and r.refused and r.image == image), None)
+        state.images[group.name] = refusal.before if refusal else image
+        if refusal:
+            state.refused_images[group.name] = _words(refusal)
 
 
 def with_image(group: Group, image: str, settings: Settings) -> Group:
@@ -103,10 +105,11 @@ def track_rollouts(state: RoundState) -> None:
 def refused_image(state: RoundState, query: str) -> Wait | None:
     """Why a query does not run its policy's image; None when it does."""
     group = next((g for g in state.desired.groups if query in g.queries), None)
-    if group is None or state.images.get(group.name) == policy_image(group, state.settings):
+    if group is None or group.name not in state.refused_images:
         return None
-    rollouts = [rollout_of(state.records[name]) for name in (query, *sorted(group.queries))]
-    return next((Wait("ImageRefused", _words(r), warning=True) for r in rollouts if r and r.refused), None)
+    own = rollout_of(state.records[query])
+    words = _words(own) if own and own.refused else state.refused_images[group.name]
+    return Wait("ImageRefused", words, warning=True)
 
 
 def _next(state: RoundState, group: Group, name: str, image: str) -> Rollout | None:
