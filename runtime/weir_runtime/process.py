@@ -30,6 +30,7 @@ from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.last_words import cause_of
 from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
+from weir_runtime.logs.dead_letters import BadRowError
 from weir_runtime.metrics import Metrics, stateful
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.pause import LeasePause
@@ -60,6 +61,9 @@ PATIENCE = 45.0
 
 LAST_REPORT = 5.0
 """[s] for Spark to report a batch that is committed."""
+
+BAD_ROW = f"{BadRowError.__module__}.{BadRowError.__qualname__}: "
+"""How a traceback, which is all that comes through Spark, names the error."""
 
 EXIT_FENCED = 75
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -363,7 +367,10 @@ class FragmentProcess:
     def _failed(self, query: StreamingQuery) -> int:
         error = query.exception()
         self.tenure.check()
-        raise self._dropped.error or RuntimeError(f"the query ended: {cause_of(error)}")
+        cause = cause_of(error)
+        if (row := cause.removeprefix(BAD_ROW)) != cause:
+            raise FragmentError(row)
+        raise self._dropped.error or RuntimeError(f"the query ended: {cause}")
 
     def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:
         """Says what was committed since the last call; what nobody needs any more is deleted."""

@@ -66,6 +66,22 @@ def test_state_of_a_driver(container: dict[str, Any] | None, lease: Lease | None
     assert read_process(pod(container), lease, None).state == state
 
 
+@pytest.mark.parametrize(
+    ("container", "refused"),
+    [
+        (ended(2), True),
+        ({**UP, "lastState": ended(2)["lastState"]}, True),  # it is tried again, and has not come up
+        ({**READY, "lastState": ended(2)["lastState"]}, False),
+        (ended(1), False),
+        (UP, False),
+    ],
+)
+def test_a_driver_that_cannot_run_as_it_is_told_is_refused_until_it_works(
+    container: dict[str, Any], refused: bool
+) -> None:
+    assert read_process(pod(container), HOLDS, None).refused is refused
+
+
 def test_a_pod_without_a_node_is_pending_and_says_why() -> None:
     waiting = pod(node="")
     waiting["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "message": "no room"}]}

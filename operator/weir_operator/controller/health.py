@@ -9,6 +9,7 @@ from weir_placement.model.fragment import FOREVER, FragmentSpec
 
 from weir_operator.controller.conditions import Health
 from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
+from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.progress import WORKING, elsewhere, overdue, serves, taken_over
 from weir_operator.controller.query_snapshots import FAILED
 from weir_operator.controller.round_state import RoundState, specs_of
@@ -60,6 +61,9 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
     moving = sorted(f for f, step in steps.items() if step.phase == "moving")
     idle = sorted(f for f, step in steps.items() if not serves(step) and not taken_over(step))
     if idle:
+        if refused := [fragment for fragment in idle if _is_refused(steps[fragment])]:
+            text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in refused)
+            return Health.failed("FragmentRefused", text)
         text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in idle)
         return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
     if record.leaving:
@@ -96,6 +100,11 @@ def _runs_as_written(state: RoundState, name: str) -> bool:
 def _work(state: RoundState, specs: Sequence[FragmentSpec]) -> bool:
     working = {f for f, all_of in state.processes.items() if any(p.state in WORKING for p in all_of)}
     return bool(specs) and all(spec.name in working for spec in specs)
+
+
+def _is_refused(step: FragmentStep) -> bool:
+    """Whether its process cannot run as it is told, and nothing else is on its way."""
+    return step.owner is not None and step.owner.refused and step.phase != "moving"
 
 
 def _standing(state: RoundState, fragment: str) -> str:

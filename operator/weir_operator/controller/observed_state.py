@@ -36,7 +36,7 @@ class Process:
     build: str = ""  # what it was started with: `Start.build`
     restarts: int = 0
     message: str = ""  # the last error, or why it is pending
-    refused: bool = False  # it has failed with exit code 2: a person must change something
+    refused: bool = False  # it ended with exit code 2: a person must change something; it is tried again
     terminating: bool = False  # told to stop (a pod with a deletionTimestamp)
     silent: bool = False  # it holds the lease, and does not renew it
     executors: int = 0  # executors that work for it

@@ -75,6 +75,7 @@ def read_process(
         terminating=terminating,
         silent=silent and state != "lost",
         executors=ready,
+        refused=state in ("starting", "failed") and _last_code(container) == CANNOT_RUN,
         no_room=no_room and state != "lost",
     )
 
@@ -124,9 +125,18 @@ def _state(
     return _not_running(container, created)
 
 
+def _last_end(container: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    ended = [(container.get(key) or {}).get("terminated") for key in ("state", "lastState")]
+    return next(filter(None, ended), None)
+
+
+def _last_code(container: Mapping[str, Any]) -> int | None:
+    return (_last_end(container) or {}).get("exitCode")
+
+
 def _not_running(container: Mapping[str, Any], created: float) -> tuple[ProcessState, float, str]:
     current = container.get("state") or {}
-    last = current.get("terminated") or (container.get("lastState") or {}).get("terminated")
+    last = _last_end(container)
     waiting = current.get("waiting") or {}
     message = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
     if last is None:

@@ -106,6 +106,10 @@ def _message(letter: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+class BadRowError(ValueError):
+    """A row that cannot be read, of a stream whose policy is Fail."""
+
+
 @dataclass(frozen=True)
 class BadRows:
     """What a stream's source does with rows that cannot be read.
@@ -134,10 +138,10 @@ class BadRows:
         return {**place, **({"bad": total} if total else {}), **({"limit": limit} if limit else {})}
 
     def check(self, bad: Sequence[BadRow], source: str) -> None:
-        """Raises ValueError for the first of them if the policy is Fail."""
+        """Raises BadRowError for the first of them if the policy is Fail."""
         if bad and self.fail:
             where = in_words(bad[0].position, self.unit)
-            raise ValueError(f"{source}{where}: {bad[0].reason} (onBadRow: Fail)")
+            raise BadRowError(f"{source}{where}: {bad[0].reason} (onBadRow: Fail)")
 
     def put(self, name: str, source: str, bad: Sequence[BadRow]) -> None:
         """Keeps them under a name, which says what part of the log they are from."""
