@@ -42,7 +42,7 @@ class CpuMeter:
 
     def seconds(self) -> float:
         """All that was seen so far."""
-        for process, fields in _tree(self._pid):
+        for process, fields in tree(self._pid):
             self._used[process, fields[_START]] = (fields[_USER] + fields[_SYSTEM]) / TICKS
         return sum(self._used.values())
 
@@ -74,18 +74,22 @@ class SharedCpu:
     def seconds(self, who: object) -> float:
         """Its share of all that was used until now, or until a second ago."""
         with self._lock:
-            everybody, now = sum(self._ran.values()), time.monotonic()
-            if everybody and now - self._looked >= PERIOD:
-                self._looked, total = now, self._meter.seconds()
-                for one, ran in self._ran.items():
-                    self._used[one] = self._used.get(one, 0.0) + (total - self._split) * ran / everybody
-                self._split, self._ran = total, {}
+            if time.monotonic() - self._looked >= PERIOD:
+                self._share()
             return self._used.get(who, 0.0)
 
     def forget(self, who: object) -> None:
         """Of one that has ended: what it used stays used."""
         with self._lock:
+            self._share()
             self._used.pop(who, None)
+
+    def _share(self) -> None:
+        if everybody := sum(self._ran.values()):
+            self._looked, total = time.monotonic(), self._meter.seconds()
+            for one, ran in self._ran.items():
+                self._used[one] = self._used.get(one, 0.0) + (total - self._split) * ran / everybody
+            self._split, self._ran = total, {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,7 @@ def report(folder: Path) -> None:
     if file.exists() and time.time() - file.stat().st_mtime < PERIOD:
         return
     parts = (_USER, _SYSTEM, _ENDED_USER, _ENDED_SYSTEM)
-    used = sum(fields[part] for _, fields in _tree(jvm) for part in parts)
+    used = sum(fields[part] for _, fields in tree(jvm) for part in parts)
     write_whole(file, str(used / TICKS))
 
 
@@ -129,8 +133,8 @@ def reported(folder: Path) -> float:
     return sum(float(file.read_text()) for file in files if not file.name.startswith("."))
 
 
-def _tree(pid: int) -> Iterator[tuple[int, list[int]]]:
-    """A process and its descendants with the numbers of /proc/PID/stat after the state."""
+def tree(pid: int) -> Iterator[tuple[int, list[int]]]:
+    """A live process and its descendants with the numbers of /proc/PID/stat after the state."""
     waiting = [pid]
     while waiting:
         process = waiting.pop()

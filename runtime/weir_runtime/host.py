@@ -18,17 +18,26 @@ from typing import Any
 from pyspark.sql import SparkSession
 from weir_placement.model.from_plain import FormError, build_plain
 
+from weir_runtime import thread_clients
 from weir_runtime.cpu import CpuMeter, SharedCpu
 from weir_runtime.host_fragment import Turn
-from weir_runtime.host_member import Member
+from weir_runtime.host_member import MB, Commons, Member
 from weir_runtime.incarnations import Incarnations
 from weir_runtime.lease import FileLease
 from weir_runtime.names import read_json, write_whole
 from weir_runtime.process import EXIT_TERMINATED
-from weir_runtime.session import end, jvm_runs, start_session
+from weir_runtime.session import END_ON_OOM, OOM_CODES, Sessions, end, jvm_code, start_session
+from weir_runtime.status import STUCK
 
 LOOK = 0.2
 """[s] between two looks at what is to run."""
+
+GOES = 5.0
+"""[s] for a JVM that does not answer to be gone."""
+
+SLOTS = 4
+"""Tasks a core at once. Spark interrupts none for another one's sake, so a task that takes long would keep
+its core for itself; the kernel lets all have their turn."""
 
 SETTINGS = {
     "spark.scheduler.mode": "FAIR",
@@ -50,6 +59,7 @@ class HostSpec:
         state: the file in which it says what it runs.
         cores, heap_mb: of its JVM.
         lease_seconds: a lease that was not renewed for so long is over.
+        batch_seconds: a batch that runs longer is cut off.
     """
 
     name: str
@@ -59,6 +69,7 @@ class HostSpec:
     cores: int = 1
     heap_mb: int = 1024
     lease_seconds: float = 10.0
+    batch_seconds: float = STUCK
 
     @staticmethod
     def read(path: Path) -> HostSpec:
@@ -76,20 +87,20 @@ class Host:
         self.stopping = threading.Event()
         self.incarnations = Incarnations(FileLease(spec.lease), spec.lease, spec.lease_seconds)
         self.members: dict[str, Member] = {}
-        self._spark = spark
-        self._cpu = SharedCpu(CpuMeter(os.getpid()))
-        self._turn = Turn()
+        cpu = SharedCpu(CpuMeter(os.getpid()))
+        self._common = Commons(Sessions(spark), self.incarnations, cpu, Turn(), spec.batch_seconds)
         self._said: dict[str, Any] = {}
 
     def run(self) -> int:
         """The process's exit code: 143 when told to stop, 1 when its JVM or a query left it no choice."""
         self.incarnations.start()
         while not self.stopping.is_set():
-            if not jvm_runs():
-                print("the JVM is gone, and every fragment with it", file=sys.stderr)
-                return 1
+            if (code := jvm_code()) is not None:
+                return self._end_without(code)
             self.look()
             if stuck := [member for member in self.members.values() if member.stuck]:
+                if (code := jvm_code(wait=GOES)) is not None:
+                    return self._end_without(code)  # queries of a JVM that is gone do not stop either
                 print(f"ends, because of {stuck[0].key}: {stuck[0].error}", file=sys.stderr)
                 return 1
             self.stopping.wait(LOOK)
@@ -101,19 +112,31 @@ class Host:
         self.incarnations.release()
         return EXIT_TERMINATED
 
+    def _end_without(self, code: int) -> int:
+        """The JVM is gone, and every fragment with it. Where it had no memory left, the one that needs most
+        is to have a process of its own."""
+        why = f"its JVM ended with {code}"
+        if code in OOM_CODES and self.members:
+            largest = max(self.members.values(), key=lambda member: member.size)
+            sizes = ", ".join(f"{member.key} {member.size / MB:.0f} MB" for member in self.members.values())
+            why = f"its JVM of {self.spec.heap_mb} MB had no memory left (state and batch: {sizes})"
+            largest.alone = f"out of memory: the largest fragment of a host when {why}"
+        self.say()
+        print(f"ends: {why}", file=sys.stderr)
+        return 1
+
     def look(self) -> None:
         """One look at what is wanted, and one step towards it."""
         wanted = self._wanted()
         if wanted is not None:
             for key, raw in wanted.items():
                 if key not in self.members or self.members[key].has_stopped:
-                    self.members[key] = Member(
-                        key, raw, self._spark, self.incarnations, self._cpu, self._turn
-                    )
+                    self.members[key] = Member(key, raw, self._common)
             for key in self.members.keys() - wanted.keys():
                 self.members[key].stop()
                 if not self.members[key].alive:
                     del self.members[key]
+                    thread_clients.close_of_ended()
         for member in self.members.values():
             member.look()
         self.say()
@@ -151,7 +174,8 @@ def main(arguments: list[str]) -> int:
         print(f"{arguments[0]}: {error}", file=sys.stderr)
         return 2
     # In this thread: the kernel ends the JVM with the thread that has started it.
-    spark = start_session(spec.cores, spec.heap_mb, spec.name, settings=SETTINGS)
+    settings = {**SETTINGS, "spark.master": f"local[{SLOTS * spec.cores}]"}
+    spark = start_session(spec.cores, spec.heap_mb, spec.name, settings=settings, options=END_ON_OOM)
     host = Host(spec, spark)
     signal.signal(signal.SIGTERM, lambda *_: host.stopping.set())
     return host.run()

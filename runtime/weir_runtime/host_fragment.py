@@ -18,12 +18,13 @@ from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.hosted_tenure import HostedTenure, SwappedLease
 from weir_runtime.incarnations import Incarnations
 from weir_runtime.inputs import OpenInput
+from weir_runtime.logs.log import BATCH_BYTES
 from weir_runtime.plan import SparkPlan
 from weir_runtime.process import FragmentProcess
 from weir_runtime.publish import BatchSink
 from weir_runtime.reports import Reports
 from weir_runtime.scratch import clear_own
-from weir_runtime.session import further_session
+from weir_runtime.session import Sessions
 from weir_runtime.status import open_server
 
 FIRST = 10.0
@@ -62,39 +63,54 @@ class Turn:
 
 
 class HostedFragment(FragmentProcess):
-    """Runs a spec in a session of its own, and leaves nothing behind but what a killed process leaves too."""
+    """Runs a spec in a session of its own, and leaves nothing behind but what a killed process leaves too.
+
+    Args:
+        longest: [s] after which a batch is cut off.
+    """
 
     look = 0.1
 
     def __init__(
-        self, spec: FragmentSpec, lease: SwappedLease, host: Incarnations, cpu: SharedCpu, turn: Turn
+        self,
+        spec: FragmentSpec,
+        lease: SwappedLease,
+        host: Incarnations,
+        cpu: SharedCpu,
+        turn: Turn,
+        longest: float,
     ) -> None:
         self._own_cpu = cpu.part()
         self._hold = HostedTenure(lease, spec.epoch, spec.lease_seconds, host)
         super().__init__(spec, lease, self._hold, self._own_cpu)
+        self.status.longest = longest
         self._turn = turn
         self._query: StreamingQuery | None = None
         self._server: ThreadingHTTPServer | None = None
 
-    def attempt(self, spark: SparkSession) -> int:
+    def attempt(self, sessions: Sessions) -> int:
         """As `live`, from a thread of its own. Its lease is given back when its query has stopped, however it
         ended. Raises QueryStuck when it does not."""
+        spark = sessions.take(self.spec.partitions)
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{self.spec.name}-e{self.spec.epoch}")
         self._server = open_server(self.status, self.metrics.registry, 0)
         self._port = int(self._server.server_address[1])
         self.status.say(phase="starting", port=self._port)
         secrets.watch(self._rotated, self.terminate)
         try:
-            return self.live(further_session(spark, self.spec.partitions))
+            return self.live(spark)
         finally:
             self._turn.give(self)
             self._close()
+            sessions.give(spark)
 
     def _close(self) -> None:
         self.terminate.set()  # whatever else watches for it
         self.control.set("go")  # a reader at the gate would wait for ever
         if self._query is not None:
             self._stop(self._query)
+        if self._sink is not None:
+            self._sink.close()
         while not self._hold.end():
             time.sleep(RETRY)
         if self._server is not None:
@@ -110,6 +126,18 @@ class HostedFragment(FragmentProcess):
             query.stop()
         except Exception as error:  # whatever Java or the way to it says
             raise QueryStuck(f"{self.spec.name}: its query does not stop: {error}") from error
+
+    @property
+    def size(self) -> int:
+        """[bytes] of its state and of what its last batch gave; while nothing is known, as its first one is
+        under way, what that may read."""
+        unknown = self.status.under_way and self.metrics.last_batch < 0
+        return BATCH_BYTES * len(self.spec.inputs) if unknown else self.metrics.state_size + self._batch_size
+
+    def _cut_off(self) -> None:
+        """Raises RuntimeError, which ends the attempt: the host must live on for others."""
+        if hangs := self.status.hangs():
+            raise RuntimeError(f"{hangs}: cut off, to be run again from the same offsets")
 
     def _warm_up(self, spark: SparkSession, inputs: list[OpenInput]) -> None:
         self._turn.take(self, self.terminate)

@@ -7,18 +7,20 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.cpu import SharedCpu
 from weir_runtime.host_fragment import HostedFragment, QueryStuck, Turn
+from weir_runtime.hosted_tenure import SwappedLease
 from weir_runtime.incarnations import Incarnations
 from weir_runtime.lease import FileLease
 from weir_runtime.names import read_json
 from weir_runtime.process import EXIT_FENCED
+from weir_runtime.session import Sessions
 from weir_runtime.status import ProcessStatus
 
 WELL = 600.0
@@ -27,8 +29,28 @@ WELL = 600.0
 LONGEST = 60.0
 """[s] between two attempts at most."""
 
+MB = 2**20
+
+OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "exited unexpectedly (crashed)")
+"""In an error of a fragment alone, from Python, Java, or a Python worker that the kernel has killed."""
+
 OVER = ("finished", "released", "fenced")
 """Phases after which an epoch is not run again, also by a host that starts anew."""
+
+
+@dataclass(frozen=True)
+class Commons:
+    """What a host's fragments have in common; `longest` [s]: of a batch."""
+
+    sessions: Sessions
+    host: Incarnations
+    cpu: SharedCpu
+    turn: Turn
+    longest: float
+
+    def fragment(self, spec: FragmentSpec, lease: SwappedLease) -> HostedFragment:
+        """An attempt at one."""
+        return HostedFragment(spec, lease, self.host, self.cpu, self.turn, self.longest)
 
 
 class Member:
@@ -37,16 +59,16 @@ class Member:
     Attributes:
         stuck: an attempt's query does not stop: the host must end.
         error: of the last attempt that failed.
+        alone: why it should have a process of its own from now on; "" when nothing speaks for that.
     """
 
-    def __init__(
-        self, key: str, raw: Any, spark: SparkSession, host: Incarnations, cpu: SharedCpu, turn: Turn
-    ) -> None:
+    def __init__(self, key: str, raw: Any, common: Commons) -> None:
         self.key = key
         self.stuck = False
         self.error = ""
+        self.alone = ""
         self._raw = raw
-        self._spark, self._host, self._cpu, self._turn = spark, host, cpu, turn
+        self._common = common
         self._fragment: HostedFragment | None = None
         self._thread: threading.Thread | None = None
         self._stopped = False
@@ -87,21 +109,32 @@ class Member:
     def said(self) -> dict[str, Any]:
         """For the host's state file."""
         phase = self._fragment.status.phase if self._fragment else _phase(self._raw)
-        return {"phase": phase, "restarts": max(0, self._restarts), "error": self.error}
+        return {
+            "phase": phase,
+            "restarts": max(0, self._restarts),
+            "error": self.error,
+            "mb": round(self.size / MB),
+            "alone": self.alone,
+        }
+
+    @property
+    def size(self) -> int:
+        """[bytes] As of `HostedFragment`; 0 when it runs no more."""
+        return self._fragment.size if self._fragment and not self._over else 0
 
     def _run(self) -> None:
         try:
             spec = FragmentSpec.from_json(json.dumps(self._raw))
             if spec.executors:
                 raise FragmentError(f"fragment.executors: {spec.executors}; a host's fragments have none")
-            lease = FileLease(spec.lease)
-            self._fragment = HostedFragment(spec, lease, self._host, self._cpu, self._turn)
+            self._fragment = self._common.fragment(spec, FileLease(spec.lease))
             if self._stopped:
                 self._fragment.terminate.set()
-            code = self._fragment.attempt(self._spark)
+            code = self._fragment.attempt(self._common.sessions)
             self._over = code in (0, EXIT_FENCED)
         except QueryStuck as error:
             self.stuck, self.error = True, str(error)
+            self.alone = f"a batch of it could not be cut off: {error}"
         except Exception as error:
             self._failed(error)
 
@@ -112,6 +145,8 @@ class Member:
         else:
             traceback.print_exc()
         self.error = f"{type(error).__name__}: {error}"
+        if any(name in self.error for name in OUT_OF_MEMORY):
+            self.alone = f"out of memory: {self.error}"
         state = self._raw.get("state") if isinstance(self._raw, dict) else None
         if self._fragment is None and isinstance(state, str):  # it never came to say so itself
             ProcessStatus(state, str(self._raw.get("name")), self._raw.get("epoch", 0)).say(

@@ -82,6 +82,10 @@ class KafkaSink(BatchSink):
         reach("after-publish")
         return size
 
+    def close(self) -> None:
+        """As of BatchSink. A batch whose write did not return is written again by whoever follows."""
+        self._producer.close(timeout=0)
+
 
 class TransactionalKafkaSink(BatchSink):
     """Each batch is one transaction: whoever reads with `isolation.level=read_committed` sees each row once.
@@ -167,6 +171,11 @@ class TransactionalKafkaSink(BatchSink):
         self._commit(number + 1, fence)
         reach("after-publish")
         return size
+
+    def close(self) -> None:
+        """As of BatchSink. A transaction that is open is given up by whoever claims the sink next."""
+        self._producer = None  # librdkafka's clients are closed when nobody has them any more
+        self._progress.close()
 
     def _produce(self, producer: Producer, value: bytes, key: bytes, headers: Any) -> None:
         while True:

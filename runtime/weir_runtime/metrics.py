@@ -27,6 +27,7 @@ class Metrics:
         self._spec = spec
         self._labels = {"query": f"{spec.namespace}/{spec.query}", "fragment": spec.name}
         self.last_batch = -1
+        self.state_size = 0  # [bytes] after the last batch
         self.balance = Balance(spec)
         self._cpu = cpu or CpuMeter(os.getpid())
         self._window: deque[tuple[float, float, dict[str, tuple[int, int]]]] = deque()
@@ -138,6 +139,7 @@ class Metrics:
 
     def _count_state(self, reports: Sequence[Mapping[str, Any]]) -> None:
         """Spark lists stateful operators from the plan's root on, left before right."""
+        self.state_size = sum(int(report["memoryUsedBytes"]) for report in reports)
         for name, report in zip(stateful(self._spec), reports, strict=False):
             self.state_rows.labels(**self.of(name)).set(report["numRowsTotal"])
             self.state_bytes.labels(**self.of(name)).set(report["memoryUsedBytes"])

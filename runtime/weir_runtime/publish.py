@@ -53,6 +53,10 @@ class BatchSink(ABC):
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Publishes the batch after calling `fence`; the bytes written."""
 
+    def close(self) -> None:  # noqa: B027 - most have no clients
+        """Nothing more is written, and no write is under way: what it has open is closed, without waiting for
+        brokers."""
+
 
 def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
     """Publishes `temporary` as `final`; False when that name was there (a replay): the file is dropped. Its

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pyspark
@@ -74,6 +75,12 @@ SETTINGS = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
+END_ON_OOM = ("-XX:+ExitOnOutOfMemoryError",)
+"""Java's options with which a JVM without memory ends at once, instead of one thread of it or the other."""
+
+OOM_CODES = (3, 52)
+"""Exit codes of a JVM that has ended so, and of one that Spark has ended as a task had no memory left."""
+
 CONF = "WEIR_SPARK_CONF"
 """Environment variable: a JSON object of settings that go before SETTINGS; for measurements."""
 
@@ -121,9 +128,11 @@ def start_session(
     app: str = "weir",
     partitions: int = 0,
     settings: Mapping[str, str] | None = None,
+    options: tuple[str, ...] = (),
 ) -> SparkSession:
     """The process's session, with one shuffle partition a core unless `partitions` is given. `settings` go
-    before SETTINGS; without a master in them this process does the work. Raises RuntimeError without Java."""
+    before SETTINGS; without a master in them this process does the work. `options`: Java's own, beside ours.
+    Raises RuntimeError without Java."""
     own = {
         "spark.master": f"local[{cores}]",
         **(settings or {}),
@@ -134,7 +143,7 @@ def start_session(
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     os.environ.setdefault("SPARK_LOCAL_IP", own.get("spark.driver.host", "127.0.0.1"))
     if not _jvm:
-        port, secret = _start_gateway(heap_mb, (QUICK,) if cores == 1 else ())
+        port, secret = _start_gateway(heap_mb, (*options, *((QUICK,) if cores == 1 else ())))
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     builder = SparkSession.builder.appName(app)
     for key, value in {**SETTINGS, **own}.items():
@@ -147,12 +156,27 @@ def start_session(
     return session
 
 
-def further_session(session: SparkSession, partitions: int) -> SparkSession:
-    """Another one in the same application, with tables and settings of its own."""
-    further = session.newSession()
-    further.conf.set("spark.sql.shuffle.partitions", str(partitions))
-    _keep_own_settings(further)
-    return further
+class Sessions:
+    """Further ones in an application, with settings of their own: each for one user at a time, and then for
+    the next. Spark keeps listeners of every session that there ever was."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._first = session
+        self._free: list[SparkSession] = []
+
+    def take(self, partitions: int) -> SparkSession:
+        """One that nobody has."""
+        try:
+            session = self._free.pop()
+        except IndexError:
+            session = self._first.newSession()
+        session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        _keep_own_settings(session)
+        return session
+
+    def give(self, session: SparkSession) -> None:
+        """Nothing of it runs any more."""
+        self._free.append(session)
 
 
 def _send_little(session: SparkSession) -> None:
@@ -237,9 +261,12 @@ def kill_jvm(by: signal.Signals = signal.SIGKILL) -> None:
             process.stdin.close()
 
 
-def jvm_runs() -> bool:
-    """Whether the started JVM is alive."""
-    return all(process.poll() is None for process in _jvm)
+def jvm_code(wait: float = 0.0) -> int | None:
+    """The exit code of the started JVM, by `subprocess`; None when it still runs after `wait` [s]."""
+    for process in _jvm:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(wait)
+    return None
 
 
 def end() -> None:

@@ -42,6 +42,7 @@ class ProcessStatus:
             "refused": False,
             "waits": "",
         }
+        self.longest = STUCK  # [s] of a batch
         self._begun = (-1, 0.0)  # the latest batch, and when it began [s, monotonic]
         self._turn = 0.0  # [s, monotonic]
         self._waits: dict[str, str] = {}  # what for -> in words
@@ -55,6 +56,11 @@ class ProcessStatus:
     def begin(self, batch: int) -> None:
         """A batch begins to run; it ends when `say` says that it, or a later one, is committed."""
         self._begun = (batch, time.monotonic())
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a batch has begun and is not known to be committed."""
+        return self._begun[0] > int(self.fields["batch"])
 
     def beat(self) -> None:
         """The process's loop goes round."""
@@ -75,8 +81,8 @@ class ProcessStatus:
         now, (batch, start) = time.monotonic(), self._begun
         if self.phase not in AT_WORK or self.paused:
             return ""
-        if batch > self.fields["batch"] and now - start > STUCK:
-            return f"batch {batch} has been running for {now - start:.0f} s, longer than {STUCK:.0f} s"
+        if self.under_way and now - start > self.longest:
+            return f"batch {batch} has been running for {now - start:.0f} s, longer than {self.longest:.0f} s"
         if self._turn and now - self._turn > STUCK:
             return f"the process has not looked at its query for {now - self._turn:.0f} s"
         return ""

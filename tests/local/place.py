@@ -95,13 +95,13 @@ class Place:
         if end:
             (self.log / "END").touch()
 
-    def until(self, holds: Callable[[], bool], what: str) -> None:
+    def until(self, holds: Callable[[], bool], what: str, seconds: float = DEADLINE) -> None:
         begin = time.monotonic()
         while True:
             self.machine.loop.once()
             if holds():
                 return
-            assert time.monotonic() - begin < DEADLINE, f"{what} did not come: {self.states()}\n{self.logs()}"
+            assert time.monotonic() - begin < seconds, f"{what} did not come: {self.states()}\n{self.logs()}"
             time.sleep(0.3)
 
     def pid(self, fragment: str, epoch: int) -> int:

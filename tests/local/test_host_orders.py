@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from weir_operator.controller.decision import Start, Stop
+from weir_operator.controller.decision import CleanUp, Start, Stop
+from weir_operator.local import hosts
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentSpec, Output
@@ -59,9 +60,12 @@ class HostScene:
         return sorted(sorted(json.loads(file.read_text())["fragments"]) for file in files)
 
     def says(self, **phases: str) -> None:
-        """Of the one host: what it runs."""
+        """Of the one host: what it runs, and why something should be alone (`running, <why>`)."""
         (file,) = self.folder.glob("hosts/*/desired.json")
-        fragments = {key: {"phase": phase, "restarts": 2} for key, phase in phases.items()}
+        fragments = {}
+        for key, text in phases.items():
+            phase, _, alone = text.partition(", ")
+            fragments[key] = {"phase": phase, "restarts": 2, "alone": alone}
         state = {"pid": os.getpid(), "fragments": fragments}
         write_whole(file.with_name("state.json"), json.dumps(state))
 
@@ -114,3 +118,39 @@ def test_a_fragment_is_gone_when_its_host_has_left_it(
     scene.cluster.apply(Stop("q-f", 1, "no longer desired"))
     assert scene.cluster.processes.observe() == ()
     assert len(signals) == 1, "a host that has nothing to run ends"
+
+
+def test_what_its_host_wants_alone_gets_a_process_of_its_own_once_the_host_has_left_it(
+    scene: HostScene,
+) -> None:
+    scene.start("q-f", "q")
+    scene.start("r-f", "r")
+    scene.says(**{"q-f-e1": "failed, out of memory", "r-f-e1": "running"})
+    failed, healthy = scene.cluster.processes.observe()
+    assert (failed.fragment, failed.state, healthy.state) == ("q-f", "failed", "starting")
+    assert "out of memory" in failed.message
+    assert scene.orders() == [["r-f-e1"]]
+    scene.start("q-f", "q")
+    assert scene.started == ["weir_runtime.host"], "two at once would fence each other"
+    scene.says(**{"r-f-e1": "running"})
+    scene.start("q-f", "q")
+    assert scene.started == ["weir_runtime.host", "weir_runtime"]
+    assert scene.orders() == [["r-f-e1"]]
+
+    scene.start("q-f", "q", epoch=2)
+    assert scene.started == ["weir_runtime.host", "weir_runtime", "weir_runtime"], "also where it moves"
+    scene.cluster.apply(CleanUp("q-f", "default/q"))
+    scene.start("q-f", "q", epoch=3)
+    assert scene.orders() == [["q-f-e3", "r-f-e1"]], "one that comes back is as any other"
+
+
+def test_a_host_that_ended_for_want_of_memory_is_started_without_the_largest(
+    scene: HostScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.start("q-f", "q")
+    scene.start("r-f", "r")
+    scene.says(**{"q-f-e1": "running, out of memory: the largest", "r-f-e1": "running"})
+    monkeypatch.setattr(hosts, "holder_is_gone", lambda holder: True)
+    by_name = {process.fragment: process for process in scene.cluster.processes.observe()}
+    assert "the largest" in by_name["q-f"].message
+    assert scene.orders() == [["r-f-e1"]], "before anybody starts it again"

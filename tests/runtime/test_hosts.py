@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.location import Location
 from weir_placement.model.operators import Filter
-from weir_runtime.host import Host, HostSpec
 from weir_runtime.hosted import HostedHolder
 from weir_runtime.lease import FileLease
-from weir_runtime.names import write_whole
 
 from tests.runtime.queries import verdict
 from tests.runtime.replayer import COLUMNS, COUNT, Replayer
 from tests.runtime.support import files_output, fragment, sink_rows, source, state, wait_for, write_log
+from tests.runtime.told_hosts import HostInThread
 
 FILTER = Filter("f", ("a",), predicate="a.v > 3", columns=("a.v",))
 COUNTED = replace(COUNT, inputs=("f",))
-
-
-class HostInThread:
-    """A host in a thread of the tests' process."""
-
-    def __init__(self, folder: Path, name: str, spark: SparkSession) -> None:
-        spec = HostSpec(
-            name, *(str(folder / f"{name}-{what}.json") for what in ("lease", "desired", "state"))
-        )
-        self.host = Host(spec, spark)
-        self.wanted: dict[str, Any] = {}
-        self._thread = threading.Thread(target=self.host.run)
-        self._thread.start()
-
-    def want(self, **specs: FragmentSpec | Mapping[str, Any]) -> None:
-        """What the host shall run, all of it."""
-        for key, spec in specs.items():
-            self.wanted[key] = json.loads(spec.to_json()) if isinstance(spec, FragmentSpec) else spec
-        write_whole(Path(self.host.spec.desired), json.dumps({"fragments": self.wanted}))
-
-    def drop(self, key: str) -> None:
-        """It shall not run any more."""
-        del self.wanted[key]
-        self.want()
-
-    def said(self, key: str) -> dict[str, Any]:
-        """What the host's state file has of one."""
-        path = Path(self.host.spec.state)
-        state: dict[str, Any] = (
-            json.loads(path.read_text())["fragments"].get(key, {}) if path.exists() else {}
-        )
-        return state
-
-    def end(self) -> None:
-        self.host.stopping.set()
-        self._thread.join()
 
 
 @pytest.fixture

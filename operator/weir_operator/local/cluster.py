@@ -137,6 +137,7 @@ class LocalCluster:
         """Checkpoint, flow, side log, state; the lease last, because it shows that something is left."""
         root = Path(self._layout.root)
         self._clean_up_flows(action)
+        self.processes.forget(action.fragment)
         for what in FOLDERS:
             for path in root.glob(f"{what}/*/{action.fragment}"):
                 shutil.rmtree(path, ignore_errors=True)

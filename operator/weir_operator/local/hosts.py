@@ -77,6 +77,12 @@ class Hosts:
         fragments: dict[str, dict[str, Any]] = state.get("fragments", {}) if state.get("pid") == pid else {}
         return fragments.get(key)
 
+    def alone(self, host: str, key: str) -> str:
+        """Why one of its fragments is to have a process of its own, as its process or one before it has said;
+        "" when nothing speaks for that."""
+        state = read_json(self._folder / host / "state.json") or {}
+        return str(state.get("fragments", {}).get(key, {}).get("alone", ""))
+
     def last_words(self, host: str) -> str:
         """Why it ended, as far as its log says."""
         log = self._log(host)

@@ -51,20 +51,27 @@ class Processes:
     def __init__(self, root: Path) -> None:
         self.hosts = Hosts(root)
         self._folder = root / "processes"
+        self._apart = root / "hosts" / "apart.json"
         self._logs = root / "logs"
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def observe(self) -> tuple[Process, ...]:
         """Every process that was started and is not yet removed."""
         self._reap()
+        self._set_apart()
         return tuple(self._process(entry) for entry in self._entries())
 
     def start(self, start: Start, environment: Mapping[str, str], shared: bool = False) -> None:
         """Idempotent: a live process is left alone; a failed one is restarted, after longer each time. With
         `shared`, in the host of its class and node."""
         path = self._path(start.spec.name, start.spec.epoch)
-        entry = read_json(path)
-        if "host" in entry if entry else shared:
+        entry, fragment = read_json(path), start.spec.name
+        if entry and "host" in entry and fragment in self.apart():
+            if not self._has_left_host(entry, path.stem):
+                return
+            path.unlink(missing_ok=True)
+            entry = None
+        if "host" in entry if entry else shared and fragment not in self.apart():
             self._start_in_host(start, environment, entry)
             return
         if entry and not self._has_gone(entry):
@@ -109,6 +116,25 @@ class Processes:
             cores = max(spec.cores, min(2, os.cpu_count() or 1))
             self.hosts.run(entry["host"], environment, cores, max(HOST_HEAP_MB, spec.heap_mb))
 
+    def apart(self) -> dict[str, str]:
+        """Fragments that are kept out of hosts, and why."""
+        return read_json(self._apart) or {}
+
+    def forget(self, fragment: str) -> None:
+        """It is no more: nothing is known of one of its name."""
+        kept = {name: why for name, why in self.apart().items() if name != fragment}
+        if kept != self.apart():
+            write_whole(self._apart, json.dumps(kept))
+
+    def _set_apart(self) -> None:
+        """Fragments that should be alone, as their host says, leave it before it is started again."""
+        for entry in self._entries():
+            why = self.hosts.alone(entry["host"], _key(entry)) if "host" in entry else ""
+            if why and "stopping" not in entry:
+                self.hosts.withdraw(entry["host"], _key(entry))
+                if entry["fragment"] not in self.apart():
+                    write_whole(self._apart, json.dumps({**self.apart(), entry["fragment"]: why}))
+
     def stop(self, fragment: str, epoch: int) -> None:
         """SIGTERM, then SIGKILL; the record of an ended process is removed."""
         path = self._path(fragment, epoch)
@@ -117,7 +143,8 @@ class Processes:
             return
         if "host" in entry:
             self.hosts.withdraw(entry["host"], path.stem)
-        if self._has_gone(entry) or ("host" in entry and self._host_has_left(entry, path.stem)):
+        left = "stopping" in entry and self._has_left_host(entry, path.stem)
+        if self._has_gone(entry) or left:
             path.with_suffix(".spec.json").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             self.hosts.stop_idle()
@@ -130,9 +157,9 @@ class Processes:
         elif "host" not in entry and seconds_since(entry, "stopping") > GRACE:
             _signal(entry, signal.SIGKILL)
 
-    def _host_has_left(self, entry: dict[str, Any], key: str) -> bool:
-        """Whether a host that runs has nothing of it any more."""
-        return "stopping" in entry and self.hosts.said(entry["host"], key) is None
+    def _has_left_host(self, entry: dict[str, Any], key: str) -> bool:
+        """Whether its host, if it has one, has nothing of it any more."""
+        return "host" in entry and (self._has_gone(entry) or self.hosts.said(entry["host"], key) is None)
 
     def stop_all(self) -> None:
         """Ends every process and waits for the last."""
@@ -172,7 +199,9 @@ class Processes:
             if state in ALIVE and report.get("pid") != self.hosts.pid(entry["host"]):
                 state = "starting"  # what a host before has said
             restarts = (self.hosts.said(entry["host"], _key(entry)) or {}).get("restarts", 0)
-        if self._has_gone(entry) and state in ALIVE:
+        if "host" in entry and (why := self.apart().get(entry["fragment"], "")):
+            state, message = "failed", f"{why}; it goes on in a process of its own"
+        elif self._has_gone(entry) and state in ALIVE:
             state, message = "failed", message or self._last_words(entry)
         return Process(
             fragment=entry["fragment"],

@@ -22,6 +22,7 @@ from kafka.errors import (
 )
 from weir_placement.model.fragment import FragmentError
 
+from weir_runtime import thread_clients
 from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, aim, client_settings
 
 ROWS, ENDS, ABOUT = 0, 1, 2
@@ -79,6 +80,7 @@ def _client(kind: type[Any], options: Mapping[str, Any], use: str = "", **settin
             for item in networks:
                 item.close()
             raise type(error)(f"exchange.kafka: {options['bootstrapServers']}: {error!r}") from error
+        thread_clients.keep(clients[key].close)
     return clients[key]
 
 

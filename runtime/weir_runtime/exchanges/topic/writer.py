@@ -163,6 +163,12 @@ class TopicWriter(ExchangeWriter):
             pass
         return self._unread
 
+    def close(self) -> None:
+        """As of BatchSink. What brokers do not have yet is written again by whoever follows."""
+        if self._client is not None:
+            self._client.close(timeout=0)
+            self._client = None
+
     def _positions(self) -> dict[str, int]:
         """By reader, its place among the ends; -1: none yet."""
         ends = self._topic.partition(ENDS)
