@@ -19,7 +19,7 @@ from weir_placement.model.streams import Column, Stream
 RATE = 40.0
 """[tuples/s] of a stream: 72,000 tuples in 30 minutes."""
 TUPLE_BYTES = 100.0
-SINGLE_COST, JOIN_COST, PAIR_COST = 20.0, 40.0, 0.5
+SINGLE_COST, JOIN_COST, PAIR_COST = 20.0, 40.0, 0.02
 """[CPU-us] a tuple of a single-stream operator, a tuple of a join, a probed pair. The paper prints none."""
 ROW_OVERHEAD = 100.0
 
