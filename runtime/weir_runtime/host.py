@@ -1,6 +1,6 @@
 """`python -m weir_runtime.host HOST.json`: several fragments in one Spark application.
 
-What is to run is read from one file, what runs is said in another: each can be lost, repeated or late.
+What is to run is read in one place, what runs is said in another (`host_orders`).
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ import os
 import signal
 import sys
 import threading
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from weir_placement.model.fragment import FragmentError
 from weir_placement.model.from_plain import FormError, build_plain
 
-from weir_runtime import thread_clients
+from weir_runtime import secrets, thread_clients
 from weir_runtime.cpu import CpuMeter, SharedCpu
 from weir_runtime.host_fragment import Turn
 from weir_runtime.host_member import MB, Commons, Member
+from weir_runtime.host_status import HostStatus
 from weir_runtime.incarnations import Incarnations
-from weir_runtime.lease import FileLease
-from weir_runtime.names import read_json, write_whole
+from weir_runtime.kubernetes_lease import SCHEME
+from weir_runtime.locations import lease_at, orders_at
+from weir_runtime.metrics import Metrics
 from weir_runtime.process import EXIT_TERMINATED
 from weir_runtime.session import END_ON_OOM, OOM_CODES, Sessions, end, jvm_code, start_session
 from weir_runtime.status import STUCK
@@ -54,12 +57,12 @@ class HostSpec:
     """One host.
 
     Attributes:
-        lease: the file of its lease.
-        desired: the file that says what it shall run, `{"fragments": {key: FragmentSpec}}`.
-        state: the file in which it says what it runs.
+        lease, desired, state: where its lease lies, what it shall run, and what it says it runs: files, or
+            `kubernetes:NAMESPACE/NAME`.
         cores, heap_mb: of its JVM.
         lease_seconds: a lease that was not renewed for so long is over.
         batch_seconds: a batch that runs longer is cut off.
+        port: of /metrics, /healthz, /readyz and /fragments; 0: none of them.
     """
 
     name: str
@@ -70,6 +73,7 @@ class HostSpec:
     heap_mb: int = 1024
     lease_seconds: float = 10.0
     batch_seconds: float = STUCK
+    port: int = 0
 
     @staticmethod
     def read(path: Path) -> HostSpec:
@@ -82,14 +86,17 @@ class HostSpec:
 class Host:
     """Makes what runs equal to what is wanted, until it is told to stop."""
 
-    def __init__(self, spec: HostSpec, spark: SparkSession) -> None:
+    def __init__(self, spec: HostSpec, spark: SparkSession, status: HostStatus | None = None) -> None:
         self.spec = spec
+        self.status = status
         self.stopping = threading.Event()
-        self.incarnations = Incarnations(FileLease(spec.lease), spec.lease, spec.lease_seconds)
+        self.incarnations = Incarnations(lease_at(spec.lease, "host.lease"), spec.lease, spec.lease_seconds)
+        self._orders = orders_at(spec.desired, spec.state)
         self.members: dict[str, Member] = {}
         cpu = SharedCpu(CpuMeter(os.getpid()))
         self._common = Commons(Sessions(spark), self.incarnations, cpu, Turn(), spec.batch_seconds)
-        self._said: dict[str, Any] = {}
+        if status is not None:
+            status.view = self
 
     def run(self) -> int:
         """The process's exit code: 143 when told to stop, 1 when its JVM or a query left it no choice."""
@@ -127,6 +134,8 @@ class Host:
 
     def look(self) -> None:
         """One look at what is wanted, and one step towards it."""
+        if self.status is not None:
+            self.status.beat()
         wanted = self._wanted()
         if wanted is not None:
             for key, raw in wanted.items():
@@ -141,26 +150,35 @@ class Host:
             member.look()
         self.say()
 
-    def _wanted(self) -> dict[str, Any] | None:
+    def _wanted(self) -> Mapping[str, Any] | None:
         """None: not known now; then everything stays as it is."""
         try:
-            raw = read_json(Path(self.spec.desired))
-            return dict(raw["fragments"]) if raw is not None else None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            print(f"{self.spec.desired} cannot be read: {error!r}", file=sys.stderr)
+            return self._orders.read()
+        except (OSError, ValueError) as error:
+            print(f"{self.spec.desired}: {error}", file=sys.stderr)
             return None
 
     def say(self) -> None:
-        """Writes the state file when something in it is new."""
-        state = {
+        """Where its orders come from, when something is new."""
+        self._orders.say(self.state())
+
+    def state(self) -> dict[str, Any]:
+        """As it is said."""
+        return {
             "name": self.spec.name,
             "pid": os.getpid(),
             "incarnation": self.incarnations.present(),
-            "fragments": {key: member.said() for key, member in self.members.items()},
+            "fragments": {key: member.said() for key, member in [*self.members.items()]},
         }
-        if state != self._said:
-            self._said = state
-            write_whole(Path(self.spec.state), json.dumps({**state, "at": time.time()}))
+
+    def metrics(self) -> dict[str, Metrics]:
+        """Of attempts that are under way."""
+        of_members = ((key, member.metrics) for key, member in [*self.members.items()])
+        return {key: metrics for key, metrics in of_members if metrics is not None}
+
+    def is_ready(self) -> bool:
+        """Whether its incarnation is confirmed."""
+        return self.incarnations.present() is not None
 
 
 def main(arguments: list[str]) -> int:
@@ -173,10 +191,17 @@ def main(arguments: list[str]) -> int:
     except (FormError, OSError, ValueError) as error:
         print(f"{arguments[0]}: {error}", file=sys.stderr)
         return 2
+    status = HostStatus(spec.port) if spec.port else None
     # In this thread: the kernel ends the JVM with the thread that has started it.
     settings = {**SETTINGS, "spark.master": f"local[{SLOTS * spec.cores}]"}
     spark = start_session(spec.cores, spec.heap_mb, spec.name, settings=settings, options=END_ON_OOM)
-    host = Host(spec, spark)
+    try:
+        host = Host(spec, spark, status)
+    except FragmentError as error:
+        print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    if spec.desired.startswith(SCHEME):  # also as a variable, which only another process has
+        secrets.watch(host.stopping.set, host.stopping)
     signal.signal(signal.SIGTERM, lambda *_: host.stopping.set())
     return host.run()
 

@@ -94,7 +94,7 @@ class HostedFragment(FragmentProcess):
         spark = sessions.take(self.spec.partitions)
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{self.spec.name}-e{self.spec.epoch}")
         self._server = open_server(self.status, self.metrics.registry, 0)
-        self._port = int(self._server.server_address[1])
+        self._port = self.spec.port or int(self._server.server_address[1])  # the host's answers readers too
         self.status.say(phase="starting", port=self._port)
         secrets.watch(self._rotated, self.terminate)
         try:

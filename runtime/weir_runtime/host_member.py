@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from weir_runtime.cpu import SharedCpu
 from weir_runtime.host_fragment import HostedFragment, QueryStuck, Turn
 from weir_runtime.hosted_tenure import SwappedLease
 from weir_runtime.incarnations import Incarnations
-from weir_runtime.lease import FileLease
+from weir_runtime.locations import lease_at
+from weir_runtime.metrics import Metrics
 from weir_runtime.names import read_json
 from weir_runtime.process import EXIT_FENCED
 from weir_runtime.session import Sessions
@@ -82,6 +84,11 @@ class Member:
         return self._thread is not None and self._thread.is_alive()
 
     @property
+    def metrics(self) -> Metrics | None:
+        """Of an attempt that is under way."""
+        return self._fragment.metrics if self._fragment is not None and self.alive else None
+
+    @property
     def has_stopped(self) -> bool:
         """Whether it was told to stop, and has: to be wanted again it must be made anew."""
         return self._stopped and not self.alive
@@ -127,10 +134,11 @@ class Member:
             spec = FragmentSpec.from_json(json.dumps(self._raw))
             if spec.executors:
                 raise FragmentError(f"fragment.executors: {spec.executors}; a host's fragments have none")
-            self._fragment = self._common.fragment(spec, FileLease(spec.lease))
-            if self._stopped:
-                self._fragment.terminate.set()
-            code = self._fragment.attempt(self._common.sessions)
+            with closing(lease_at(spec.lease)) as lease:
+                self._fragment = self._common.fragment(spec, lease)
+                if self._stopped:
+                    self._fragment.terminate.set()
+                code = self._fragment.attempt(self._common.sessions)
             self._over = code in (0, EXIT_FENCED)
         except QueryStuck as error:
             self.stuck, self.error = True, str(error)

@@ -32,6 +32,7 @@ class HostedTenure(Tenure):
         self._swapped = lease
         self._host = host
         self._attempt = host.next_attempt()
+        self._tried = False  # to acquire: an answer that was lost may have been a yes
         self._naming = threading.Lock()  # the query's thread publishes while another one looks
 
     def acquire(self) -> bool:
@@ -40,6 +41,7 @@ class HostedTenure(Tenure):
         if incarnation is None:
             return False
         self._holder = self._host.name(incarnation, self._attempt)
+        self._tried = True
         return super().acquire()
 
     def _keep(self, acquired: float) -> None:
@@ -49,10 +51,20 @@ class HostedTenure(Tenure):
         """Gives the record back when the attempt's query has stopped, however it ended: its host lives on, so
         nobody would see it expire. False: nobody answers."""
         try:
-            if self.held:
-                self._lease.release(self._epoch, self._holder)
+            return not self._tried or self._lease.release(self._epoch, self._holder) or self._has_gone()
         except OSError:
             return False
+
+    def _has_gone(self) -> bool:
+        """Whether the record names this attempt no more, also not under the present incarnation, to which it
+        may have been changed without an answer."""
+        incarnation = self._host.present()
+        present = self._host.name(incarnation, self._attempt) if incarnation is not None else self._holder
+        record = self._swapped.read()
+        for name in (self._holder, present):
+            if owns(record, self._epoch, name):
+                self._holder = name
+                return False
         return True
 
     def fence(self) -> None:

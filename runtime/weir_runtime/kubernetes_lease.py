@@ -12,30 +12,29 @@ answer is no reason to stop at once: the lease holds for its duration after the 
 confirmed. From then on its holder publishes nothing until a renewal is confirmed again, which the API server
 refuses when somebody has taken it meanwhile. The fence stays sound: nobody else takes it before it was
 released, or was seen unchanged for that long.
+
+A record whose holder is in a host is never renewed: it lasts as long as the host's own Lease does, which
+whoever is invited asks for, and is taken by a write over the version that was read before it asked.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import math
 import threading
 import time
-from contextlib import suppress
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 from weir_placement.model.change import Change
-from weir_placement.model.from_plain import build_plain
 
 from weir_runtime.api_server import KeptConnections, Server
-from weir_runtime.lease import NOBODY, Expiry, LeaseRecord, may_take, owns
+from weir_runtime.hosted import HostedHolder
+from weir_runtime.kubernetes_record import manifest_of, nobody, record_of
+from weir_runtime.lease import Expiry, LeaseRecord, holder_is_gone, may_take, owns
+from weir_runtime.named_watch import NamedWatch
 from weir_runtime.renewal import now
 
-HANDOVER = "weir.dev/handover-epoch"
-RELEASED = "weir.dev/released"
-CHANGE = "weir.dev/change"
+SCHEME = "kubernetes:"
 
 _CONFLICT = 409
 _TRIES = 5  # of a write that crosses with another one
@@ -53,6 +52,7 @@ class KubernetesLease:
 
     def __init__(self, server: Server, namespace: str, name: str) -> None:
         self._server = server
+        self._namespace = namespace
         self._requests = KeptConnections(server, _TIMEOUT)
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
@@ -62,12 +62,18 @@ class KubernetesLease:
         self._version = 0
         self._heard = float("-inf")  # when anything was last heard of it [s, monotonic]
         self._ask_at = float("-inf")  # [s, monotonic]
-        self._watch: threading.Thread | None = None
+        self._watch: NamedWatch | None = None
+        self._is_gone = False  # the object was deleted
+        self._hosts: dict[str, KubernetesLease] = {}  # of holders of this one
+        self._ask_host_at = float("-inf")  # [s, monotonic]
         self._confirmed = float("-inf")  # when the last write that succeeded was begun [s, as `now`]
 
     def read(self) -> LeaseRecord | None:
-        """The record; None when nobody ever held it. Raises OSError when nothing is known any more."""
+        """The record; None when nobody ever held it, and when the object was deleted. Raises OSError when
+        nothing is known any more."""
         fresh, record = self._look()
+        if self._is_gone:
+            return None
         if fresh or (record is not None and self._lasts(record.duration)):
             return record
         raise OSError(f"lease {self._name}: the API server does not answer")
@@ -75,12 +81,14 @@ class KubernetesLease:
     def acquire(self, epoch: int, holder: str, duration: float) -> bool:
         """True when this holder now has it. The API server is asked once it may be so."""
         fresh, record = self._look()
-        if not fresh or not self._may_take(record, epoch, holder):
+        if not fresh or not self._could_take(record, epoch, holder):
             return False
         start = now()
         try:
             manifest, record = self._get()
-            if not self._may_take(record, epoch, holder):
+            if not may_take(record, epoch, holder, expired=False) and not (
+                record is not None and may_take(record, epoch, holder, expired=True) and self._is_over(record)
+            ):
                 return False
             change = record.change if record else None
             acquired = self._put(manifest, LeaseRecord(epoch, holder, time.time(), duration, change=change))
@@ -95,7 +103,7 @@ class KubernetesLease:
         self._start_watch()
         with self._lock:
             record, last_heard, now = self._record, self._heard, time.monotonic()
-            if now - last_heard < (_FREE if record is None or record.released else record.duration / 3):
+            if now - last_heard < _counts_for(record):
                 return True, record
             if now < self._ask_at:
                 return False, record
@@ -105,9 +113,54 @@ class KubernetesLease:
         except OSError:
             return False, record
 
-    def _may_take(self, record: LeaseRecord | None, epoch: int, holder: str) -> bool:
-        expired = record is not None and self._expiry.expired(record)
-        return may_take(record, epoch, holder, expired)
+    def swap(self, before: LeaseRecord | None, after: LeaseRecord) -> bool:
+        """Puts `after` in the place of `before`. False: there is something else by now. Raises OSError when
+        the API server does not answer, LeaseGone where there is no object."""
+        start = now()
+        manifest, record = self._get()
+        if record != before or not self._put(manifest, after):
+            return False
+        self._confirmed = max(self._confirmed, start)
+        return True
+
+    def close(self) -> None:
+        """Its watch ends: of a lease that a process has no more to do with."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _could_take(self, record: LeaseRecord | None, epoch: int, holder: str) -> bool:
+        """Whether it is worth asking. How a host does is asked twice a second, and by nobody uninvited."""
+        if record is None or HostedHolder.parse(record.holder) is None:
+            return may_take(record, epoch, holder, record is not None and self._expiry.expired(record))
+        if not may_take(record, epoch, holder, expired=True) or time.monotonic() < self._ask_host_at:
+            return False
+        self._ask_host_at = time.monotonic() + _ASK
+        return True
+
+    def _is_over(self, record: LeaseRecord) -> bool:
+        """Whether whoever holds `record`, which the API server has said just now, publishes nothing more, for
+        ever. A host is asked for after that: the write that follows takes nothing that was written since.
+        Raises OSError: nobody knows."""
+        hosted = HostedHolder.parse(record.holder)
+        if hosted is None:
+            return self._expiry.expired(record)
+        before = time.monotonic()
+        try:
+            _, host = self._host_lease(hosted.lease)._get()
+        except LeaseGone:
+            host = None
+        if host is None:
+            return self._expiry.expired(record, before)
+        if host.epoch != hosted.incarnation or host.released or holder_is_gone(host.holder):
+            return True
+        return self._expiry.expired(host, before)
+
+    def _host_lease(self, location: str) -> KubernetesLease:
+        """Of its own namespace: no host is in another one, whatever is written there."""
+        name = location.rpartition("/")[2]
+        if name not in self._hosts:
+            self._hosts[name] = KubernetesLease(self._server, self._namespace, name)
+        return self._hosts[name]
 
     def renew(self, epoch: int, holder: str) -> bool:
         """True when it still belongs to this holder; keeps what others wrote into it. Raises OSError when
@@ -169,16 +222,17 @@ class KubernetesLease:
         """The object and its record. Raises OSError, LeaseGone where there is none."""
         status, body = self._requests.send("GET", f"{self._collection}/{self._name}")
         if status == 404 and b'"NotFound"' in body:
+            self._is_gone = True
             raise LeaseGone(f"lease {self._name} was deleted")
         if status != 200:
             raise OSError(f"lease {self._name}: the API server answered {status}: {_message(body)}")
         manifest: dict[str, Any] = json.loads(body)
         self._saw(manifest)
-        return manifest, _record_of(manifest)
+        return manifest, record_of(manifest)
 
     def _put(self, manifest: dict[str, Any], record: LeaseRecord) -> bool:
         """False when another write came in between."""
-        text = json.dumps(_manifest_of(manifest, record))
+        text = json.dumps(manifest_of(manifest, record))
         status, body = self._requests.send("PUT", f"{self._collection}/{self._name}", text)
         if status == _CONFLICT:
             return False
@@ -191,98 +245,31 @@ class KubernetesLease:
         """Takes in an answer, or an event of the watch, unless a newer one has come."""
         version = int(manifest["metadata"]["resourceVersion"])
         with self._lock:
-            self._heard = time.monotonic()
+            self._heard, self._is_gone = time.monotonic(), False
             if version >= self._version:
-                self._version, self._record = version, _record_of(manifest)
+                self._version, self._record = version, record_of(manifest)
 
     def _start_watch(self) -> None:
         if self._watch is None:
-            self._watch = threading.Thread(target=self._follow, name="lease-watch", daemon=True)
-            self._watch.start()
+            self._watch = NamedWatch(self._server, self._collection, self._name, self._told)
 
-    def _follow(self) -> None:
-        """Watches for ever."""
-        while True:
-            with suppress(OSError, ValueError, KeyError, http.client.HTTPException):
-                self._watch_once()
-            time.sleep(1.0)
-
-    def _watch_once(self) -> None:
-        """Every event is the whole object, and a new watch begins with one: none is missed for long. A
-        bookmark says that nothing has changed."""
-        path = f"{self._collection}?watch=1&fieldSelector=metadata.name%3D{self._name}&timeoutSeconds=300"
-        path += "&allowWatchBookmarks=true"
-        connection = self._server.connect(330.0)
-        try:
-            connection.request("GET", path, headers=self._server.headers())
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise OSError(f"lease {self._name}: the API server answered its watch with {answer.status}")
-            while line := answer.readline():
-                event = json.loads(line)
-                if event["type"] in ("ADDED", "MODIFIED"):
-                    self._saw(event["object"])
-                elif event["type"] == "BOOKMARK":
-                    with self._lock:
-                        self._heard = time.monotonic()
-        finally:
-            connection.close()
+    def _told(self, kind: str, manifest: dict[str, Any]) -> None:
+        """An event of the watch."""
+        if kind in ("ADDED", "MODIFIED"):
+            self._saw(manifest)
+        elif kind == "BOOKMARK":
+            with self._lock:
+                self._heard = time.monotonic()
+        elif kind == "DELETED":
+            self._is_gone, self._heard = True, float("-inf")
 
 
-def nobody(epoch: int) -> LeaseRecord:
-    """Nobody holds it, and only `epoch` may begin."""
-    return LeaseRecord(epoch, NOBODY, 0.0, 1.0, released=True)
-
-
-def _record_of(manifest: dict[str, Any]) -> LeaseRecord | None:
-    spec = manifest.get("spec") or {}
-    notes = manifest["metadata"].get("annotations") or {}
-    handover = _number(notes.get(HANDOVER, ""))
-    if not spec.get("leaseTransitions"):
-        return nobody(handover) if handover is not None else None
-    renewed = datetime.fromisoformat(spec["renewTime"]).timestamp() if spec.get("renewTime") else 0.0
-    return LeaseRecord(
-        epoch=int(spec["leaseTransitions"]),
-        holder=spec.get("holderIdentity", ""),
-        renewed=renewed,
-        duration=float(spec["leaseDurationSeconds"]),
-        handover=handover,
-        released=notes.get(RELEASED) == "true",
-        change=_change(notes.get(CHANGE, "")),
-    )
-
-
-def _number(text: str) -> int | None:
-    """None also for what nobody of ours writes: anybody who may edit the Lease may write its annotations."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
-
-
-def _change(text: str) -> Change | None:
-    """Likewise."""
-    try:
-        return cast(Change, build_plain(Change, json.loads(text), "change"))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _manifest_of(manifest: dict[str, Any], record: LeaseRecord) -> dict[str, Any]:
-    """`manifest` with the record in it; what others keep there (labels, owners) stays."""
-    notes = dict(manifest["metadata"].get("annotations") or {})
-    change = json.dumps(asdict(record.change)) if record.change else None
-    written = {HANDOVER: record.handover, RELEASED: "true" if record.released else None, CHANGE: change}
-    for key, value in written.items():
-        if value is None:
-            notes.pop(key, None)
-        else:
-            notes[key] = str(value)
-    renewed = datetime.fromtimestamp(record.renewed, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec = {
-        "holderIdentity": record.holder,
-        "leaseTransitions": record.epoch,
-        "renewTime": renewed,
-        "leaseDurationSeconds": max(1, math.ceil(record.duration)),
-    }
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": notes}, "spec": spec}
+def _counts_for(record: LeaseRecord | None) -> float:
+    """[s] for which what was last heard counts. A holder in a host renews another lease, by which it knows
+    that nobody has taken this one."""
+    if record is None or record.released:
+        return _FREE
+    return record.duration if HostedHolder.parse(record.holder) else record.duration / 3
 
 
 def _message(body: bytes) -> str:

@@ -155,6 +155,9 @@ class FileLease:
         change = record.change if record else None
         return self.swap(record, LeaseRecord(epoch, holder, time.time(), duration, change=change))
 
+    def close(self) -> None:
+        """Nothing is kept open."""
+
     def swap(self, before: LeaseRecord | None, after: LeaseRecord) -> bool:
         """Puts `after` in the place of `before`. False: there is something else by now."""
         with self._locked():

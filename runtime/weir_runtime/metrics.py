@@ -25,6 +25,7 @@ class Metrics:
     def __init__(self, spec: FragmentSpec, cpu: Cpu | None = None) -> None:
         self.registry = CollectorRegistry()
         self._spec = spec
+        self.epoch = spec.epoch
         self._labels = {"query": f"{spec.namespace}/{spec.query}", "fragment": spec.name}
         self.last_batch = -1
         self.state_size = 0  # [bytes] after the last batch

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from weir_placement.model.change import Change
 from weir_runtime.api_server import Server
-from weir_runtime.kubernetes_lease import CHANGE, HANDOVER, KubernetesLease
+from weir_runtime.kubernetes_lease import KubernetesLease
+from weir_runtime.kubernetes_record import CHANGE, HANDOVER
 
 from tests.runtime.lease_server import Store, serve
 

@@ -15,60 +15,43 @@ import pytest
 from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from weir_runtime import durable, hosted_tenure, incarnations, lease, names, publish, renewal, tenure
+from weir_runtime import (
+    durable,
+    hosted_tenure,
+    incarnations,
+    kubernetes_lease,
+    lease,
+    names,
+    publish,
+    renewal,
+    tenure,
+)
 from weir_runtime.hosted import HostedHolder
 from weir_runtime.hosted_tenure import HostedTenure
 from weir_runtime.incarnations import Incarnations
-from weir_runtime.lease import FileLease, LeaseRecord
 from weir_runtime.publish import Fenced, put_once
 from weir_runtime.renewal import Renewal
 
 from tests.runtime.actors import Actor, TurnCondition, TurnEvent, turn
+from tests.runtime.stepped_leases import (
+    Keeper,
+    LeaseFiles,
+    LeaseObjects,
+    SteppedFileLease,
+    SteppedKubernetesLease,
+    SteppedLease,
+)
 
-DURATION = 10.0
+DURATION = 9.0
+"""[s] Its thirds are whole, so that no end of a lease is a matter of rounding."""
 HOSTS = ("a", "b")
-
-
-class SteppedLease(FileLease):
-    """Others go on before each of its answers is worked out, and before it arrives."""
-
-    def __init__(self, path: str | Path, away: Callable[[], bool], actors: list[Actor]) -> None:
-        super().__init__(path)
-        self._away = away
-        self.actors = actors  # of the host
-
-    def _asked(self) -> None:
-        turn()
-        if self._away():
-            raise OSError("no answer")
-
-    def _host_lease(self, location: str) -> FileLease:
-        return SteppedLease(location, self._away, self.actors)
-
-    def read(self) -> LeaseRecord | None:
-        self._asked()
-        record = FileLease(self._path).read()
-        turn()
-        return record
-
-    def swap(self, before: LeaseRecord | None, after: LeaseRecord) -> bool:
-        self._asked()
-        swapped = FileLease(self._path).swap(before, after)
-        turn()
-        return swapped
-
-    def _change(self, epoch: int, holder: str, **fields: object) -> bool:
-        self._asked()
-        changed = FileLease(self._path)._change(epoch, holder, **fields)
-        turn()
-        return changed
 
 
 class SteppedRenewal(Renewal):
     """Its thread is an actor of the host's."""
 
     def start(self, acquired: float) -> None:
-        assert isinstance(self._lease, SteppedLease)
+        assert isinstance(self._lease, SteppedFileLease | SteppedKubernetesLease)
         self._over, self._tried = TurnEvent(), TurnCondition()
         self._confirmed = acquired
         self._lease.actors.append(Actor(self._run))
@@ -108,13 +91,18 @@ class ModelHost:
         self.machine, self.name = machine, name
         self.process = f"machine-{next(ModelHost._processes)}:1:1"
         self.away = False
-        location = str(machine.folder / "hosts" / f"{name}.json")
+        location = machine.keeper.location(name)
+        self.leases: list[SteppedLease] = []
         self.actors: list[Actor] = []
         self.attempts: dict[int, tuple[Actor, dict[str, bool]]] = {}  # by epoch
-        stepped = SteppedLease(location, lambda: self.away, self.actors)
+        stepped = self._lease(location)
         self.incarnations = Incarnations(stepped, location, DURATION, self.process)
         self.incarnations._over = TurnEvent()
         self.actors.append(Actor(self.incarnations._run))
+
+    def _lease(self, location: str) -> SteppedLease:
+        self.leases.append(self.machine.keeper.stepped(location, lambda: self.away, self.actors))
+        return self.leases[-1]
 
     def begin(self, epoch: int) -> None:
         """An attempt, once the one before it has ended."""
@@ -126,8 +114,7 @@ class ModelHost:
         self.actors.append(actor)
 
     def _attempt(self, epoch: int, orders: dict[str, bool]) -> None:
-        record = SteppedLease(self.machine.lease, lambda: self.away, self.actors)
-        hold = HostedTenure(record, epoch, DURATION, self.incarnations)
+        hold = HostedTenure(self._lease(self.machine.lease), epoch, DURATION, self.incarnations)
         checkpoint = self.machine.checkpoint
         try:
             while not hold.acquire():
@@ -177,7 +164,9 @@ class ModelHost:
 
 
 class HostsMachine(RuleBasedStateMachine):
-    """One fragment, two hosts of its class."""
+    """One fragment, two hosts of its class; leases as files."""
+
+    keeper_type: Callable[[Path], Keeper] = LeaseFiles
 
     def __init__(self) -> None:
         super().__init__()
@@ -185,15 +174,16 @@ class HostsMachine(RuleBasedStateMachine):
         self.gone: set[str] = set()
         self.batches = 0
         self.folder = Path(tempfile.mkdtemp(prefix="weir-hosts-"))
-        self.lease = self.folder / "fragment.json"
+        self.keeper = type(self).keeper_type(self.folder)
+        self.lease = self.keeper.location("fragment")
         self.checkpoint = ModelCheckpoint(self.folder / "checkpoint")
         self.patches = pytest.MonkeyPatch()
         clock = SimpleNamespace(monotonic=lambda: self.time, time=lambda: self.time)
-        for module in (lease, renewal, incarnations, hosted_tenure):
+        for module in (lease, renewal, incarnations, hosted_tenure, kubernetes_lease):
             self.patches.setattr(module, "time", clock)
-        for module in (renewal, tenure, incarnations):
+        for module in (renewal, tenure, incarnations, kubernetes_lease):
             self.patches.setattr(module, "now", lambda: self.time)
-        for module in (lease, incarnations):
+        for module in (lease, incarnations, kubernetes_lease):
             self.patches.setattr(module, "holder_is_gone", lambda holder: holder in self.gone)
         self.patches.setattr(incarnations, "Renewal", SteppedRenewal)
         for module in (durable, names, publish):
@@ -217,6 +207,10 @@ class HostsMachine(RuleBasedStateMachine):
         for epoch in before.attempts if before else ():
             host.begin(epoch)
 
+    def has_begun(self) -> bool:
+        """Whether there is a lease to hand over."""
+        return self.keeper.record(self.lease) is not None
+
     def go(self, hosts: tuple[str, ...], turns: int, backwards: bool = False) -> None:
         for _ in range(turns):
             for name in hosts:
@@ -224,12 +218,12 @@ class HostsMachine(RuleBasedStateMachine):
 
     def publishes(self, hold: HostedTenure) -> None:
         """At the instant at which a fence lets a batch pass."""
-        record = FileLease(self.lease).read()
+        record = self.keeper.record(self.lease)
         assert record is not None
         assert record.holder == hold._holder, f"{hold._holder} publishes, but the record says {record}"
         hosted = HostedHolder.parse(record.holder)
         assert hosted is not None
-        host = FileLease(hosted.lease).read()
+        host = self.keeper.record(hosted.lease)
         assert host is not None
         assert host.epoch == hosted.incarnation, "an incarnation that is over publishes"
         assert self.time - host.renewed < DURATION, "an incarnation that was not renewed publishes"
@@ -263,16 +257,16 @@ class HostsMachine(RuleBasedStateMachine):
         self.pass_time(HOSTS, thirds)
         self.hosts[name].away = False
 
-    @precondition(lambda self: self.lease.exists())
+    @precondition(lambda self: self.has_begun())
     @rule(name=st.sampled_from(HOSTS), thirds=st.integers(0, 5), both=st.booleans())
     def move(self, name: str, thirds: int, both: bool) -> None:
         """To this host, while the other one is frozen, or works."""
         self.epoch += 1
-        FileLease(self.lease).hand_over(self.epoch)
+        self.keeper.hand_over(self.lease, self.epoch)
         self.hosts[name].begin(self.epoch)
         self.pass_time(HOSTS if both else (name,), thirds)
 
-    @precondition(lambda self: self.lease.exists())
+    @precondition(lambda self: self.has_begun())
     @rule(
         name=st.sampled_from(HOSTS),
         early=st.integers(0, 2),
@@ -340,5 +334,20 @@ class HostsMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
+class KubernetesHostsMachine(HostsMachine):
+    """Leases as objects: what is known of them may be old, and a write that was not answered may be done."""
+
+    keeper_type = LeaseObjects
+
+    @rule(name=st.sampled_from(HOSTS))
+    def hear(self, name: str) -> None:
+        """The watches of a host."""
+        for client in self.hosts[name].leases:
+            assert isinstance(client, SteppedKubernetesLease)
+            client.hear()
+
+
 TestHosts = HostsMachine.TestCase
+TestKubernetesHosts = KubernetesHostsMachine.TestCase
 TestHosts.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestKubernetesHosts.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -55,12 +55,6 @@ def _present_build(state: RoundState, fragment: str) -> str:
     return max(live, key=lambda p: p.epoch).build if live else ""
 
 
-def _present_image(state: RoundState, fragment: str) -> str:
-    """Of the newest process that says what it runs."""
-    processes = [p for p in state.processes.get(fragment, ()) if p.image]
-    return max(processes, key=lambda p: p.epoch).image if processes else ""
-
-
 def choose_steps(state: RoundState) -> None:
     """Fragments that are moving already come first, so that they count against the limit on moves."""
     choose_images(state)
@@ -142,10 +136,9 @@ def _fragments_of(
     for spec in (*specs_of(state, name), *leaving):
         spec = replace(spec, zone=_zone(group, spec.node))
         build = _build(spec, surroundings, desired.pods)
-        if spec.name in going or desired.unplannable or name in state.held_images:
+        if spec.name in going or desired.unplannable:
             build = _present_build(state, spec.name) or build
-        image = (name in state.held_images and _present_image(state, spec.name)) or state.images[group.name]
-        result[spec.name] = DesiredFragment(spec, build, name, group.name, image)
+        result[spec.name] = DesiredFragment(spec, build, name, group.name, state.images[group.name])
     return result
 
 

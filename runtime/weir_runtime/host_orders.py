@@ -1,0 +1,137 @@
+"""What a host shall run, and what it says: two files on one machine, two ConfigMaps in a cluster.
+
+Both are levels, not messages: each may be lost, repeated or late. What a host says is an object and no answer
+by HTTP: what has finished, or may still run on a node that is lost, is known to an operator that starts anew,
+also where it does not reach the host's pod.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from weir_runtime.api_server import KeptConnections, Server
+from weir_runtime.named_watch import NamedWatch
+from weir_runtime.names import read_json, write_whole
+
+STATE = "state"
+"""Key of the second ConfigMap. The first one has a key for each fragment."""
+
+_TIMEOUT = 2.0  # [s] of one request
+_ASK = 30.0  # [s] between two questions while the watch is silent
+_RETRY = 1.0  # [s] between two tries of a write
+
+
+class Orders(Protocol):
+    """Port of a host to whoever tells it what to run."""
+
+    def read(self) -> Mapping[str, Any] | None:
+        """FragmentSpecs by key, each as it was written; None: nobody has said anything. Raises OSError and
+        ValueError: nothing is known now."""
+        ...
+
+    def say(self, state: Mapping[str, Any]) -> None:
+        """What runs now; called again and again, also when nothing is new."""
+        ...
+
+
+class FileOrders:
+    """`{"fragments": {key: FragmentSpec}}` in one file, the state in the other."""
+
+    def __init__(self, desired: str, state: str) -> None:
+        self._desired, self._state = Path(desired), Path(state)
+        self._said: Mapping[str, Any] = {}
+
+    def read(self) -> Mapping[str, Any] | None:
+        """As of Orders."""
+        raw = read_json(self._desired)
+        try:
+            return dict(raw["fragments"]) if raw is not None else None
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{self._desired} cannot be read: {error!r}") from error
+
+    def say(self, state: Mapping[str, Any]) -> None:
+        """As of Orders. Raises OSError."""
+        if state != self._said:
+            self._said = state
+            write_whole(self._state, json.dumps({**state, "at": time.time()}))
+
+
+class KubernetesOrders:
+    """`{"spec": FragmentSpec, ...}` in each key of the ConfigMap `desired`, which a watch follows; one with
+    `"stopping": true` is not to run any more. The state is JSON in the ConfigMap `state`, with the uid of the
+    pod that says it."""
+
+    def __init__(self, server: Server, namespace: str, desired: str, state: str, pod: str) -> None:
+        self._server = server
+        self._requests = KeptConnections(server, _TIMEOUT)
+        self._collection = f"/api/v1/namespaces/{namespace}/configmaps"
+        self._desired, self._state, self._pod = desired, state, pod
+        self._watch: NamedWatch | None = None
+        self._data: Mapping[str, str] | None = None
+        self._version = 0
+        self._ask_at = self._say_at = float("-inf")  # [s, monotonic]
+        self._said: Mapping[str, Any] = {}
+
+    def read(self) -> Mapping[str, Any] | None:
+        """As of Orders."""
+        if self._watch is None:
+            self._watch = NamedWatch(self._server, self._collection, self._desired, self._told)
+        if time.monotonic() >= self._ask_at:
+            self._ask_at = time.monotonic() + (_RETRY if self._data is None else _ASK)
+            self._saw(self._get(self._desired))
+        if self._data is None:
+            return None
+        return dict(order for key, text in self._data.items() if (order := _order(key, text)))
+
+    def _told(self, kind: str, manifest: dict[str, Any]) -> None:
+        if kind in ("ADDED", "MODIFIED"):
+            self._saw(manifest)
+            self._ask_at = time.monotonic() + _ASK
+
+    def _saw(self, manifest: Mapping[str, Any]) -> None:
+        version = int(manifest["metadata"]["resourceVersion"])
+        if version >= self._version:
+            self._version, self._data = version, manifest.get("data") or {}
+
+    def say(self, state: Mapping[str, Any]) -> None:
+        """As of Orders. What cannot be written now is tried again."""
+        if state == self._said or time.monotonic() < self._say_at:
+            return
+        try:
+            manifest = self._get(self._state)
+            text = json.dumps({**state, "pod": self._pod, "at": time.time()})
+            self._put({**manifest, "data": {STATE: text}})
+            self._said = state
+        except (OSError, ValueError) as error:
+            print(f"what runs cannot be said: {error}", file=sys.stderr)
+            self._say_at = time.monotonic() + _RETRY
+
+    def _get(self, name: str) -> dict[str, Any]:
+        status, body = self._requests.send("GET", f"{self._collection}/{name}")
+        if status != 200:
+            raise OSError(f"configmap {name}: the API server answered {status}")
+        manifest: dict[str, Any] = json.loads(body)
+        return manifest
+
+    def _put(self, manifest: Mapping[str, Any]) -> None:
+        """In the version that was read."""
+        name = manifest["metadata"]["name"]
+        status, _ = self._requests.send("PUT", f"{self._collection}/{name}", json.dumps(manifest))
+        if status != 200:
+            raise OSError(f"configmap {name}: the API server answered {status}")
+
+
+def _order(key: str, text: str) -> tuple[str, Any] | None:
+    """One that cannot be read is the fragment's error alone: it is handed on as it is."""
+    try:
+        order = json.loads(text)
+    except ValueError:
+        return key, text
+    if not isinstance(order, dict):
+        return key, order
+    return None if order.get("stopping") else (key, order.get("spec"))
