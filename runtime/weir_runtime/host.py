@@ -108,6 +108,8 @@ class Host:
             if stuck := [member for member in self.members.values() if member.stuck]:
                 if (code := jvm_code(wait=GOES)) is not None:
                     return self._end_without(code)  # queries of a JVM that is gone do not stop either
+                stuck[0].alone = f"its host had to end: {stuck[0].error}"
+                self.say()
                 print(f"ends, because of {stuck[0].key}: {stuck[0].error}", file=sys.stderr)
                 return 1
             self.stopping.wait(LOOK)

@@ -14,6 +14,7 @@ from typing import Any
 
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
+from weir_runtime import thread_clients
 from weir_runtime.cpu import SharedCpu
 from weir_runtime.host_fragment import HostedFragment, QueryStuck, Turn
 from weir_runtime.hosted_tenure import SwappedLease
@@ -130,6 +131,7 @@ class Member:
         return self._fragment.size if self._fragment and not self._over else 0
 
     def _run(self) -> None:
+        thread_clients.close_of_ended()  # what the attempt before has left
         try:
             spec = FragmentSpec.from_json(json.dumps(self._raw))
             if spec.executors:
@@ -142,7 +144,6 @@ class Member:
             self._over = code in (0, EXIT_FENCED)
         except QueryStuck as error:
             self.stuck, self.error = True, str(error)
-            self.alone = f"a batch of it could not be cut off: {error}"
         except Exception as error:
             self._failed(error)
 

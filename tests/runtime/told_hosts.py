@@ -63,11 +63,11 @@ class HostInThread(ToldHost):
 class HostProcess(ToldHost):
     """A process, and after it another one, as a controller would start them."""
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Begins it; of one that has ended, the next."""
+    def start(self, **more: str) -> subprocess.Popen[bytes]:
+        """Begins it; of one that has ended, the next. `more`: environment variables."""
         file = Path(self.spec.state).with_suffix(".host.json")
         write_whole(file, json.dumps(asdict(self.spec)))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **more}
         for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
             environment.pop(name, None)
         command = [sys.executable, "-m", "weir_runtime.host", str(file)]
