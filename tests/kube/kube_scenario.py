@@ -3,6 +3,7 @@ and kubelets whose drivers take their leases at once."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from weir_operator.controller.desired_state_builder import DesiredStateBuilder
@@ -33,7 +34,8 @@ class KubeScenario:
         self.cluster = KubernetesCluster(
             self.memory.api, OperatorSettings(namespace=HOME, **settings), lambda: self.now
         )
-        builder = DesiredStateBuilder(self.cluster.matrices.readers, executors=True, site=SITE)
+        site = replace(SITE, hosts=bool(settings.get("hosts")))
+        builder = DesiredStateBuilder(self.cluster.matrices.readers, executors=True, site=site)
         self.loop = Loop(
             self.cluster, NoMetrics(), NothingToSweep(), builder, Settings(LAYOUT), lambda: self.now
         )

@@ -19,8 +19,6 @@ from weir_runtime.names import write_whole
 
 from tests.manifests.scene import obj
 
-SHARED = obj("PlacementPolicy", "default", {"fragments": {"isolation": "Shared"}})
-
 
 class HostScene:
     """A cluster on this machine whose processes are all this one."""
@@ -42,16 +40,13 @@ class HostScene:
         monkeypatch.setattr(subprocess, "Popen", ChildOfHost)
         plain, other = (obj("StreamQuery", name, {}) for name in ("q", "r"))
         special = obj("StreamQuery", "s", {"env": [{"name": "TZ", "value": "UTC"}]})
-        self.cluster = LocalCluster(
-            folder, Layout(str(folder)), lambda: [SHARED, self.policy, plain, other, special]
-        )
-        self.policy: dict[str, Any] = obj("PlacementPolicy", "alone", {})
+        self.cluster = LocalCluster(folder, Layout(str(folder)), lambda: [plain, other, special])
 
-    def start(self, name: str, query: str, policy: str = "default", **changes: Any) -> FragmentSpec:
+    def start(self, name: str, query: str, shared: bool = True, **changes: Any) -> FragmentSpec:
         state = str(self.folder / f"{name}.json")
         spec = FragmentSpec(name, "default", query, "n", 1, (), (), Output("noop"), "/c", "l", state)
         spec = replace(spec, **changes)
-        self.cluster.apply(Start(spec, "b", f"default/{query}", policy))
+        self.cluster.apply(Start(spec, "b", f"default/{query}", shared=shared))
         return spec
 
     def orders(self) -> list[list[str]]:
@@ -84,12 +79,10 @@ def test_a_host_runs_what_has_node_policy_namespace_and_environment_in_common(sc
     assert scene.started == ["weir_runtime.host"] * 3
 
 
-def test_other_policies_executors_and_rows_for_the_terminal_have_a_process_each(scene: HostScene) -> None:
-    scene.start("q-f", "q", "alone")
-    scene.start("q-g", "q", executors=1)
-    scene.start("q-h", "q", output=Output("console"))
+def test_what_is_not_to_share_has_a_process_of_its_own(scene: HostScene) -> None:
+    scene.start("q-f", "q", shared=False)
     assert scene.orders() == []
-    assert scene.started == ["weir_runtime"] * 3
+    assert scene.started == ["weir_runtime"]
 
 
 def test_what_a_host_before_has_said_is_not_what_runs(scene: HostScene) -> None:

@@ -44,17 +44,21 @@ def test_where_no_executors_may_be_a_query_with_some_is_refused() -> None:
 
 def test_where_no_processes_are_shared_a_query_whose_policy_shares_them_is_refused() -> None:
     policy = obj("PlacementPolicy", "default", {"fragments": {"isolation": "Shared"}})
-    observed = ObservedState(0.0, (*NODES, policy, clicks("in/a"), query()))
+    edited = query()
 
     def fault(site: Site) -> str:
+        observed = ObservedState(0.0, (*NODES, policy, clicks("in/a"), edited))
         state = DesiredStateBuilder(site=site)(observed, Settings(Layout("/d")))
         return "; ".join(fault.message for fault in state.faults.values())
 
     assert fault(CLUSTER) == ""
-    assert fault(Site(files=CLUSTER.files, hosts=False)) == (
+    alone = Site(files=CLUSTER.files, hosts=False)
+    assert fault(alone) == (
         "spec.policy: PlacementPolicy default has fragments.isolation: Shared, for `weir run` only; "
         "write Dedicated there"
     )
+    edited["spec"]["isolation"] = "Dedicated"
+    assert fault(alone) == ""
 
 
 @pytest.mark.parametrize(

@@ -307,14 +307,6 @@ def flows_of(policy: Mapping[str, Any]) -> Flows:
         return Flows()
 
 
-def isolation_of(policy: Mapping[str, Any]) -> Isolation:
-    """Of a PlacementPolicy as a file has it; with errors in it, the default."""
-    try:
-        return FragmentsSpec.model_validate((policy.get("spec") or {}).get("fragments") or {}).isolation
-    except ValidationError:
-        return "Dedicated"
-
-
 class PlacementPolicyStatus(ObjectStatus):
     """How the policy was planned."""
 

@@ -231,6 +231,11 @@ class StreamQuerySpec(Model):
         None, description="InputProfile in this namespace; by default the streams' nominal rates count."
     )
     policy: Name = Field("default", description="PlacementPolicy; 'default' is built in.")
+    isolation: Literal["Dedicated"] | None = Field(
+        None,
+        description="Dedicated: a process for each fragment, also where the policy's fragments.isolation is "
+        "Shared; by default as the policy says.",
+    )
     max_latency: Duration | None = Field(None, description="Limit for the slowest path from source to sink.")
     priority: int = Field(0, description="The highest is admitted first.", ge=-1_000_000, le=1_000_000)
     suspend: bool = Field(False, description="true: nothing runs, and checkpoints are kept.")

@@ -36,8 +36,14 @@ def cut_fragments(state: RoundState) -> None:
 
 def _surroundings(group: Group, image: str) -> str:
     """What all processes of a group have in common: their pod template and image."""
-    shared = "" if group.policy.fragments.isolation == "Dedicated" else " shared"
-    return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}{shared}"
+    return f"{group.name} {group.policy.pod_template.model_dump_json(exclude_defaults=True)} {image}"
+
+
+def _shares(group: Group, desired: DesiredQuery, spec: FragmentSpec) -> bool:
+    """Whether a fragment runs in a host. With executors it has a driver of its own, and rows for the terminal
+    are what its process prints."""
+    shared = group.policy.fragments.isolation == "Shared" and not desired.dedicated
+    return shared and not spec.executors and spec.output.kind != "console"
 
 
 def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
@@ -135,10 +141,12 @@ def _fragments_of(
     going, result = {old.name for old in leaving}, {}
     for spec in (*specs_of(state, name), *leaving):
         spec = replace(spec, zone=_zone(group, spec.node))
-        build = _build(spec, surroundings, desired.pods)
+        shared = _shares(group, desired, spec)
+        build = _build(spec, surroundings + (" shared" if shared else ""), desired.pods)
         if spec.name in going or desired.unplannable:
             build = _present_build(state, spec.name) or build
-        result[spec.name] = DesiredFragment(spec, build, name, group.name, state.images[group.name])
+        image = state.images[group.name]
+        result[spec.name] = DesiredFragment(spec, build, name, group.name, image, shared)
     return result
 
 

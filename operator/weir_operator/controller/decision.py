@@ -24,6 +24,7 @@ class Start:
     query: str  # namespace/name, whose Placement owns the process
     policy: str = "default"  # name of the PlacementPolicy (its pod template)
     image: str = ""  # in place of the template's
+    shared: bool = False  # in the host of its sharing class and node
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class DesiredQuery:
     unplannable: bool = False  # it cannot be planned now: what is in force stays, where nodes allow it
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of operators with a list of nodes
     pods: str = ""  # what its pods take from the query itself, apart from the plan
+    dedicated: bool = False  # a process for each fragment, whatever its policy says
     parts: Mapping[str, str] = field(
         default_factory=dict
     )  # hashes of what `source` is made of, by what it is

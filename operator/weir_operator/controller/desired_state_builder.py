@@ -179,6 +179,7 @@ class DesiredStateBuilder:
             generation(manifest, 1),
             nodes={op.id: tuple(op.nodes) for op in item.spec.operators or () if op.nodes},
             pods=pods_of(item.spec),
+            dedicated=item.spec.isolation == "Dedicated",
             parts=source_parts(query, ends, source),
             restore=begins.restore,
             snapshot=begins.snapshot,

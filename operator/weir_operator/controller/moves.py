@@ -28,6 +28,7 @@ class DesiredFragment:
     query: str  # namespace/name
     policy: str
     image: str = ""
+    shared: bool = False  # as of `Start`
 
 
 @dataclass(frozen=True)
@@ -204,4 +205,5 @@ def _fits(process: Process, fragment: DesiredFragment) -> bool:
 
 def _start(fragment: DesiredFragment, epoch: int, layout: Layout, standby: bool) -> Start:
     spec = layout.stamp(fragment.spec, epoch, fragment.spec.node, standby)
-    return Start(spec, fragment.build, fragment.query, fragment.policy, fragment.image)
+    about = (fragment.query, fragment.policy, fragment.image, fragment.shared)
+    return Start(spec, fragment.build, *about)

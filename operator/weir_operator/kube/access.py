@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weir_operator.kube import names
@@ -66,14 +66,21 @@ def build_role_spec(
 
 
 def build_role_binding_spec(
-    namespace: str, fragment: str, query: str, owner: OwnerReference, account: str | None = None
+    namespace: str,
+    fragment: str,
+    query: str,
+    owner: OwnerReference,
+    account: str | None = None,
+    more: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Binds the fragment's Role to its account, or to `account` when the policy names one."""
+    """Binds the fragment's Role to its account, or to `account` when the policy names one, and to `more`,
+    those of its hosts."""
     name = names.object_name(fragment)
+    accounts = [account or name, *(() if account else more)]
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": metadata(name, namespace, names.labels(fragment, query), owner),
         "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": account or name, "namespace": namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": each, "namespace": namespace} for each in accounts],
     }

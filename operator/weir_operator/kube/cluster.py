@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec
@@ -31,9 +33,10 @@ from weir_operator.controller.decision import (
 from weir_operator.controller.observed_state import Process
 from weir_operator.controller.ports import ClusterState, Refused
 from weir_operator.kube import names
-from weir_operator.kube.api import Api, ApiError, ObjectGone
+from weir_operator.kube.api import Api, ApiError, NoAnswer, ObjectGone
 from weir_operator.kube.budget import protect
-from weir_operator.kube.fragment import clean_up, start_fragment, stop_fragment
+from weir_operator.kube.fragment import clean_up, driver_of, start_fragment, stop_fragment
+from weir_operator.kube.hosts import KubernetesHosts
 from weir_operator.kube.lease import (
     SilentHolders,
     broken_notes,
@@ -44,7 +47,7 @@ from weir_operator.kube.lease import (
 )
 from weir_operator.kube.matrices import Matrices
 from weir_operator.kube.nodes import by_fragment, drained_pods, lost_node_of, lost_since, without_images
-from weir_operator.kube.operator_class import Served
+from weir_operator.kube.operator_class import Served, label_of
 from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.ownership import (
     delete_own,
@@ -66,6 +69,7 @@ from weir_operator.kube.sweeper import Sweeper, fragments_by_namespace
 from weir_operator.kube.template import template_of
 from weir_operator.kube.unreadable import UnreadableObjects
 
+log = logging.getLogger("weir")
 NAMESPACED = {kind.name: kind.namespaced for kind in KINDS}
 TENANCY = ("ResourceQuota", "LimitRange")
 FOREIGN_SECONDS = 30.0
@@ -82,6 +86,7 @@ class KubernetesCluster:
         self._clock = clock
         self._steady = time.monotonic if clock is time.time else clock
         self._sweeper = Sweeper(api, settings, clock)
+        self.hosts = KubernetesHosts(api, self._steady)
         self._snapshots = SnapshotPods(api, settings, clock)
         self.matrices = Matrices(api, settings.namespace, self._steady)
         self._silence = SilentHolders()
@@ -133,17 +138,25 @@ class KubernetesCluster:
         ]  # read after the pods: what quotas leave is rather under- than overestimated
         drivers = [pod for pod in pods if pod["metadata"]["labels"][names.ROLE] == "driver"]
         workers = executors_by_driver(pods)
-        self._own_pods = own_pods(drivers, workers, objects)
+        pods_of_hosts = frozenset(pod["metadata"]["uid"] for pod in self.hosts.pods())
+        self._own_pods = own_pods(drivers, workers, objects) | pods_of_hosts
         all_leases = in_own_namespace(self._of_fragments("Lease"), home)
         leases = served.of_fragments(all_leases)
         budgets = served.of_fragments(in_own_namespace(self._of_fragments("PodDisruptionBudget"), home))
         self._remember(objects, drivers, leases, budgets)
         self._sweep(everything, all_pods, all_leases)
-        leases_by_fragment = {m["metadata"]["name"]: lease for m in leases if (lease := read_lease(m))}
+        if self._settings.hosts:
+            self.hosts.observe(*map(self._of_hosts, ("ConfigMap", "Pod", "Lease", "PodDisruptionBudget")))
+        leases_by_fragment = {
+            m["metadata"]["name"]: self.hosts.lease(lease, m["metadata"]["namespace"])
+            for m in leases
+            if (lease := read_lease(m))
+        }
         nodes = self.unreadable.readable(nodes)  # what the others have is unknown: nothing leaves them
         losses = {node["metadata"]["name"]: lost_since(node) for node in nodes}
-        warnings = self._warnings.of(drivers)
-        silent = self._silence.since(leases_by_fragment, self._steady(), self._clock())
+        warnings = self._warnings.of([*drivers, *self.hosts.pods()])
+        renewed = {**leases_by_fragment, **self.hosts.leases()}
+        silent = self._silence.since(renewed, self._steady(), self._clock())
         processes = tuple(
             read_process(
                 pod,
@@ -155,16 +168,22 @@ class KubernetesCluster:
             )
             for pod in drivers
         )
+        lost = partial(lost_node_of, losses=losses)
+        hosted = list(self.hosts.processes(self._clock(), lost, silent, warnings))
+        in_pods = [*zip(drivers, processes, strict=True), *((pod, p) for pod, p in hosted if pod)]
+        processes += tuple(process for _, process in hosted)
         self.processes = processes
         snapshot_pods = self.unreadable.readable(self._list("Pod", selector=PODS))
         self._snapshots.observe(objects, snapshot_pods, leases_by_fragment)
-        protected = frozenset(budget["metadata"]["name"] for budget in budgets)
+        self._tidy_hosts()
+        own = {budget["metadata"]["name"] for budget in budgets} - self.hosts.namespaces().keys()
+        protected = self.hosts.budgets.protected | own
         return ClusterState(
             objects=tuple(objects),
             processes=processes,
             leases=leases_by_fragment,
             protected=protected,
-            budget_since=self._drains(nodes, drivers, processes),
+            budget_since=self._drains(nodes, in_pods),
             quota_usage=usage_by_query(pods, self.queries(), self._clock()),
             snapshots=self._snapshots.contents,
             snapshot_jobs=self._snapshots.jobs,
@@ -181,6 +200,20 @@ class KubernetesCluster:
             for error in broken_notes(manifest):
                 self.unreadable.add(manifest, error)
         return manifests
+
+    def _of_hosts(self, kind: str) -> list[dict[str, Any]]:
+        """What belongs to this release's hosts."""
+        own = self.unreadable.readable(self._list(kind, selector=names.OF_HOSTS))
+        return [manifest for manifest in own if label_of(manifest) == self._settings.operator_class]
+
+    def _tidy_hosts(self) -> None:
+        """What could not be tidied now is tidied in the next round."""
+        try:
+            self.hosts.sweep()
+        except NoAnswer:
+            raise
+        except ApiError as error:
+            log.warning("a host cannot be tidied up: %s", error)
 
     def unreadable_objects(self) -> dict[tuple[str, str], int]:
         """How many objects are left out because of what they hold, by kind and namespace."""
@@ -207,12 +240,12 @@ class KubernetesCluster:
         self._namespaces = {
             o["metadata"]["labels"][names.FRAGMENT]: o["metadata"]["namespace"]
             for o in [*budgets, *pods, *leases]
-        }
+        } | self.hosts.namespaces()
         self.addresses = {
             (pod["metadata"]["labels"][names.FRAGMENT], epoch_of(pod)): f"{address}:{names.RUNTIME_PORT}"
             for pod in pods
             if (address := pod.get("status", {}).get("podIP"))
-        }
+        } | self.hosts.addresses()
 
     def _sweep(
         self, objects: list[dict[str, Any]], pods: list[dict[str, Any]], leases: list[dict[str, Any]]
@@ -239,12 +272,13 @@ class KubernetesCluster:
         return self._requests
 
     def _drains(
-        self, nodes: list[dict[str, Any]], drivers: list[dict[str, Any]], processes: tuple[Process, ...]
+        self, nodes: list[dict[str, Any]], in_pods: list[tuple[Mapping[str, Any], Process]]
     ) -> dict[str, float]:
         """By fragment on a node that is being drained: since when, whether or not it has a disruption budget:
         a budget that has expired is not made again."""
-        self._drained_since = drained_pods(nodes, drivers, self._drained_since, self._clock())
-        return by_fragment(drivers, processes, self._drained_since)
+        pods = [pod for pod, _ in in_pods]
+        self._drained_since = drained_pods(nodes, pods, self._drained_since, self._clock())
+        return by_fragment(pods, (process for _, process in in_pods), self._drained_since)
 
     # apply
 
@@ -258,7 +292,8 @@ class KubernetesCluster:
             case Start():
                 self._start(action)
             case Stop():
-                stop_fragment(self._api, self._namespace(action.fragment), action.fragment, action.epoch)
+                if not self.hosts.stop(action.fragment, action.epoch):
+                    stop_fragment(self._api, self._namespace(action.fragment), action.fragment, action.epoch)
             case HandOver():
                 hand_over(self._api, self._namespace(action.fragment), action)
             case RestoreLease():
@@ -268,6 +303,8 @@ class KubernetesCluster:
                 self._restore(action)
             case RequestCut():
                 request_cut(self._api, self._namespace(action.fragment), action)
+            case Protect() if self.hosts.protect(action):
+                return
             case Protect(enabled=True):
                 protect(self._api, action, self._owner(action.query))
             case Protect(fragment=fragment):
@@ -284,7 +321,12 @@ class KubernetesCluster:
             raise Refused(f"PlacementPolicy {action.policy}, which has its pod template, does not exist")
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         template = replace(template, image=action.image or template.image)
-        start_fragment(self._api, action, owner, query or {}, template)
+        name = action.spec.name
+        if action.shared or self.hosts.has(name, action.spec.epoch):
+            self.hosts.start(action, driver_of(action, owner, query or {}), template)
+        else:
+            accounts = self.hosts.accounts(name)
+            start_fragment(self._api, action, owner, query or {}, template, accounts)
         self._namespaces[names.object_name(action.spec.name)] = namespace
 
     def _restore(self, action: RestoreState) -> None:

@@ -89,9 +89,15 @@ def secrets_in(*connectors: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def start_fragment(
-    api: Api, action: Start, owner: OwnerReference, query: Mapping[str, Any], template: DriverTemplate
+    api: Api,
+    action: Start,
+    owner: OwnerReference,
+    query: Mapping[str, Any],
+    template: DriverTemplate,
+    hosts: Iterable[str] = (),
 ) -> None:
-    """Create the Pod of this fragment and epoch, after what it needs.
+    """Create the Pod of this fragment and epoch, after what it needs. `hosts`: accounts of those that it
+    leaves, which have its Lease until then.
 
     A Pod cannot be changed in place: one of another build is deleted, and a later round creates it anew.
     """
@@ -112,7 +118,7 @@ def start_fragment(
     if not template.service_account:
         api.apply(build_service_account_spec(*about, executors=notes))
     api.apply(build_role_spec(*about, executors=notes is not None))
-    api.apply(build_role_binding_spec(*about, account=template.service_account))
+    api.apply(build_role_binding_spec(*about, account=template.service_account, more=hosts))
     api.apply(build_lease_spec(*about))
     api.create(pod)
 

@@ -50,7 +50,7 @@ def build_loop(
             cluster.matrices.readers,
             knobs=Knobs(trigger_ms=settings.trigger_ms, lease_seconds=float(settings.lease_seconds)),
             executors=True,
-            site=replace(SITE, executors=settings.executors),
+            site=replace(SITE, executors=settings.executors, hosts=settings.hosts),
         ),
         settings=LoopSettings(layout=LAYOUT, image=settings.runtime_image, alive=alive),
         clock=time.time,

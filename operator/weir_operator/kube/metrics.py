@@ -101,11 +101,11 @@ def _parsed(
     samples: list[MetricSample], scrapes: list[MetricSample], processes: tuple[Process, ...]
 ) -> Mapping[str, FragmentMetrics]:
     lines: dict[tuple[str, int], list[str]] = defaultdict(list)
-    epochs = {_instance(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
+    epochs = {_source(s): int(float(s["value"][1])) for s in samples if _name(s) == "weir_epoch"}
     scrape_times = {_instance(s): float(s["value"][1]) for s in scrapes}
     times: dict[tuple[str, int], float] = {}
     for sample in samples:
-        epoch = epochs.get(_instance(sample))
+        epoch = epochs.get(_source(sample))
         if epoch is None or _instance(sample) not in scrape_times:
             continue
         key = (sample["metric"]["fragment"], epoch)
@@ -122,6 +122,11 @@ def _parsed(
 
 def _name(sample: MetricSample) -> str:
     return str(sample["metric"]["__name__"])
+
+
+def _source(sample: MetricSample) -> tuple[str, str]:
+    """Whose it is: an instance may be a host of several fragments."""
+    return _instance(sample), str(sample["metric"].get("fragment", ""))
 
 
 def _instance(sample: MetricSample) -> str:

@@ -11,7 +11,10 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 FRAGMENT = f"{GROUP}/fragment"
 EPOCH = f"{GROUP}/epoch"
 QUERY = f"{GROUP}/query"
-ROLE = f"{GROUP}/role"  # driver, executor, sweep or leader
+ROLE = f"{GROUP}/role"  # driver, executor, sweep, leader; of a host: host, host-orders, host-state
+HOST = f"{GROUP}/host"  # label of what belongs to a host: its name
+SHARING = f"{GROUP}/sharing-class"  # annotation of a host's orders: hash of what its fragments have in common
+HEAP = f"{GROUP}/heap-mb"  # annotation of a host's orders: of its JVM
 CLASS = f"{GROUP}/operator-class"  # whose it is, where several releases share a cluster; none: of class ""
 NODE = f"{GROUP}/node"  # annotation: the pod's planned node
 BUILD = f"{GROUP}/build"  # annotation: hash of the spec and the template
@@ -30,6 +33,7 @@ EXECUTOR_PATH = "/etc/weir/executor.json"
 MANAGED = f"{MANAGED_BY}={FIELD_MANAGER}"
 OF_FRAGMENTS = f"{MANAGED},{FRAGMENT}"
 WORKERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE} in (driver,executor)"
+OF_HOSTS = f"{MANAGED},{HOST}"
 DRIVERS = f"{OF_FRAGMENTS},{EPOCH},{ROLE}=driver"
 
 _LONGEST = 52  # leaves room for "-e" and nine digits within the 63 of a label

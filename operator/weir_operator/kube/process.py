@@ -41,19 +41,19 @@ def read_process(
     notes, epoch = meta.get("annotations") or {}, int(meta["labels"][names.EPOCH])
     status = pod.get("status") or {}
     terminating = "deletionTimestamp" in meta
-    container = _driver(status.get("containerStatuses") or ())
+    container = driver_container(status.get("containerStatuses") or ())
     own = lease is not None and lease.epoch == epoch
     writes = lease is not None and own and not lease.released
-    state, since, message = _state(pod, container, writes)
+    state, since, message = pod_state(pod, container, writes)
     if state == "stopped" and lease is not None and own and lease.handover is None and not terminating:
         state = "finished"  # nothing made it stop
     message = warning or message
-    no_room = state == "pending" and _no_room(message)
+    no_room = state == "pending" and has_no_room(message)
     ready = 0
     for executor in executors:
         ready += _works(executor)
-        waits, at, why = _state(executor, {}, False)
-        if state == "starting" and waits == "pending" and _no_room(why):
+        waits, at, why = pod_state(executor, {}, False)
+        if state == "starting" and waits == "pending" and has_no_room(why):
             no_room, since, message = True, at, f"executor {executor['metadata']['name']}: {why}"
     silent = False
     if state == "running" and silent_since is not None:
@@ -69,7 +69,7 @@ def read_process(
         state=state,
         since=since,
         build=notes.get(names.BUILD, ""),
-        image=str(_driver(spec.get("containers") or ()).get("image", "")),
+        image=str(driver_container(spec.get("containers") or ()).get("image", "")),
         restarts=int(container.get("restartCount", 0)),
         message=message,
         terminating=terminating,
@@ -80,7 +80,7 @@ def read_process(
     )
 
 
-def _driver(containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def driver_container(containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The driver's own status, among those of what others put beside it into its Pod."""
     return next((c for c in containers if c.get("name", DRIVER) == DRIVER), {})
 
@@ -100,11 +100,12 @@ def _works(executor: Mapping[str, Any]) -> bool:
     return running and "deletionTimestamp" not in executor["metadata"]
 
 
-def _no_room(message: str) -> bool:
+def has_no_room(message: str) -> bool:
+    """Whether the scheduler says so."""
     return any(words in message for words in FULL)
 
 
-def _state(
+def pod_state(
     pod: Mapping[str, Any], container: Mapping[str, Any], writes: bool
 ) -> tuple[ProcessState, float, str]:
     """State, since when, and a message about it."""

@@ -31,6 +31,7 @@ class OperatorSettings:
     trigger_ms: int = 200  # of every fragment: shortest time between two batches
     lease_seconds: int = 10  # of every fragment: a lease that was not renewed for so long may be taken
     executors: bool = True  # whether fragments may have executors: then drivers may create these pods
+    hosts: bool = False  # whether fragments may share a process: then there are ConfigMaps for them
     prometheus_url: str = ""
     metrics_port: int = 8080
     webhook_port: int = 0  # 0: no webhook

@@ -13,7 +13,7 @@ from weir_runtime.exchanges import backend
 from weir_runtime.lease import FileLease
 from weir_runtime.sweep import FOLDERS
 
-from weir_operator.api.policy import flows_of, isolation_of
+from weir_operator.api.policy import flows_of
 from weir_operator.controller.decision import (
     Action,
     CleanUp,
@@ -88,7 +88,7 @@ class LocalCluster:
     def apply(self, action: Action) -> None:
         """One action of the loop."""
         if isinstance(action, Start):
-            self.processes.start(action, self._environment(action.query), self._is_shared(action))
+            self.processes.start(action, self._environment(action.query), action.shared)
         elif isinstance(action, Stop):
             self.processes.stop(action.fragment, action.epoch)
         elif isinstance(action, HandOver):
@@ -114,15 +114,6 @@ class LocalCluster:
         spec = next((o.get("spec") or {} for o in queries), {})
         own = {installation.VARIABLE: self._own}
         return {entry["name"]: entry.get("value") or "" for entry in spec.get("env") or ()} | own
-
-    def _is_shared(self, start: Start) -> bool:
-        """Whether a fragment runs in a host. With executors it has a driver of its own, and rows for the
-        terminal are what its process prints."""
-        if start.spec.executors or start.spec.output.kind == "console":
-            return False
-        policies = (o for o in self._objects() if o["kind"] == "PlacementPolicy")
-        policy = next((o for o in policies if o["metadata"]["name"] == start.policy), {})
-        return isolation_of(policy) == "Shared"
 
     def _lease(self, fragment: str) -> FileLease:
         return FileLease(self._find(fragment))

@@ -78,7 +78,7 @@ def check_references(
         *site.hidden(item, key),
         *site.alone(item, key),
         *site.scheduled(item, key),
-        *site.shared(policy, key),
+        *site.shared(policy, item, key),
     ]
     if policy is None:
         right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")

@@ -95,9 +95,10 @@ class Site:
             wrong, right = "this installation runs no executors", "write 0"
             yield Finding(key, "spec.resources.executors", wrong, right, "NotAllowed")
 
-    def shared(self, policy: PlacementPolicy | None, key: Key) -> Iterator[Finding]:
+    def shared(self, policy: PlacementPolicy | None, item: StreamQuery, key: Key) -> Iterator[Finding]:
         """A finding about a policy whose fragments share processes where they cannot."""
-        if policy is not None and policy.spec.fragments.isolation == "Shared" and not self.hosts:
+        shared = policy is not None and policy.spec.fragments.isolation == "Shared"
+        if policy is not None and shared and item.spec.isolation is None and not self.hosts:
             name = policy.metadata.name
             wrong = f"PlacementPolicy {name} has fragments.isolation: Shared, for `weir run` only"
             yield Finding(key, "spec.policy", wrong, "write Dedicated there")

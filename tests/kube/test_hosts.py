@@ -1,0 +1,157 @@
+"""Fragments in hosts, as the whole operator brings them there, moves them and takes them away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from weir_operator.kube import names
+from weir_operator.kube.hosts import IDLE_SECONDS
+
+from tests.kube.host_pods import HostPods
+from tests.kube.kube_scenario import KubeScenario, node, policy, query, stream
+from tests.kube.memory import Manifest
+
+QUICK: dict[str, Any] = {
+    "strategy": {"name": "greedy"},
+    "cooldown": "0s",
+    "drift": {"minHeadroom": 0, "minGain": 1000, "hold": "0s"},
+    "fragments": {"isolation": "Shared"},
+}
+
+
+class HostScenario(KubeScenario):
+    """Three nodes; queries a, b and c read one stream each, on n1."""
+
+    def __init__(self, *more: Manifest, queries: str = "abc") -> None:
+        objects = [node(name) for name in ("n1", "n2", "n3")] + [policy("default", **QUICK)]
+        objects += [stream("team", f"s{name}", "n1") for name in queries]
+        objects += [query("team", name, f"s{name}") for name in queries]
+        super().__init__(*objects, *more, hosts=True)
+        self.hosts = HostPods(self.memory)
+
+    def round(self) -> None:
+        super().round()
+        self.hosts.step(self.now)
+
+    def pods(self) -> dict[str, str]:
+        """By name, the node."""
+        return {name: pod["spec"].get("nodeName", "") for name, pod in self.of("Pod", "team").items()}
+
+    def entries(self) -> dict[str, str]:
+        """What is ordered -> the host."""
+        return {
+            key: name
+            for name, manifest in self.of("ConfigMap", "team").items()
+            if manifest["metadata"]["labels"].get(names.ROLE) == "host-orders"
+            for key in manifest.get("data") or {}
+        }
+
+    def ready(self) -> bool:
+        return all(
+            any(
+                c["type"] == "Ready" and c["status"] == "True"
+                for c in q.get("status", {}).get("conditions", ())
+            )
+            for q in self.of("StreamQuery", "team").values()
+        )
+
+    def until(self, condition: Callable[[], object], rounds: int = 60) -> None:
+        for _ in range(rounds):
+            if condition():
+                return
+            self.round()
+        raise AssertionError(f"not within {rounds} rounds: {self.pods()} {self.entries()}")
+
+    def cordon(self, name: str) -> None:
+        manifest = self.memory.objects["Node", "", name]
+        self.memory.put({**manifest, "spec": {**manifest["spec"], "unschedulable": True}})
+
+
+@pytest.fixture
+def scenario() -> HostScenario:
+    scenario = HostScenario()
+    scenario.until(scenario.ready)
+    return scenario
+
+
+def test_all_fragments_of_a_node_run_in_one_host(scenario: HostScenario) -> None:
+    placements = scenario.of("Placement", "team").values()
+    nodes = {fragment["node"] for p in placements for fragment in p["spec"]["fragments"]}
+    assert sorted(scenario.pods().values()) == sorted(nodes)
+    assert len(scenario.entries()) == sum(len(p["spec"]["fragments"]) for p in placements)
+    pod = next(iter(scenario.of("Pod", "team").values()))
+    about = json.loads(pod["metadata"]["annotations"][names.SPEC])
+    assert about["desired"] == f"kubernetes:team/{pod['metadata']['name']}"
+    assert pod["spec"]["containers"][0]["args"] == [
+        "python3",
+        "-m",
+        "weir_runtime.host",
+        "/etc/weir/fragment.json",
+    ]
+    assert pod["spec"]["restartPolicy"] == "Always"
+
+
+def test_a_host_may_read_and_write_its_own_objects_alone(scenario: HostScenario) -> None:
+    name = next(iter(scenario.pods()))
+    rules = scenario.of("Role", "team")[name]["rules"]
+    assert {(r["resources"][0], *r["resourceNames"], *sorted(r["verbs"])) for r in rules} == {
+        ("leases", name, "get", "update", "watch"),
+        ("configmaps", name, "get", "watch"),
+        ("configmaps", f"{name}-state", "get", "update"),
+    }
+    fragments = {key.rsplit("-e", 1)[0] for key, host in scenario.entries().items() if host == name}
+    bound = scenario.of("RoleBinding", "team")
+    assert all(name in {s["name"] for s in bound[fragment]["subjects"]} for fragment in fragments)
+
+
+def test_a_cordoned_node_is_left_for_another_host_without_a_gap(scenario: HostScenario) -> None:
+    left = next(iter(scenario.pods().values()))
+    scenario.cordon(left)
+    scenario.until(lambda: left not in scenario.pods().values(), 200)
+    assert scenario.ready()
+    assert all(key.endswith(("-e1", "-e2")) for key in scenario.entries())
+    hosts = set(scenario.entries().values())
+    assert hosts == set(scenario.pods()), "the host that has nothing to run has gone"
+
+
+def test_a_host_with_nothing_to_run_goes_after_a_while_with_all_that_is_its_own(
+    scenario: HostScenario,
+) -> None:
+    for name in "abc":
+        del scenario.memory.objects["StreamQuery", "team", name]
+    scenario.until(lambda: not scenario.entries(), 40)
+    assert scenario.pods(), "it stays for a while, for whoever comes next"
+    scenario.until(lambda: not scenario.pods(), int(IDLE_SECONDS / 5) + 10)
+    scenario.until(lambda: not scenario.of("ConfigMap", "team") or not scenario.entries())
+
+
+def test_a_host_whose_pod_is_gone_comes_back_with_all_it_ran(scenario: HostScenario) -> None:
+    before = scenario.entries()
+    for name in scenario.pods():
+        uid = scenario.memory.objects["Pod", "team", name]["metadata"]["uid"]
+        scenario.hosts.phases.pop(uid)
+        del scenario.memory.objects["Pod", "team", name]
+    scenario.until(lambda: scenario.pods() and scenario.ready())
+    assert scenario.entries() == before, "the same epochs go on, as after the death of a process"
+
+
+def test_a_budget_holds_each_host_while_it_runs_something(scenario: HostScenario) -> None:
+    scenario.settle(3)
+    budgets = scenario.of("PodDisruptionBudget", "team")
+    assert budgets.keys() == scenario.pods().keys(), "one a pod: of two none would count"
+
+
+def test_another_operator_in_the_middle_goes_on_where_the_first_was() -> None:
+    """After each of the first rounds a new one, without memory."""
+    scenario = HostScenario()
+    for _ in range(12):
+        following = HostScenario.__new__(HostScenario)
+        KubeScenario.__init__(following, memory=scenario.memory, hosts=True)
+        following.hosts, following.now = scenario.hosts, scenario.now
+        scenario = following
+        scenario.round()
+    scenario.until(scenario.ready)
+    assert len(scenario.pods()) == len(set(scenario.pods().values()))
