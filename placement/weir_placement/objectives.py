@@ -6,7 +6,7 @@ A strategy says which ones it plans for; budgets, moves of a running plan, repor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
@@ -35,12 +35,14 @@ class Objective:
     """The objective that decides between equals, by its name."""
     symbol: str = ""
     """What stands behind a figure in a table: RATIO, or the unit, before which a decimal prefix may be."""
+    enough: float = inf
+    """A value beyond which more counts for nothing, but fewer hosts do."""
 
     def score(self, evaluation: Evaluation) -> float:
         """The value as a number of which more is better; -inf for a plan that cannot be carried out."""
         if not evaluation.feasible:
             return -inf
-        return self.merit(self.value(evaluation))
+        return min(self.merit(self.value(evaluation)), self.enough)
 
     def merit(self, value: float | None) -> float:
         """A value as a number of which more is better; inf for None, where nothing limits it."""
@@ -48,9 +50,15 @@ class Objective:
             return inf
         return value if self.better == "more" else -value
 
-    def rank(self, evaluation: Evaluation) -> tuple[float, float]:
-        """The score, and that of the second objective, which decides between equals."""
-        return self.score(evaluation), OBJECTIVES[self.second].score(evaluation)
+    def up_to(self, enough: float | None) -> Objective:
+        """As this one, with a value that is enough (None: there is none)."""
+        return self if enough is None else replace(self, enough=enough)
+
+    def rank(self, evaluation: Evaluation) -> tuple[float, ...]:
+        """The score, fewer hosts where there is an `enough`, and the score of the second objective, which
+        decides between equals."""
+        hosts = () if self.enough == inf else (-float(evaluation.hosts),)
+        return self.score(evaluation), *hosts, OBJECTIVES[self.second].score(evaluation)
 
     def gains(self, now: Evaluation, then: Evaluation, share: float) -> bool:
         """Whether a plan is better by at least a share of the worse value."""

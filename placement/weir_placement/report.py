@@ -17,6 +17,7 @@ from weir_placement.model.operator_form import whole
 from weir_placement.model.operators import Operator
 from weir_placement.model.plan import Plan, QueryPlan, Rejection, Result
 from weir_placement.model.problem import Problem, Query
+from weir_placement.objectives import EQUAL, HEADROOM
 
 API_VERSION = "weir.dev/v1alpha1"
 
@@ -68,8 +69,26 @@ def report(problem: Problem, result: Result) -> dict[str, Any]:
         "networkUsageBytes": evaluation.network_usage,
         "fragments": evaluation.fragments,
         "moves": evaluation.moves,
+        **({"enough": _enough(problem, result, evaluation)} if _asked(problem, result) else {}),
         **({"robust": _robust(problem, result)} if problem.robustness else {}),
         **({"extra": extra} if (extra := _extra(result)) else {}),
+    }
+
+
+def _asked(problem: Problem, result: Result) -> bool:
+    """Whether a headroom was enough for the plan."""
+    return problem.enough is not None and problem.robustness is None and result.objective == HEADROOM.name
+
+
+def _enough(problem: Problem, result: Result, evaluation: Evaluation) -> dict[str, Any]:
+    """What a report says of a plan of a problem that has an `enough`; `leastHosts` is null where no bound is
+    known, as for a plan that does not have so much headroom."""
+    assert problem.enough is not None
+    return {
+        "headroom": problem.enough,
+        "reached": evaluation.feasible and evaluation.rank >= problem.enough * (1 - EQUAL),
+        "hosts": evaluation.hosts,
+        "leastHosts": result.cost.least_hosts or None if result.cost else None,
     }
 
 

@@ -84,4 +84,4 @@ class Strategy(Generic[O]):
             raise ValueError(f"robust plans are for {HEADROOM.name}, not {objective}")
         if getattr(values, "clones", 1) > 1:
             raise ValueError("robust plans have no clones: leave clones out")
-        return plan_robust(plan, problem, time_limit)
+        return plan_robust(plan, replace(problem, enough=None), time_limit)

@@ -64,3 +64,14 @@ def test_equal_values_are_told_apart_by_the_other_objective() -> None:
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_objective_that_a_policy_may_name_has_a_strategy(name: str) -> None:
     assert [s.name for s in STRATEGIES.values() if s.plans_for(name)]
+
+
+def test_beyond_what_is_enough_fewer_hosts_are_better_and_more_headroom_is_no_gain() -> None:
+    enough = HEADROOM.up_to(2.0)
+    few, several = replace(valued(2.5, 9), hosts=1), replace(valued(9, 1), hosts=3)
+    assert enough.rank(few) > enough.rank(several)
+    assert HEADROOM.rank(few) < HEADROOM.rank(several)
+    assert not enough.gains(few, several, 0.2)
+    assert enough.gains(replace(few, headroom=1.0), few, 0.2)
+    assert enough.rank(replace(several, headroom=1.9)) < enough.rank(several)
+    assert HEADROOM.up_to(None) is HEADROOM

@@ -1,7 +1,10 @@
 """The compiled evaluator against the plain one, after any search has moved things about."""
 
+from dataclasses import replace
+
 import pytest
 from weir_placement.cost.evaluation import equal, evaluate
+from weir_placement.model.problem import Problem
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
@@ -32,11 +35,18 @@ COMMANDS = {
 }
 
 
+def with_hosts(problem: Problem, seed: int) -> Problem:
+    """Every third with a price of hosts of its own processes, every third with one of shared hosts."""
+    priced = replace(problem.overheads, host_cpu=300.0, host_memory=100.0)
+    queries = tuple(replace(q, sharing_class="c" * (seed % 3 == 1)) for q in problem.queries)
+    return replace(problem, queries=queries, overheads=priced) if seed % 3 else problem
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_incremental_values_are_those_of_the_plain_evaluation(name: str) -> None:
     command, parameters = COMMANDS[name]
     for seed in range(30):
-        problem = random_problem(seed)
+        problem = with_hosts(random_problem(seed), seed)
         encoding = Encoding(problem, problem.queries, seed=seed)
         encoding.run(code.SCATTER)
         value = encoding.run(command, **parameters)
@@ -49,12 +59,12 @@ def test_incremental_values_are_those_of_the_plain_evaluation(name: str) -> None
             assert value < 0, (seed, value, plain.reasons)
 
 
-def test_network_usage_fragments_and_moves_are_those_of_the_plain_evaluation() -> None:
+def test_hosts_network_usage_fragments_and_moves_are_those_of_the_plain_evaluation() -> None:
     for seed in range(30):
-        problem = random_problem(seed)
+        problem = replace(with_hosts(random_problem(seed), seed), enough=1.0)
         encoding = Encoding(problem, problem.queries, seed=seed)
         encoding.run(code.POLISH, rounds=0)
         plain = evaluate(problem, encoding.plan())
-        usage, fragments, moves = encoding.read("result_")[:3]
+        hosts, usage, fragments, moves = encoding.read("key_")[:4]
         assert equal(usage, plain.network_usage), seed
-        assert (fragments, moves) == (plain.fragments, plain.moves), seed
+        assert (hosts, fragments, moves) == (plain.hosts, plain.fragments, plain.moves), seed

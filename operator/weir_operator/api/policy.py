@@ -26,6 +26,7 @@ from weir_operator.api.base import (
     not_yet,
 )
 from weir_operator.api.connectors import BUCKET, PART, S3, KafkaSecurity
+from weir_operator.api.headroom import HeadroomSpec
 from weir_operator.api.moving import Drift, MoveBudget, RolloutSpec
 from weir_operator.api.pod_template import PodTemplate
 from weir_operator.api.robustness import ROBUST, RobustnessSpec
@@ -221,6 +222,12 @@ class OverheadsSpec(Model):
         0.0, description="CPU-microseconds per batch for each input of a join or aggregate."
     )
     batch_rate: Annotated[float, Field(ge=0)] = Field(1.0, description="Batches per second of each fragment.")
+    host_cpu: Quantity = Field(
+        0.0,
+        description="Cores for each host, whatever it runs: once for fragments that share one, for each "
+        "process where they are Dedicated.",
+    )
+    host_memory: Quantity = Field(0.0, description="Bytes for each host, likewise.")
 
 
 class NamespaceLimit(Model):
@@ -240,6 +247,11 @@ class PlacementPolicySpec(Model):
     rules = ROBUST
     objective: ObjectiveName = Field("headroom", description="What plans are optimised for.")
     strategy: StrategySpec = Field(default_factory=StrategySpec, description="How plans are found.")
+    headroom: HeadroomSpec | None = Field(
+        None,
+        description="What headroom is enough for plans with objective headroom, except robust ones; by "
+        "default none, so that they have the most that can be had.",
+    )
     robustness: RobustnessSpec | None = Field(
         None,
         description="Plans for the most headroom where rates and selectivities are at their worst; by "

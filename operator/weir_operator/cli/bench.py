@@ -14,6 +14,7 @@ from weir_operator.cli.inputs import below_folders
 
 OPERATORS = {
     "manifests": "weir_operator.bench.manifests:manifests",
+    "hosts-opened": "weir_operator.bench.hosts_opened:hosts_opened",
     "calibration": "weir_operator.bench.calibration:calibration",
     "functions": "weir_operator.bench.functions:functions",
     "runtime": "weir_operator.bench.runtime:runtime",
@@ -21,7 +22,7 @@ OPERATORS = {
     "latency": "weir_operator.bench.latency:latency",
     "whitewater-runtime": "weir_operator.bench.whitewater:whitewater_runtime",
 }
-"""As weir_placement.bench.BENCHES; all but `manifests` start Spark."""
+"""As weir_placement.bench.BENCHES; all but `manifests` and `hosts-opened` start Spark."""
 
 
 def bench(

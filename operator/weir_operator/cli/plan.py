@@ -21,6 +21,7 @@ from weir_operator.cli.inputs import (
     StrategyName,
     TimeLimit,
     pairs,
+    positive,
 )
 
 if TYPE_CHECKING:
@@ -60,6 +61,18 @@ Robust = Annotated[
 ]
 
 
+Enough = Annotated[
+    float | None,
+    typer.Option(
+        "--enough",
+        metavar="X",
+        help="A headroom beyond which more is not wanted: of all plans that have it the one with the fewest "
+        "hosts, then the least network usage. By default as the policy's `headroom` says.",
+        callback=positive,
+    ),
+]
+
+
 def plan(
     filename: Paths,
     strategy: StrategyName = None,
@@ -69,6 +82,7 @@ def plan(
     time_limit: TimeLimit = None,
     output: OutputOption = PlanFormat.table,
     robust: Robust = False,
+    enough: Enough = None,
     hierarchy: Annotated[
         bool,
         typer.Option("--hierarchy", help="Draw the hierarchy of partitions with the flows in it."),
@@ -95,6 +109,8 @@ def plan(
 
       weir plan -f examples/flights --objective headroom --strategy auto --robust
 
+      weir plan -f examples/flights --objective headroom --strategy auto --enough 2
+
       kubectl get nodes -o yaml | weir plan -f QUERIES -f - -o svg > plan.svg
     """
     from weir_operator.manifests.load import load
@@ -108,7 +124,7 @@ def plan(
     if since and hierarchy:
         raise typer.BadParameter("--since and --hierarchy are two pictures: give one of them")
     loaded = load(filename, namespace, robust=robust)
-    overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit)
+    overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit, enough)
     planned = plan_policies(loaded.built.groups, overrides)
     if not planned:
         print("no query to plan: give a StreamQuery that is not suspended", file=sys.stderr)

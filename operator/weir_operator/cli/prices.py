@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,11 @@ def print_prices(filename: list[str], namespace: str, region: Path | None) -> in
     """Plans for headroom and prints what binds and what binds next, what more capacity is worth, and the plan
     without each constraint; every line as soon as it is computed."""
     from weir_placement.explain import prices, tightest, without
+    from weir_placement.report import report
     from weir_placement.strategies import STRATEGIES
 
     from weir_operator.manifests.load import load
+    from weir_operator.planning.enough import enough_words
 
     groups = load(filename, namespace).built.groups
     if region is not None:
@@ -30,6 +33,10 @@ def print_prices(filename: list[str], namespace: str, region: Path | None) -> in
         problem = planned.problem
         plan = STRATEGIES["auto"].plan
         result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
+        if problem.enough is not None:
+            print(f"planned: {enough_words(report(problem, result))}, headroom {_shown(result.value)}")
+            problem = replace(problem, enough=None)  # what more capacity is worth shows in the most headroom
+            result = plan(problem, objective="headroom", seed=1, time_limit=5.0, options={})
         print(f"headroom {_shown(result.value)}, bound {_shown(result.bound)}")
         for rejected in result.plan.rejected:
             print(f"  rejected: {rejected.query}: {rejected.reason}")

@@ -10,6 +10,7 @@ from rich.text import Text
 from weir_placement.objectives import NETWORK_USAGE, OBJECTIVES, RATIO, Objective
 
 from weir_operator.cli.columns import RowCells, TableColumn, console, table, tables
+from weir_operator.planning.enough import enough_words, minimised
 from weir_operator.planning.overload import overload
 from weir_operator.planning.proof import over_space, proved
 
@@ -102,13 +103,15 @@ def summary(report: Mapping[str, Any]) -> str:
     figure = report.get("objectiveReason") if value is None else _valued(objective, value)
     worst = "worst " if report.get("robust") else ""
     parts = [f"{worst}{objective.name} {figure}"]
+    if words := enough_words(report):
+        parts.append(words)
     if proved(report):
         parts.append(f"proved optimal{over_space(report)}")
     elif bound is not None:
         gap = report["gap"]
         gap_text = f", gap {gap:.1%}" if gap is not None else ""
         parts.append(f"bound {_valued(objective, bound)}{gap_text}{over_space(report)}")
-    elif over_space(report):
+    elif over_space(report) or minimised(report):
         parts.append(f"the best found{over_space(report)}")
     if report.get("robust"):
         parts.append(expected(report["robust"]))

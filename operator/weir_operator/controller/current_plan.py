@@ -25,7 +25,8 @@ def as_specified(record: Record, desired: DesiredQuery, cluster: Cluster) -> Que
     plan = record.plan
     if plan is None or record.source != desired.source:
         return plan
-    query = replace(_unbound(plan.query), max_latency=desired.model.max_latency)
+    model = desired.model
+    query = replace(_unbound(plan.query), max_latency=model.max_latency, sharing_class=model.sharing_class)
     plan, deliver_to = replace(plan, query=query), desired.model.deliver_to
     present = [node for node in deliver_to if node in cluster.index]
     if deliver_to and not present:

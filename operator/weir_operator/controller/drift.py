@@ -197,7 +197,8 @@ def _gain(planning: GroupReplan, replacement: Replacement) -> str:
 
 
 def _objective(planning: GroupReplan) -> Objective:
-    return OBJECTIVES.get(planning.group.policy.objective, HEADROOM)
+    objective = OBJECTIVES.get(planning.group.policy.objective, HEADROOM)
+    return objective.up_to(planning.group.problem.enough) if objective is HEADROOM else objective
 
 
 def _all_measured(planning: GroupReplan, plan: Plan, boundaries: Boundaries) -> bool:

@@ -31,6 +31,7 @@ from weir_operator.manifests.queries import (
     key_of,
     model_query,
 )
+from weir_operator.manifests.sharing import sharing_class
 from weir_operator.manifests.sinks import WrittenPlaces, nothing_in_force, sink_findings
 from weir_operator.manifests.site import ANYWHERE, Site
 from weir_operator.manifests.streams import model_stream
@@ -199,7 +200,7 @@ def _policy_problem(
             and Key("StreamQuery", *query.name.split("/")) not in faulty
             and not item.spec.suspend
         ):
-            queries.append(query)
+            queries.append(replace(query, sharing_class=sharing_class(item, policy.spec)))
     findings += _over_limit(policy, items)
     over = {finding.object for finding in findings}
     queries = [q for q in queries if Key("StreamQuery", *q.name.split("/")) not in over]
@@ -219,7 +220,10 @@ def _policy_problem(
             overheads.input_batch_cost,
             overheads.state_batch_cost,
             overheads.batch_rate,
+            overheads.host_cpu * REFERENCE_CORE,
+            overheads.host_memory,
         ),
+        enough=policy.spec.headroom.enough if policy.spec.headroom else None,
         max_cluster_size=policy.spec.hierarchy.max_cluster_size,
         tier_label=policy.spec.hierarchy.tier_label or "",
     )

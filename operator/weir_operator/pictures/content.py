@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from weir_placement.objectives import OBJECTIVES
 
 from weir_operator.planning.difference import PlanReport
+from weir_operator.planning.enough import enough_words, minimised
 from weir_operator.planning.overload import carried
 from weir_operator.planning.proof import over_space, proved
 
@@ -92,7 +93,8 @@ def read(report: PlanReport, zones: Mapping[str, str] | None = None) -> Content:
         if query["admitted"]:
             _read_query(query, nodes, report["flows"])
     _read_entries(report, nodes)
-    return Content(_title(report), (_subtitle(report),), tuple(nodes.values()), _flows(report, binding))
+    subtitles = tuple(filter(None, (_subtitle(report), enough_words(report))))
+    return Content(_title(report), subtitles, tuple(nodes.values()), _flows(report, binding))
 
 
 def _share(load: float, capacity: float | None) -> float:
@@ -174,7 +176,7 @@ def _title(report: PlanReport) -> str:
     unit = OBJECTIVES[report["objective"]].unit if report["objective"] in OBJECTIVES else ""
     proof = "proved optimal" if proved(report) else _gap(report.get("gap"))
     over = over_space(report)
-    proof = f"{proof or 'the best found'}{over}" if over else proof
+    proof = f"{proof or 'the best found'}{over}" if over or minimised(report) else proof
     rejected = len(report["queries"]) - admitted
     queries = f"{admitted} quer{'y' if admitted == 1 else 'ies'}" + (
         f", {rejected} rejected" if rejected else ""

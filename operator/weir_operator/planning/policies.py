@@ -30,6 +30,7 @@ class Overrides:
     options: Mapping[str, str] | None = None
     seed: int | None = None
     time_limit: float | None = None
+    enough: float | None = None  # headroom
 
     def of(self, call: StrategyCall) -> StrategyCall:
         """The call with these in place of its own. Options of the policy are its own strategy's."""
@@ -61,6 +62,8 @@ def plan_policy(source: PolicyProblem, overrides: Overrides, problem: Problem) -
     key = Key("PlacementPolicy", "", source.policy.metadata.name)
     call = overrides.of(StrategyCall.of(source.policy.spec))
     _check(call, overrides, key)
+    if overrides.enough is not None:
+        problem = replace(problem, enough=overrides.enough)
     try:
         result = call.run(problem)
     except ValueError as error:  # how a strategy refuses an option's value or a node without its tier's label

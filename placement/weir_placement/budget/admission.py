@@ -18,9 +18,9 @@ from weir_placement.cost.allowed import impossible
 from weir_placement.cost.budget import amount_text, fits, fragments_text, shortage
 from weir_placement.cost.evaluation import evaluate
 from weir_placement.cost.flows import fragment_ends
-from weir_placement.model.plan import Plan, Rejection, Result
+from weir_placement.model.plan import Plan, PlanCost, Rejection, Result
 from weir_placement.model.problem import Budget, Problem
-from weir_placement.objectives import Objective
+from weir_placement.objectives import EQUAL, Objective
 from weir_placement.proof import with_proof
 from weir_placement.request import PlanFunction, PlanRequest
 
@@ -104,9 +104,20 @@ def _for(budget: Budget, query: str, fragments: int) -> str:
     return f"{text}, and {amount_text(state, budget.unit)} for its state" if state else text
 
 
+def _cost(problem: Problem, plan: Plan, before: PlanCost) -> PlanCost | None:
+    """What a plan costs, if it still has enough headroom; before it was changed it cost something else."""
+    evaluation = evaluate(problem, plan)
+    if problem.enough is None or evaluation.rank < problem.enough * (1 - EQUAL):
+        return None
+    usage, fragments = evaluation.network_usage, evaluation.fragments
+    return PlanCost(evaluation.hosts, usage, fragments, evaluation.moves, before.least_hosts)
+
+
 def _valued(objective: Objective, problem: Problem, result: Result, plan: Plan) -> Result:
     """The result with the value of another plan of the same queries."""
     value, bound = objective.value(evaluate(problem, plan)), result.bound
+    if result.cost is not None:
+        return with_proof(replace(result, value=value, cost=_cost(problem, plan, result.cost)), False)
     if value is None:
         return with_proof(replace(result, value=None, bound=None), True)
     if bound is None:

@@ -12,7 +12,14 @@ from weir_placement.cost.constraint import Constraint, Reason, share_of
 from weir_placement.cost.flows import scaled
 from weir_placement.cost.latency import Delay
 from weir_placement.cost.load import Load
-from weir_placement.cost.node_loads import NodeLoads, PointLoads, Sharing, constraints_at, loads_at
+from weir_placement.cost.node_loads import (
+    NodeLoads,
+    PointLoads,
+    Sharing,
+    constraints_at,
+    hosts_of,
+    loads_at,
+)
 from weir_placement.cost.raised import plan_at
 from weir_placement.cost.rules import Flow
 from weir_placement.model.plan import Plan
@@ -41,6 +48,7 @@ class Evaluation:
     network_usage: float  # [bytes] in transit at x = 1, mean over the points
     fragments: int
     moves: int
+    hosts: int  # of processes, or of those that fragments share
     loads: Mapping[str, NodeLoads] = field(default_factory=dict)  # at the binding point
 
     @property
@@ -134,6 +142,7 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
     tightest = roots[id(constraints[0])] if constraints else inf
     headroom = None if tightest == inf else max(tightest, 0.0)
     binding = constraints[0].point if headroom is not None else 0
+    sharing = Sharing(plan)
     force = {(p.query, p.operator): p.node for p in problem.in_force}
     return Evaluation(
         headroom=headroom,
@@ -144,10 +153,11 @@ def evaluate(problem: Problem, plan: Plan) -> Evaluation:
         operators=points[binding].operators,
         links=points[binding].links,
         network_usage=sum(_usage(problem, p.links) for p in points) / len(points),
-        fragments=len(Sharing(plan).ends),
+        fragments=len(sharing.ends),
         moves=sum(
             force.get((q.query.name, op), node) != node for q in plan.queries for op, node in q.nodes.items()
         ),
+        hosts=sum(count for _, count in hosts_of(plan, sharing)),
         loads=points[binding].nodes,
     )
 

@@ -81,6 +81,23 @@ class Sharing:
         return placed.query.sources.get(producer) or "/".join(self.of(placed, producer))
 
 
+def hosts_of(plan: Plan, sharing: Sharing) -> list[tuple[str, int]]:
+    """(node, number) of the hosts: one for each sharing class and node, and one for each process of the
+    fragments that share none."""
+    shared: set[tuple[str, str]] = set()
+    own = []
+    for placed in plan.queries:
+        query = placed.query
+        for op in query.operators:
+            if not sharing.counts(placed, op.id):
+                continue
+            if query.sharing_class:
+                shared.add((query.sharing_class, placed.nodes[op.id]))
+            elif (query.name, op.id) in sharing.ends:
+                own.append((placed.nodes[op.id], query.processes))
+    return [*((node, 1) for _, node in sorted(shared)), *own]
+
+
 def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLoads:
     """Adds up operators, flows (each (stream, from, to) once), exchanges and fragments by node."""
     nodes: dict[str, _Parts] = defaultdict(_Parts)
@@ -89,6 +106,9 @@ def loads_at(problem: Problem, plan: Plan, rates: Mapping[str, Load]) -> PointLo
     overheads = problem.overheads
     sharing = Sharing(plan)
     written: set[str] = set()
+    for node_name, count in hosts_of(plan, sharing):
+        nodes[node_name].cpu.append(Load.of(overheads.host_cpu * count))
+        nodes[node_name].memory.append(Load.of(overheads.host_memory * count))
     for placed in plan.queries:
         query = placed.query
         flows = flows_of(query, problem.streams, rates)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isclose
 from typing import Any
 
 from weir_placement.model.amounts import bits
@@ -70,8 +71,31 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class PlanCost:
+    """What a plan costs that has the headroom that is enough. `least_hosts`: no plan with it has fewer, as
+    far as is known."""
+
+    hosts: int
+    network_usage: float  # [bytes] in transit
+    fragments: int
+    moves: int
+    least_hosts: int = 0
+
+    def below(self, other: PlanCost) -> bool:
+        """Whether it is less, in the order of the fields, but for rounding."""
+        if self.hosts != other.hosts:
+            return self.hosts < other.hosts
+        if not isclose(self.network_usage, other.network_usage, rel_tol=1e-9):
+            return self.network_usage < other.network_usage
+        return (self.fragments, self.moves) < (other.fragments, other.moves)
+
+
+@dataclass(frozen=True)
 class Result:
     """What a strategy returns: the plan and how good it is known to be.
+
+    `cost`: of a plan with the headroom that is enough, where the problem says one; better is then what costs
+    less, and `bound` is None.
 
     `proven`: no plan at all is better. `proven_within`: the plans of which none is better, where they are not
     all. `space`: the plans that its bound is for; None: all, and the report need not say so.
@@ -88,6 +112,7 @@ class Result:
     seed: int = 0
     proven_within: Space | None = None
     space: Space | None = None
+    cost: PlanCost | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)  # strategy-specific, e.g. NPC probabilities
 
     @property

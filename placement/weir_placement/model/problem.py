@@ -19,7 +19,8 @@ class Query:
     `sources` maps an alias used by operators and columns to a stream's full name; `operators` are
     in topological order, the last one feeds the sink; `deliver_to` are node names (any of them;
     empty: anywhere, delivery costs nothing). `processes` work for each of its fragments (a driver and its
-    executors), and each costs the overheads of a fragment.
+    executors), and each costs the overheads of a fragment. Fragments of one `sharing_class` on one node are
+    in one host; "": each process is a host of its own.
     """
 
     name: str  # namespace/name
@@ -30,6 +31,7 @@ class Query:
     priority: int = 0
     fixed_order: bool = False
     processes: int = 1
+    sharing_class: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Overheads:
     input_batch_cost: float = 0.0  # [CPU-us] a batch, for each source or exchange that a fragment reads
     state_batch_cost: float = 0.0  # [CPU-us] a batch, for each input of an operator that keeps rows
     batch_rate: float = 1.0  # [batches/s] of each fragment
+    host_cpu: float = 0.0  # [CPU-us/s] of each host, whatever it runs
+    host_memory: float = 0.0  # [bytes] of each host, whatever it runs
 
     @property
     def process_cpu(self) -> float:
@@ -116,6 +120,8 @@ class Problem:
     `query/operator`. `in_force` is the running plan: fewer moves from it break ties. A plan has no more
     fragments than its `budgets` allow. `raised` has for each point the `query/operator` whose selectivity is
     at its largest there (empty: none anywhere). With `robustness` a plan is for the worst of its points.
+    `enough` is the headroom that is wanted: of the plans that have it the cheapest is best (None: the one
+    with the most headroom is).
     """
 
     cluster: Cluster
@@ -129,6 +135,7 @@ class Problem:
     budgets: tuple[Budget, ...] = ()
     raised: tuple[frozenset[str], ...] = ()
     robustness: Robustness | None = None
+    enough: float | None = None
     max_cluster_size: int = 16
     tier_label: str = ""
 

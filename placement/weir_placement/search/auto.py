@@ -22,6 +22,7 @@ from weir_placement.search import clones, forms
 from weir_placement.search.arrays import searches
 from weir_placement.search.bounds import is_bound, upper_bound
 from weir_placement.search.clones import CloneOptions
+from weir_placement.search.economy import reached
 from weir_placement.search.encode import NO_TABLE, VISITED_SIZE, Encoding
 from weir_placement.search.forms import FormOptions
 from weir_placement.search.integer import narrowed
@@ -29,6 +30,7 @@ from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.kernel.entry_codes import PACKED, PLAIN
 from weir_placement.search.large import LARGE, NEAR, search_large
+from weir_placement.search.least_hosts import with_least_hosts
 from weir_placement.search.priced_bound import priced_bound
 from weir_placement.search.session import SearchResult, best_of, plan_with
 from weir_placement.strategy import Strategy
@@ -68,7 +70,10 @@ def search(encoding: Encoding, options: AutoOptions, deadline: float, floor: flo
     result = search_large(encoding, deadline) if large else _portfolio(encoding, options, deadline, bound)
     value = best_of(encoding, result.value)
     return SearchResult(
-        value, max(result.bound, value), result.proven or value >= result.bound * (1 - 2 * EQUAL)
+        value,
+        max(result.bound, value),
+        result.proven or value >= result.bound * (1 - 2 * EQUAL),
+        proof_steps=options.steps if _provable(len(encoding.items), options) else 0,
     )
 
 
@@ -89,6 +94,8 @@ def _portfolio(encoding: Encoding, options: AutoOptions, deadline: float, bound:
         )
         if best_configuration is None or value > best * (1 + EQUAL):
             best, best_configuration = value, encoding.best()
+            if reached(best, encoding.enough):
+                break
             if best >= HUGE:
                 proven = True
             elif bound >= HUGE:
@@ -114,7 +121,7 @@ def _prove(encoding: Encoding, best: float, steps: int) -> float | None:
     """The optimum, if the steps suffice to look at every plan that may exceed `best`."""
     encoding.reset()
     encoding.write("out", [0] * 7, start=1)
-    value = encoding.run(code.EXHAUST, steps=steps, best=best)
+    value = encoding.run(code.EXHAUST, steps=steps, cheapest=0, best=best)
     return None if encoding.counter(code.GAVE_UP) else value
 
 
@@ -150,7 +157,12 @@ def over_forms(
         def once(p: Problem) -> Result:
             if not options.forms:
                 return form(p, -HUGE)
-            best = _bounded(p, forms.best_form(p, form, deadline), deadline)
+            best = forms.best_form(p, form, deadline)
+            if best.cost is not None:
+                if _small(p, best, options.small):
+                    best = forms.cheapest_of_swaps(p, best, options.plans, deadline)
+                return with_least_hosts(p, best, deadline)
+            best = _bounded(p, best, deadline)
             if best.value is None or not _small(p, best, options.small):
                 return best
             return forms.over_every_swap(p, best, options.plans, deadline)

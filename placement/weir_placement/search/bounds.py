@@ -248,6 +248,14 @@ def upper_bound(encoding: Encoding, value: float, check: int = code.PACKED) -> f
     return high
 
 
+def cannot_carry(encoding: Encoding, x: float, check: int) -> bool:
+    """Whether it is proved that no plan carries x; `check` as in `upper_bound`."""
+    encoding.run(code.EVALUATE)
+    if not Regions(encoding).write(encoding) or encoding.run(code.BOUND, check=code.PREPARE, x=0.0) == 0:
+        return False
+    return _impossible(encoding, x, check)
+
+
 def is_bound(encoding: Encoding, x: float) -> bool:
     """Whether no plan carries more than x; after `upper_bound` has written the program down."""
     return _impossible(encoding, x, code.PLAIN)

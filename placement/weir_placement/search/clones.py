@@ -46,7 +46,7 @@ def with_clones(
     evaluations = best.evaluations
     base = {placed.query.name: placed.query for placed in best.plan.queries}
     counts: dict[tuple[str, str], int] = {}
-    while best.value is not None and perf_counter() < deadline:
+    while best.value is not None and best.cost is None and perf_counter() < deadline:
         better = None
         for query, name in _hot(problem, best, base)[:TRIED]:
             more = {**counts, (query, name): counts.get((query, name), 1) + 1}

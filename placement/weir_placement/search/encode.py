@@ -18,10 +18,12 @@ from weir_placement.search.blocks import blocks_of
 from weir_placement.search.families import families_of
 from weir_placement.search.fields import (
     block_sizes,
+    class_numbers,
     columns_of,
     fill_blocks,
     fill_cluster,
     fill_costs,
+    fill_enough,
     fill_families,
     fill_masks,
     is_free,
@@ -43,6 +45,7 @@ class Encoding(Arrays):
 
     def __init__(self, problem: Problem, queries: Sequence[Query], *, seed: int, visited: int = VISITED_SIZE):
         self.problem, self.queries = problem, list(queries)
+        self.enough = inf if problem.enough is None else problem.enough
         self.deadline = inf  # of the whole search: where a part of it is to `stop_at` may be before
         self.items: list[SearchItem] = []
         self.sinks: list[int] = []
@@ -154,6 +157,7 @@ class Encoding(Arrays):
             "families": len(families),
             "set_limit": min(SET_LIMIT, 2 * sum(1 << min(len(q.sources), 13) for q in self.queries)),
             "queued": n_nodes if self._flags() & layout.LATENCY else 0,
+            "classes": max(1, len(class_numbers(self.queries))),
             **block_sizes(own),
         }
         self.reads = reads
@@ -163,6 +167,7 @@ class Encoding(Arrays):
         fill_blocks(self, items, own)
         fill_costs(self, problem, items, self.queries, self.scenarios)
         fill_cluster(self, problem.cluster, list(self.lists.values()))
+        fill_enough(self, problem, list(self.lists.values()))
         fill_families(self, problem.cluster, items, list(self.lists.values()), families)
         self.write("random", [seed * 2654435761 % (1 << 62) + 1, 0])
 
@@ -212,7 +217,7 @@ class Encoding(Arrays):
         network = any(n.egress < inf or n.ingress < inf for n in cluster.nodes)
         network = network or bool((cluster.network.bandwidth < HUGE).any())
         standing = o.process_cpu or o.input_cpu or o.state_cpu
-        overhead = standing or o.fragment_memory or o.exchange_cost
+        overhead = standing or o.fragment_memory or o.exchange_cost or o.host_cpu or o.host_memory
         late = any(q.max_latency < inf for q in self.queries)
         return (
             (layout.NETWORK if network else 0)

@@ -12,9 +12,13 @@ from time import perf_counter
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
 from weir_placement.search import auto
+from weir_placement.search.economy import reached
 from weir_placement.search.encode import Encoding
 from weir_placement.search.session import SearchResult
 from weir_placement.strategy import Strategy
+
+MOST_STEPS = 10**12
+"""Of a proof."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def search(encoding: Encoding, options: auto.AutoOptions, deadline: float, floor
     """`auto` with a growing budget."""
     while True:
         result = auto.search(encoding, options, deadline, floor)
-        if result.proven or perf_counter() > deadline or options.steps > 1e12:
+        if reached(result.value, encoding.enough):
+            return replace(result, proof_steps=MOST_STEPS)
+        if result.proven or perf_counter() > deadline or options.steps > MOST_STEPS:
             return result
         options = replace(options, steps=10 * options.steps)
 

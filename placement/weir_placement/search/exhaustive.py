@@ -35,7 +35,7 @@ class ExhaustiveOptions:
 
 def search(encoding: Encoding, options: ExhaustiveOptions, deadline: float) -> SearchResult:
     """Proves the optimum, or gives up at the budget or when its table of logical plans is full."""
-    value = encoding.run(code.EXHAUST, steps=options.steps, best=-HUGE)
+    value = encoding.run(code.EXHAUST, steps=options.steps, cheapest=0, best=-HUGE)
     complete = encoding.counter(code.GAVE_UP) == 0
     extra: dict[str, object] = {"logicalPlans": encoding.counter(code.LOGICAL_PLANS)}
     return SearchResult(best_of(encoding, value), value if complete else HUGE, complete, extra)

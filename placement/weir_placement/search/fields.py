@@ -138,6 +138,25 @@ def fill_cluster(arrays: Arrays, cluster: Cluster, candidates: Sequence[Sequence
     )
 
 
+def fill_enough(arrays: Arrays, problem: Problem, candidates: Sequence[Sequence[int]]) -> None:
+    """The headroom that is enough, and which nodes no plan's key tells apart: of one kind, at one place in
+    the network, for the same items, none of them with something of the plan in force."""
+    arrays.write("enough_", [HUGE if problem.enough is None else limited(problem.enough)])
+    if problem.enough is None:
+        return
+    nodes, groups = problem.cluster.nodes, problem.cluster.network.group.tolist()
+    in_force = {placed.node for placed in problem.in_force}
+    lists: dict[int, list[int]] = defaultdict(list)
+    for number, nodes_of in enumerate(candidates):
+        for n in nodes_of:
+            lists[n].append(number)
+    kinds: dict[object, int] = {}
+    for k, n in enumerate(nodes):
+        capacities = (n.cpu_capacity, n.speed, n.memory, n.egress, n.ingress)
+        kind = n.name if n.name in in_force else (capacities, groups[k], tuple(lists[k]))
+        arrays.write("alike", [kinds.setdefault(kind, k)], start=k)
+
+
 def fill_families(
     arrays: Arrays,
     cluster: Cluster,
@@ -192,5 +211,14 @@ def fill_costs(
     write("max_latency_", [limited(q.max_latency) for q in queries])
     write("processes_", [float(queries[item.query].processes) for item in items])
     o = problem.overheads
-    standing = [o.input_cpu, o.state_cpu]
+    classes = class_numbers(queries)
+    of_query = [classes.get(query.sharing_class, -1) for query in queries]
+    write("sharing", [of_query[item.query] if item.op else -1 for item in items])
+    standing = [o.input_cpu, o.state_cpu, o.host_cpu, o.host_memory]
     write("overheads_", [o.process_cpu, o.fragment_memory, o.exchange_cost, o.exchange_latency, *standing])
+
+
+def class_numbers(queries: Sequence[Query]) -> dict[str, int]:
+    """A number for each sharing class."""
+    names = dict.fromkeys(query.sharing_class for query in queries if query.sharing_class)
+    return {name: number for number, name in enumerate(names)}

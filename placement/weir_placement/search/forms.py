@@ -13,17 +13,22 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 
+from weir_placement.cost.evaluation import evaluate
 from weir_placement.model.plan import Plan, Result
 from weir_placement.model.problem import Problem
 from weir_placement.model.space import Space
+from weir_placement.objectives import HEADROOM
 from weir_placement.options import option
 from weir_placement.proof import with_proof
+from weir_placement.search.economy import exhausted
 from weir_placement.search.encode import Encoding
 from weir_placement.search.item import EQUAL, HUGE
 from weir_placement.search.kernel import entry_codes as code
 from weir_placement.search.spaces import drops_columns
 
 TABLE = 64
+SWAP_STEPS = 100_000
+"""Of placing one logical plan."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +60,24 @@ def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadli
     """The best plan of all forms; its bound is the largest of theirs. `plan` takes a value to beat."""
     best: Result | None = None
     bound, evaluations = 0.0, 0
+    cheapest = True
     for form in forms_of(problem):
-        if best is not None and best.value is None:
+        if best is not None and best.value is None and best.cost is None:
             break
         if best is not None and perf_counter() > deadline:
-            bound = HUGE  # that form may hold a better plan
+            bound, cheapest = HUGE, False  # that form may hold a better plan
             break
-        result = plan(form, -HUGE if best is None or best.value is None else best.value)
+        floor = -HUGE if best is None or best.value is None or best.cost else best.value
+        result = plan(form, floor)
         evaluations += result.evaluations
         bound = max(bound, HUGE if result.bound is None else result.bound)
+        cheapest = cheapest and _cheapest(problem, result)
         if best is None or _better(result, best):
             best = result
     assert best is not None
+    if best.cost is not None:
+        space = Space.PUSHED if best.space is Space.KEPT else best.space
+        return with_proof(replace(best, evaluations=evaluations, space=space), cheapest)
     if best.value is None or best.plan.rejected:
         return best
     result = replace(
@@ -78,9 +89,18 @@ def best_form(problem: Problem, plan: Callable[[Problem, float], Result], deadli
     return with_proof(result, best.value >= bound * (1 - 2 * EQUAL))
 
 
+def _cheapest(problem: Problem, result: Result) -> bool:
+    """Whether a form is known to have no cheaper plan with enough headroom."""
+    if result.cost is not None:
+        return result.reached
+    return problem.enough is not None and result.bound is not None and result.bound < problem.enough
+
+
 def _better(one: Result, other: Result) -> bool:
     if len(one.plan.queries) != len(other.plan.queries):
         return len(one.plan.queries) > len(other.plan.queries)
+    if one.cost is not None or other.cost is not None:
+        return one.cost is not None and (other.cost is None or one.cost.below(other.cost))
     if one.value is None or other.value is None:
         return one.value is None and other.value is not None
     return one.value > other.value * (1 + EQUAL)
@@ -104,7 +124,7 @@ def over_every_swap(problem: Problem, best: Result, most: int, deadline: float) 
             return _so_far(problem, best, better, evaluations)
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
         encoding.stop_at(deadline)
-        placed = encoding.run(code.PLACE, steps=100_000, best=value)
+        placed = encoding.run(code.PLACE, steps=SWAP_STEPS, cheapest=0, best=value)
         evaluations += encoding.evaluations
         if encoding.counter(code.GAVE_UP):
             return _so_far(problem, best, better, evaluations)
@@ -123,14 +143,45 @@ def _so_far(
     if better is None:
         return replace(best, evaluations=evaluations)
     encoding, value = better
+    plan = _recalled(problem, encoding)
+    bound = None if best.bound is None else max(best.bound, value)
+    return with_proof(replace(best, plan=plan, value=value, bound=bound, evaluations=evaluations), False)
+
+
+def _recalled(problem: Problem, encoding: Encoding) -> Plan:
+    """The best configuration as a plan of the problem's queries, which may have another order."""
     encoding.recall()
     encoding.run(code.EVALUATE)
     written = {query.name: query.fixed_order for query in problem.queries}
-    plan = Plan(
+    return Plan(
         tuple(
             replace(p, query=replace(p.query, fixed_order=written[p.query.name]))
             for p in encoding.plan().queries
         )
     )
-    bound = None if best.bound is None else max(best.bound, value)
-    return with_proof(replace(best, plan=plan, value=value, bound=bound, evaluations=evaluations), False)
+
+
+def cheapest_of_swaps(problem: Problem, best: Result, most: int, deadline: float) -> Result:
+    """`best`, which has enough headroom, or what costs less among all logical plans of the problem's one
+    query: proven, if there are at most `most`."""
+    from weir_placement.rewrite.rewriter import Rewriter
+
+    (query,) = problem.queries
+    count = 0
+    for count, logical in enumerate(
+        islice(Rewriter(query, problem.streams).reachable(most + 1), most + 1), 1
+    ):
+        if count > most or perf_counter() > deadline:
+            return best
+        encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
+        encoding.stop_at(deadline)
+        assert best.cost is not None
+        cost, complete = exhausted(encoding, best.cost, SWAP_STEPS, code.PLACE)
+        best = replace(best, evaluations=best.evaluations + encoding.evaluations)
+        if cost.below(best.cost):
+            plan = _recalled(problem, encoding)
+            best = replace(best, plan=plan, value=HEADROOM.value(evaluate(problem, plan)), cost=cost)
+        if not complete:
+            return with_proof(best, False)
+    extra: Mapping[str, object] = {**best.extra, "logicalPlans": count}
+    return with_proof(replace(best, space=Space.ALL, extra=extra), True)

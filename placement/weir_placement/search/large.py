@@ -41,7 +41,7 @@ def search_large(encoding: Encoding, deadline: float) -> SearchResult:
     if encoding.dims["flags"]:
         steps = min(steps, EFFORT // (nodes + 2 * steps // nodes))
     for _ in range(ROUNDS):
-        if best >= min(bound, HUGE) * (1 - NEAR) or perf_counter() > deadline:
+        if best >= min(bound, HUGE, encoding.enough) * (1 - NEAR) or perf_counter() > deadline:
             break
         for command in (code.SETTLE, code.PACK):
             if command == code.SETTLE:

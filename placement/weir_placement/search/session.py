@@ -9,13 +9,14 @@ from typing import Protocol, TypeVar
 
 from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
-from weir_placement.model.plan import Plan, Rejection, Result
+from weir_placement.model.plan import Plan, PlanCost, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.space import Space
 from weir_placement.objectives import HEADROOM
 from weir_placement.options import O, option
 from weir_placement.proof import with_proof
 from weir_placement.request import PlanRequest, not_found
+from weir_placement.search.economy import economise, reached
 from weir_placement.search.encode import VISITED_SIZE, Encoding
 from weir_placement.search.item import HUGE
 from weir_placement.search.kernel import entry_codes as code
@@ -38,6 +39,8 @@ class SearchResult:
     proven: bool = False
     extra: dict[str, object] = field(default_factory=dict)
     space: Space | None = None
+    proof_steps: int = 0  # for a proof that no plan costs less, where there is a headroom that is enough
+    cost: PlanCost | None = None
 
 
 SearchFunction = Callable[[Encoding, O, float], SearchResult]
@@ -94,6 +97,11 @@ def plan_with(
         encoding.stop_at(end - TIES * seconds)
         result = search(encoding, options, end)
         value = encoding.run(code.EVALUATE)
+        if reached(value, problem.enough):
+            encoding.stop_at(end)
+            cost, proven = economise(encoding, encoding.enough, result.proof_steps)
+            value = encoding.run(code.EVALUATE)
+            result = replace(result, bound=HUGE, proven=proven, cost=cost)
         space = space_of(queries, encoding.blocks)
         if space.as_written:
             result = replace(result, bound=HUGE, proven=False)
@@ -134,6 +142,7 @@ def plan_with(
         objective=request.objective.name,
         value=value,
         bound=None if value is None or search_result.bound >= HUGE else max(search_result.bound, value),
+        cost=search_result.cost,
         proven=False,
         evaluations=evaluations,
         seconds=perf_counter() - started,
@@ -141,7 +150,8 @@ def plan_with(
         space=search_result.space,
         extra=search_result.extra,
     )
-    return with_proof(result, search_result.proven or (value is None and bool(outcome.plan.queries)))
+    unbounded = value is None and bool(outcome.plan.queries) and result.cost is None
+    return with_proof(result, search_result.proven or unbounded)
 
 
 def strategy(

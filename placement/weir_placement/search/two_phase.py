@@ -51,7 +51,7 @@ def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Sea
         run, parameters = ALGORITHMS[which]
         run(encoding, parameters, deadline, LOGICAL)
     else:
-        encoding.run(code.EXHAUST, steps=options.steps, best=-HUGE)
+        encoding.run(code.EXHAUST, steps=options.steps, cheapest=0, best=-HUGE)
         encoding.recall()
     for name, values in real.items():
         encoding.write(name, values)
@@ -60,7 +60,7 @@ def search(encoding: Encoding, options: TwoPhaseOptions, deadline: float) -> Sea
     encoding.write("node", [choice[a] if a < b else -1 for a, b in _ranges(encoding)])
     if which < len(ALGORITHMS):
         return run(encoding, parameters, deadline, PHYSICAL)
-    value = encoding.run(code.PLACE, steps=options.steps, best=-HUGE)
+    value = encoding.run(code.PLACE, steps=options.steps, cheapest=0, best=-HUGE)
     return SearchResult(best_of(encoding, value, polished=False))
 
 

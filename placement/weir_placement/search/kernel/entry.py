@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from weir_placement.search.kernel.bound import fullness
+from weir_placement.search.kernel.consolidate import consolidate
 from weir_placement.search.kernel.demand import prepare
 from weir_placement.search.kernel.entry_codes import (
     ANNEAL,
     BOUND,
     CLIMB,
+    CONSOLIDATE,
     EVALUATE,
     EXHAUST,
     PACK,
@@ -20,7 +22,7 @@ from weir_placement.search.kernel.entry_codes import (
     TABU,
 )
 from weir_placement.search.kernel.evaluator import rebuild
-from weir_placement.search.kernel.exact import exhaust, place_all
+from weir_placement.search.kernel.exact import exhaust, place_one
 from weir_placement.search.kernel.fixed import settle_fixed
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.local import anneal, climb, scatter
@@ -59,6 +61,8 @@ def run(
         return prepare(st) if i0 == PREPARE else fullness(st, r0, i0 == PACKED)
     if command == POLISH:
         return polish(st, i0)
+    if command == CONSOLIDATE:
+        return consolidate(st, i0)
     rebuild(st)
     save(st)
-    return exhaust(st, r0, i0) if command == EXHAUST else place_all(st, r0, i0)
+    return exhaust(st, r0, i0, i1) if command == EXHAUST else place_one(st, r0, i0, i1)

@@ -16,7 +16,8 @@ Command: its integer parameters, its real ones, in the order in which `run` hand
     BOUND,
     SETTLE,
     PACK,
-) = range(12)
+    CONSOLIDATE,
+) = range(13)
 
 PARAMETERS: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EVALUATE: ((), ()),
@@ -25,12 +26,13 @@ PARAMETERS: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {
     CLIMB: (("iterations", "moves"), ()),
     TABU: (("iterations", "list_size", "moves"), ("goal",)),
     REACTIVE: (("iterations", "cycle", "moves"), ("list_size", "increase", "decrease", "goal")),
-    EXHAUST: (("steps",), ("best",)),
-    PLACE: (("steps",), ("best",)),
+    EXHAUST: (("steps", "cheapest"), ("best",)),
+    PLACE: (("steps", "cheapest"), ("best",)),
     POLISH: (("rounds",), ()),
     BOUND: (("check",), ("x",)),
     SETTLE: (("iterations",), ("goal",)),
     PACK: (("packings",), ()),
+    CONSOLIDATE: (("rounds",), ()),
 }
 INTEGERS, REALS = 3, 4
 """Parameters of each type, at most."""
@@ -60,3 +62,5 @@ STEPS_TAKEN = 9
 """How often `clock.over` was asked."""
 LATE = 10
 """1: the time limit has passed."""
+SUMS = 11
+"""How often a node's loads were summed."""

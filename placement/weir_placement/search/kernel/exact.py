@@ -5,6 +5,7 @@ Between two values nothing is lost: a branch is cut only if it cannot exceed the
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.cheapest import place_cheapest
 from weir_placement.search.kernel.clock import over
 from weir_placement.search.kernel.entry_codes import EVALUATIONS, GAVE_UP, LOGICAL_PLANS, STEPS
 from weir_placement.search.kernel.evaluator import INFINITE, node_root, place, power, value
@@ -211,16 +212,25 @@ def _visited_before(st: State, h: int) -> bool:
 
 
 @jit
-def exhaust(st: State, best: float, budget: int) -> float:
+def place_one(st: State, best: float, budget: int, cheapest: int) -> float:
+    """The best placement of the present logical plan; with `cheapest` = 1 the cheapest one."""
+    if cheapest == 1:
+        place_cheapest(st, budget)
+        return best
+    return place_all(st, best, budget)
+
+
+@jit
+def exhaust(st: State, best: float, budget: int, cheapest: int) -> float:
     """Every logical plan that moves reach from the present one, and the best placement of each.
 
-    Starts with a value to beat. out[GAVE_UP] is 1 if the budget of steps, the time, the table of plans or the
-    path was too small: then the result is only the best found.
+    Starts with a value to beat, or with `cheapest` = 1 a key to beat. out[GAVE_UP] is 1 if the budget of
+    steps, the time, the table of plans or the path was too small: then the result is only the best found.
     """
     for k in range(st.visited_size):
         st.visited[k] = 0
     _visited_before(st, logical(st) | 1)
-    best = place_all(st, best, budget)
+    best = place_one(st, best, budget, cheapest)
     depth = 0
     st.path[3] = 0  # next move to try at depth 0: t * 8 + 2 j + k
     while depth >= 0:
@@ -250,7 +260,7 @@ def exhaust(st: State, best: float, budget: int) -> float:
         if 2 * st.out[LOGICAL_PLANS] > st.visited_size or 4 * depth + 12 > st.path_size:
             st.out[GAVE_UP] = 1
             return best
-        best = place_all(st, best, budget)
+        best = place_one(st, best, budget, cheapest)
         depth += 1
         st.path[4 * depth] = b
         st.path[4 * depth + 1] = k

@@ -41,6 +41,7 @@ DIMENSIONS = (
     "block_pairs",
     "factors",
     "queued",
+    "classes",
 )
 NETWORK, OVERHEAD, LATENCY = 1, 2, 4
 """Bits of `flags`: some egress, ingress or link is limited; exchanges or fragments cost something;
@@ -78,6 +79,10 @@ INTS: tuple[tuple[str, str], ...] = (
     ("equal", "block_aliases"),  # and an equality
     ("columns", "items*words"),  # that a filter reads, a projection keeps
     ("query", "items"),
+    ("sharing", "items"),  # number of the sharing class of an operator's query; -1: its processes are hosts
+    ("counted", "classes"),  # the last sum of a node that has charged a class's host
+    ("opened", "classes*nodes"),  # * operators of each class on each node
+    ("alike", "nodes"),  # equal numbers: nodes that can be exchanged in whatever a plan is judged by
     ("sink", "queries"),
     ("force", "items"),  # node in force, -2: new
     ("capped", "scenarios*items"),  # aggregates at their limit in this scenario
@@ -134,7 +139,7 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("bandwidth", "nodes*nodes"),
     ("until", "scenarios"),
     ("max_latency", "queries"),
-    ("overheads", "6"),  # as of `fields.fill_costs`
+    ("overheads", "8"),  # as of `fields.fill_costs`
     ("root", "nodes"),  # * the largest x that a node's constraints allow
     ("old_root", "nodes+1"),
     ("scratch", "degree*8+nodes*degree"),
@@ -158,7 +163,9 @@ FLOATS: tuple[tuple[str, str], ...] = (
     ("flow", "items*points"),  # * rates at one x
     ("full", "nodes*2"),  # * from word `nodes` on: fullness of the fullest resource at one x (`kernel.crowd`)
     ("crowd", "nodes*2"),  # * its power
-    ("result", "32"),
+    ("enough", "1"),  # a headroom beyond which more counts for nothing; from 1e300 on: there is none
+    ("target", "nodes"),  # network usage with a part of a query on each node (`kernel.consolidate`)
+    ("key", "16"),  # * of `kernel.ties`: the present one, then that to beat of `kernel.cheapest`
 )
 
 

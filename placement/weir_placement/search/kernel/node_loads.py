@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weir_placement.search.kernel.entry_codes import SUMS
 from weir_placement.search.kernel.jit import State, jit
 from weir_placement.search.kernel.layout import AGGREGATE, JOIN, NETWORK, OVERHEAD, SINK, SOURCE
 
@@ -52,6 +53,7 @@ def sum_node(st: State, n: int, s: int) -> int:
     m, degree, a = st.items, st.degree, st.scratch_
     network = st.flags & NETWORK
     overhead = st.flags & OVERHEAD
+    st.out[SUMS] += 1
     for k in range(4 * degree):
         a[k] = 0.0
     links = 0
@@ -89,9 +91,15 @@ def sum_node(st: State, n: int, s: int) -> int:
                 per_out += st.cost_pair_[i] * st.pairs_[i] / share
             if overhead and kind in (JOIN, AGGREGATE):
                 a[0] += st.overheads_[5] * (st.first[i + 1] - st.first[i])
+            shared = st.sharing[i]
+            if overhead and shared >= 0 and st.counted[shared] != st.out[SUMS]:
+                st.counted[shared] = st.out[SUMS]
+                a[0] += st.overheads_[6]
+                a[degree] += st.overheads_[7]
             if overhead and ends_fragment(st, i):
-                a[0] += st.overheads_[0] * st.processes_[i]
-                a[degree] += st.overheads_[1] * st.processes_[i]
+                own = 1.0 if shared < 0 else 0.0
+                a[0] += (st.overheads_[0] + own * st.overheads_[6]) * st.processes_[i]
+                a[degree] += (st.overheads_[1] + own * st.overheads_[7]) * st.processes_[i]
                 r = st.reader[i * st.uses]
                 if st.readers[i] > 1 or st.kind[r] != SINK:
                     per_out += st.overheads_[2]

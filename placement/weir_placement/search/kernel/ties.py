@@ -1,4 +1,5 @@
-"""Among plans of equal headroom: less network usage, fewer fragments, fewer moves (model.md section 3)."""
+"""Among plans of equal headroom: fewer hosts (where there is an `enough`, beyond which headrooms are equal),
+less network usage, fewer fragments, fewer moves (model.md section 3)."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ from weir_placement.search.kernel.moves import (
 from weir_placement.search.kernel.neighbourhood import EQUAL
 from weir_placement.search.kernel.node_loads import ends_fragment, first_reader
 
+HOSTS, USAGE, FRAGMENTS, MOVES, START = range(5)
+"""Words of `key`."""
 EFFORT = 8_000_000
 """Nodes and items looked at while ties are broken."""
 MANY = 300
@@ -59,27 +62,70 @@ def _usage_of(st: State, i: int) -> float:
 
 
 @jit
-def _add_key(st: State, i: int, sign: float) -> None:
-    """Item i's part of the rest of the key, to result[0..2]."""
-    st.result_[0] += sign * _usage_of(st, i) / st.points
-    if st.kind[i] != SOURCE and st.kind[i] != SINK:
-        if ends_fragment(st, i):
-            st.result_[1] += sign
-        if st.node[i] != st.force[i]:
-            st.result_[2] += sign
+def _ends(st: State, i: int) -> bool:
+    """Whether operator i ends a fragment wherever what is not placed yet will be."""
+    if st.node[i] >= 0:
+        return bool(ends_fragment(st, i))
+    return bool(st.readers[i] > 1 or st.kind[st.reader[i * st.uses]] == SINK)
 
 
 @jit
-def rest_of_key(st: State) -> None:
-    """Network usage (mean over the points), fragments and moves of the configuration, into result[0..2]."""
-    for k in range(3):
-        st.result_[k] = 0.0
+def _count_host(st: State, i: int, sign: float, ends: bool) -> None:
+    """Operator i's part of the hosts: the first operator of its class on its node opens one."""
+    shared = st.sharing[i]
+    if shared < 0:
+        if ends:
+            st.key_[HOSTS] += sign * st.processes_[i]
+        return
+    if st.node[i] < 0:
+        return
+    at = shared * st.nodes + st.node[i]
+    if sign < 0.0:
+        st.opened[at] -= 1
+    if st.opened[at] == 0:
+        st.key_[HOSTS] += sign
+    if sign > 0.0:
+        st.opened[at] += 1
+
+
+@jit
+def _add_key(st: State, i: int, sign: float) -> None:
+    """Item i's part of the rest of the key, to key[0..3]."""
+    st.key_[USAGE] += sign * _usage_of(st, i) / st.points
+    if st.kind[i] != SOURCE and st.kind[i] != SINK:
+        ends = _ends(st, i)
+        if ends:
+            st.key_[FRAGMENTS] += sign
+        if st.enough_[0] < INFINITE:
+            _count_host(st, i, sign, ends)
+        if st.node[i] >= 0 and st.node[i] != st.force[i]:
+            st.key_[MOVES] += sign
+
+
+@jit
+def add_up_key(st: State) -> None:
+    """The key of what is placed, into key[0..3]; `opened` is right for the nodes that have something."""
+    for i in range(st.items):
+        if st.sharing[i] >= 0 and st.node[i] >= 0:
+            st.opened[st.sharing[i] * st.nodes + st.node[i]] = 0
+    for k in range(4):
+        st.key_[k] = 0.0
     for i in range(st.items):
         _add_key(st, i, 1.0)
 
 
 @jit
-def _note(st: State, i: int) -> None:
+def rest_of_key(st: State) -> None:
+    """Hosts (where there is an `enough`), network usage (mean over the points), fragments and moves of the
+    configuration, into key[0..3]; the usage also into key[4]."""
+    for k in range(st.classes * st.nodes):
+        st.opened[k] = 0
+    add_up_key(st)
+    st.key_[START] = st.key_[USAGE]
+
+
+@jit
+def note(st: State, i: int) -> None:
     """Item i's stream is one whose flows a move may change; `order` lists them, its number is out[LISTED]."""
     g = st.group[i]
     for k in range(st.out[LISTED]):
@@ -93,16 +139,16 @@ def _note(st: State, i: int) -> None:
 def _around(st: State, i: int, b: int) -> None:
     """Lists the streams that leave items i and b (-1: none) and that they read."""
     st.out[LISTED] = 0
-    _note(st, i)
+    note(st, i)
     for slot in range(st.first[i], st.first[i + 1]):
-        _note(st, st.child[slot])
+        note(st, st.child[slot])
     if b >= 0:
         for slot in range(st.first[b], st.first[b + 1]):
-            _note(st, st.child[slot])
+            note(st, st.child[slot])
 
 
 @jit
-def _part(st: State, sign: float) -> None:
+def part(st: State, sign: float) -> None:
     """Adds to the key, or takes from it, what the listed streams and their items are of it."""
     for k in range(st.out[LISTED]):
         g = st.order[k]
@@ -111,18 +157,45 @@ def _part(st: State, sign: float) -> None:
 
 
 @jit
-def _improves(st: State, v: float, best: float, usage: float, fragments: float, moves: float) -> bool:
-    """Whether result[0..2] at value v comes before the other key; result[3] is the usage at the start, of
-    which sums that go up and down keep some rounding."""
+def uncount(st: State) -> None:
+    """Before a move is taken back: takes what it put into `opened`."""
+    if st.enough_[0] < INFINITE:
+        part(st, -1.0)
+
+
+@jit
+def recount(st: State, hosts: float, usage: float, fragments: float, moves: float) -> None:
+    """After a move was taken back: the key as it was, as sums that go up and down keep some rounding."""
+    if st.enough_[0] < INFINITE:
+        part(st, 1.0)
+    st.key_[HOSTS], st.key_[USAGE], st.key_[FRAGMENTS], st.key_[MOVES] = hosts, usage, fragments, moves
+
+
+@jit
+def lower(st: State, hosts: float, usage: float, fragments: float, moves: float) -> bool:
+    """Whether key[0..3] comes before another key; key[4] is the usage at the start, of which sums that go up
+    and down keep some rounding."""
+    if abs(st.key_[HOSTS] - hosts) > 0.5:
+        return bool(st.key_[HOSTS] < hosts)
+    if abs(st.key_[USAGE] - usage) > EQUAL * max(usage, max(st.key_[USAGE], st.key_[START])):
+        return bool(st.key_[USAGE] < usage)
+    if st.key_[FRAGMENTS] != fragments:
+        return bool(st.key_[FRAGMENTS] < fragments)
+    return bool(st.key_[MOVES] < moves)
+
+
+@jit
+def improves(
+    st: State, v: float, best: float, hosts: float, usage: float, fragments: float, moves: float
+) -> bool:
+    """Whether key[0..3] at value v comes before the other key at value `best`. Beyond `enough` values are
+    equal."""
+    v, best = min(v, st.enough_[0]), min(best, st.enough_[0])
     if v < best - EQUAL * abs(best):
         return False
     if v > best + EQUAL * abs(best):
         return True
-    if abs(st.result_[0] - usage) > EQUAL * max(usage, max(st.result_[0], st.result_[3])):
-        return bool(st.result_[0] < usage)
-    if st.result_[1] != fragments:
-        return bool(st.result_[1] < fragments)
-    return bool(st.result_[2] < moves)
+    return bool(lower(st, hosts, usage, fragments, moves))
 
 
 @jit
@@ -147,24 +220,25 @@ def _try(st: State, i: int, j: int, k: int, to: int) -> float:
     _around(st, i, b)
     if st.items > MANY:
         old = st.node[i]
-        usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
-        _part(st, -1.0)
+        hosts, usage, fragments, moves = st.key_[HOSTS], st.key_[USAGE], st.key_[FRAGMENTS], st.key_[MOVES]
+        part(st, -1.0)
         if k >= 0:
             turn(st, i, j, k)
         else:
             place(st, i, to)
-        _part(st, 1.0)
-        better = _improves(st, 1.0, 1.0, usage, fragments, moves)
+        part(st, 1.0)
+        better = lower(st, hosts, usage, fragments, moves)
+        uncount(st)
         if k >= 0:
             turn(st, b, k, j)
         else:
             place(st, i, old)
-        st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
+        recount(st, hosts, usage, fragments, moves)
         if not better:
             return -INFINITE
-    _part(st, -1.0)
+    part(st, -1.0)
     v = rotate(st, i, j, k) if k >= 0 else move_to(st, i, to)
-    _part(st, 1.0)
+    part(st, 1.0)
     st.out[EVALUATIONS] += 1
     return v
 
@@ -174,15 +248,16 @@ def _gain(st: State, i: int, j: int, k: int, to: int, best: float) -> float:
     """The value after the move of `_try` if the key gets better by it; else -INFINITE, with nothing moved."""
     b = st.child[st.first[i] + j] if k >= 0 else -1
     old = st.node[i]
-    usage, fragments, moves = st.result_[0], st.result_[1], st.result_[2]
+    hosts, usage, fragments, moves = st.key_[HOSTS], st.key_[USAGE], st.key_[FRAGMENTS], st.key_[MOVES]
     v = _try(st, i, j, k, to)
-    if v <= -INFINITE or _improves(st, v, best, usage, fragments, moves):
+    if v <= -INFINITE or improves(st, v, best, hosts, usage, fragments, moves):
         return v
+    uncount(st)
     if k >= 0:
         rotate_back(st, i, j, k, b)
     else:
         take_back(st, i, old)
-    st.result_[0], st.result_[1], st.result_[2] = usage, fragments, moves
+    recount(st, hosts, usage, fragments, moves)
     return -INFINITE
 
 
@@ -195,7 +270,6 @@ def polish(st: State, rounds: int) -> float:
     until = st.out[EVALUATIONS] + EFFORT // (st.nodes + 2 * st.items // st.nodes)
     best = rebuild(st)
     rest_of_key(st)
-    st.result_[3] = st.result_[0]
     for _ in range(rounds):
         improved = False
         for i in range(st.items):
