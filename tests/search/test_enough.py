@@ -21,7 +21,7 @@ from tests.cost.example import cluster, filter_, join, problem, project, stream
 from tests.search.placements import placements
 from tests.search.random_problems import random_problem
 
-SMALL = [s for s in range(60) if len(random_problem(s, 3, 2).queries[0].operators) <= 4][:12]
+SMALL = [s for s in range(60) if len(random_problem(s, 3, 2).queries[0].operators) <= 4][:8]
 
 
 def plan(p: Problem, name: str = "auto", **options: str) -> Result:

@@ -10,6 +10,7 @@ from weir_placement.cost.budget import fragments_of, requested
 from weir_placement.model.plan import Result
 from weir_placement.model.problem import Placed, Problem
 from weir_placement.model.suggestion import suggestion
+from weir_placement.objectives import HEADROOM
 from weir_placement.report import report
 from weir_placement.strategies import STRATEGIES, select
 
@@ -63,7 +64,7 @@ def plan_policy(source: PolicyProblem, overrides: Overrides, problem: Problem) -
     call = overrides.of(StrategyCall.of(source.policy.spec))
     _check(call, overrides, key)
     if overrides.enough is not None:
-        problem = replace(problem, enough=overrides.enough)
+        problem = _with_enough(problem, call.objective, overrides.enough)
     try:
         result = call.run(problem)
     except ValueError as error:  # how a strategy refuses an option's value or a node without its tier's label
@@ -83,6 +84,17 @@ def _check(call: StrategyCall, overrides: Overrides, key: Key) -> None:
         raise ManifestError(findings)
     if findings := option_findings(key, strategy, call.objective, call.options, overrides.options):
         raise ManifestError(findings)
+
+
+def _with_enough(problem: Problem, objective: str, enough: float) -> Problem:
+    """Raises ManifestError: it would change nothing."""
+    if objective != HEADROOM.name:
+        wrong = f"plans for {objective} have no headroom that is enough"
+        raise ManifestError([Finding(None, "--enough", wrong, "give --objective headroom")])
+    if problem.robustness is not None:
+        wrong = "robust plans have the most headroom at their worst"
+        raise ManifestError([Finding(None, "--enough", wrong, "leave it out")])
+    return replace(problem, enough=enough)
 
 
 def _refused(key: Key, path: str, wrong: str, right: str, by_option: object) -> ManifestError:
