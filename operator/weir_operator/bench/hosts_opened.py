@@ -170,6 +170,6 @@ cost among the plans with a headroom of {ENOUGH:g} at least
 ([why that is enough](../headroom.md#when-headroom-is-enough)); where none has so much, for the most again.
 Dedicated: a host is a process of a fragment. Shared: one for all fragments on a node. `whitewater-small` is
 {SMALL} problems of one query, whose hosts are added up; the other two are one problem each. "At least" is a
-bound: no plan with enough headroom has fewer hosts. "Proved": nothing costs less, in hosts and then in network
-usage, or no plan has more headroom where none has enough; over the plans that the searches look at.
+bound: no plan with enough headroom has fewer hosts. "Proved": nothing costs less, in hosts and then in
+network usage, or no plan has more headroom where none has enough; over the plans that the searches look at.
 """

@@ -151,9 +151,9 @@ def fill_enough(arrays: Arrays, problem: Problem, candidates: Sequence[Sequence[
         for n in nodes_of:
             lists[n].append(number)
     kinds: dict[object, int] = {}
-    for k, n in enumerate(nodes):
-        capacities = (n.cpu_capacity, n.speed, n.memory, n.egress, n.ingress)
-        kind = n.name if n.name in in_force else (capacities, groups[k], tuple(lists[k]))
+    for k, node in enumerate(nodes):
+        capacities = (node.cpu_capacity, node.speed, node.memory, node.egress, node.ingress)
+        kind = node.name if node.name in in_force else (capacities, groups[k], tuple(lists[k]))
         arrays.write("alike", [kinds.setdefault(kind, k)], start=k)
 
 

@@ -175,10 +175,11 @@ def cheapest_of_swaps(problem: Problem, best: Result, most: int, deadline: float
             return best
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
         encoding.stop_at(deadline)
-        assert best.cost is not None
-        cost, complete = exhausted(encoding, best.cost, SWAP_STEPS, code.PLACE)
+        known = best.cost
+        assert known is not None
+        cost, complete = exhausted(encoding, known, SWAP_STEPS, code.PLACE)
         best = replace(best, evaluations=best.evaluations + encoding.evaluations)
-        if cost.below(best.cost):
+        if cost.below(known):
             plan = _recalled(problem, encoding)
             best = replace(best, plan=plan, value=HEADROOM.value(evaluate(problem, plan)), cost=cost)
         if not complete:
