@@ -22,12 +22,14 @@ spec: {}
 apiVersion: weir.dev/v1alpha1
 kind: Stream
 metadata: {name: a}
-spec: {schema: "k BIGINT, ts TIMESTAMP", eventTime: ts, rate: 50, tupleBytes: 16, origin: {node: edge}}
+spec:
+  {schema: "k BIGINT, ts TIMESTAMP", eventTime: {column: ts}, rate: 50, tupleBytes: 16, origin: {node: edge}}
 ---
 apiVersion: weir.dev/v1alpha1
 kind: Stream
 metadata: {name: b}
-spec: {schema: "k BIGINT, ts TIMESTAMP", eventTime: ts, rate: 50, tupleBytes: 16, origin: {node: hub}}
+spec:
+  {schema: "k BIGINT, ts TIMESTAMP", eventTime: {column: ts}, rate: 50, tupleBytes: 16, origin: {node: hub}}
 ---
 apiVersion: weir.dev/v1alpha1
 kind: StreamQuery

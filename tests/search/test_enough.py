@@ -199,8 +199,8 @@ def test_the_bound_on_hosts_holds_for_all_plans(seed: int, shared: bool, part: f
     oracle = cheapest(seed, shared, enough)
     if oracle is None:
         return
-    found = replace(plan(replace(p, enough=enough)), proven=False, proven_within=None)
-    bounded = with_least_hosts(replace(p, enough=enough), found, inf)
+    unproven = replace(plan(replace(p, enough=enough)), proven=False, proven_within=None)
+    bounded = with_least_hosts(replace(p, enough=enough), unproven, inf)
     assert bounded.cost is not None
     assert 1 <= bounded.cost.least_hosts <= oracle.hosts
 

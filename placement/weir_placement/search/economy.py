@@ -78,7 +78,7 @@ def exhausted(encoding: Encoding, cost: PlanCost, steps: int, command: int) -> t
     """The least cost of all plans (`PLACE`: of those of the present logical plan) or `cost`, and whether all
     were looked at. A plan that costs less is saved as the best configuration."""
     encoding.write("out", [0] * 7, start=1)
-    known = [cost.hosts, cost.network_usage, cost.fragments, cost.moves, 1.0]
-    encoding.write("key_", known, start=KEY + 1)
+    to_beat = [cost.hosts, cost.network_usage, cost.fragments, cost.moves, 1.0]
+    encoding.write("key_", to_beat, start=KEY + 1)
     encoding.run(command, steps=steps, cheapest=1, best=0.0)
     return _cost(encoding.read("key_")[KEY + 1 : 2 * KEY + 1]), not encoding.counter(code.GAVE_UP)

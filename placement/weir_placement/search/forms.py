@@ -175,11 +175,11 @@ def cheapest_of_swaps(problem: Problem, best: Result, most: int, deadline: float
             return best
         encoding = Encoding(problem, [replace(logical, fixed_order=True)], seed=best.seed, visited=TABLE)
         encoding.stop_at(deadline)
-        known = best.cost
-        assert known is not None
-        cost, complete = exhausted(encoding, known, SWAP_STEPS, code.PLACE)
+        least = best.cost
+        assert least is not None
+        cost, complete = exhausted(encoding, least, SWAP_STEPS, code.PLACE)
         best = replace(best, evaluations=best.evaluations + encoding.evaluations)
-        if cost.below(known):
+        if cost.below(least):
             plan = _recalled(problem, encoding)
             best = replace(best, plan=plan, value=HEADROOM.value(evaluate(problem, plan)), cost=cost)
         if not complete:
