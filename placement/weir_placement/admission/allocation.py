@@ -105,7 +105,7 @@ class ResourceUse:
     @staticmethod
     def none(hosts: int) -> ResourceUse:
         """Of a system where nothing runs."""
-        return ResourceUse(*(np.zeros(hosts) for _ in range(4)), links={})
+        return ResourceUse(np.zeros(hosts), np.zeros(hosts), np.zeros(hosts), np.zeros(hosts), {})
 
     def add(self, system: StreamSystem, at: HostStream, provider: Provider, times: float = 1.0) -> None:
         """What one provider takes; `times` -1 gives it back."""

@@ -28,7 +28,7 @@ class Flaw(NamedTuple):
 
 
 @dataclass
-class Walk:
+class PlanWalk:
     """What a walk from the served queries down to base streams met.
 
     Attributes:
@@ -40,7 +40,7 @@ class Walk:
     idle: set[HostStream] = field(default_factory=set)
 
 
-def walk(system: StreamSystem, allocation: Allocation) -> Walk:
+def walk(system: StreamSystem, allocation: Allocation) -> PlanWalk:
     """Walks over every plan tree. O(providers).
 
     The paper's figure 2(a): queries s4 = o1(s3, a) and s5 = o2(s3, b) share s3 = o3(c, d). Streams a, b, c,
@@ -55,7 +55,7 @@ def walk(system: StreamSystem, allocation: Allocation) -> Walk:
     >>> received = {(0, s): ReceivedFrom(1) for s in range(4)}
     >>> running = {(0, 5): MadeBy(0), (0, 6): MadeBy(1), (0, 4): MadeBy(2)}
     >>> walk(system, Allocation({**received, **running}, {5: (0,), 6: (0,)}))
-    Walk(flaws=[], idle=set())
+    PlanWalk(flaws=[], idle=set())
 
     Two hosts that send one another a base stream which neither gets from elsewhere (III):
 
@@ -65,7 +65,7 @@ def walk(system: StreamSystem, allocation: Allocation) -> Walk:
     >>> [flaw.condition for flaw in walk(one, acausal).flaws]
     ['circle']
     """
-    met = Walk(flaws=list(_overloads(system, allocation)))
+    met = PlanWalk(flaws=list(_overloads(system, allocation)))
     done: set[HostStream] = set()
     for query, hosts in allocation.served.items():
         if len(set(hosts)) != len(hosts) or not hosts:
