@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from weir_placement.model.fragment import FragmentSpec
 
-from weir_runtime.publish import SINK_REMEDY, OtherNumbering
+from weir_runtime.publish import SINK_REMEDY, OtherNumbering, OthersRows
 
 OURS = re.compile(r"([0-9a-f]{12})-\d{10}\.parquet")
 
@@ -37,17 +37,21 @@ class Label:
         return {"weir.query": self.query, **({"weir.numbering": self.numbering} if self.numbering else {})}
 
     def check(self, metadata: Mapping[str, str], place: str, same_plan: bool) -> None:
-        """Raises OtherNumbering for a file with rows of another life of this query.
+        """Raises OtherNumbering for a file with rows of another life of this query, OthersRows for one of
+        another query. A query that goes on from a snapshot may have been called otherwise: its numbering is
+        the same.
 
         Args:
             metadata: the file's.
             place: for the message.
             same_plan: whether it begins with the same prefix.
         """
-        theirs = metadata.get("weir.numbering", "")
-        same_query = metadata.get("weir.query") == self.query and not self.continues
-        if (same_plan or same_query) and theirs != self.numbering:
+        theirs, owner = metadata.get("weir.numbering", ""), metadata.get("weir.query", "")
+        if theirs == self.numbering or not (same_plan or (owner and not self.continues)):
+            return
+        if owner in ("", self.query):
             raise OtherNumbering(place, theirs, self.numbering, SINK_REMEDY)
+        raise OthersRows(place, owner, self.query)
 
 
 def firsts(names: Iterable[str]) -> list[str]:

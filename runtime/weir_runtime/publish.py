@@ -42,12 +42,23 @@ class OtherNumbering(FragmentError):
         )
 
 
+class OthersRows(FragmentError):
+    """The output has rows of another query, which may be deleted: readers would take both for one."""
+
+    def __init__(self, place: str, theirs: str, ours: str) -> None:
+        super().__init__(
+            f"{place}: has rows of query {theirs}, this is {ours}. Nothing was written. Give the query a place "
+            "of its own, or move the rows of the other away."
+        )
+
+
 class BatchSink(ABC):
     """Takes batches in order; a batch may come again after a crash, with the same rows."""
 
     def claim(self, numbering: str, fresh: bool) -> None:  # noqa: B027 - most sinks know nothing of numbers
         """Called with the lease held, before the first batch: what numbering the batches are of, and whether
-        their checkpoint has none yet. Raises OtherNumbering when there are batches of another one."""
+        their checkpoint has none yet. Raises OtherNumbering when there are batches of another one, OthersRows
+        when there are another query's."""
 
     @abstractmethod
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:

@@ -16,7 +16,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.operators import Filter
 from weir_runtime.lease import FileLease
 from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
-from weir_runtime.publish import OtherNumbering
+from weir_runtime.publish import OtherNumbering, OthersRows
 
 from tests.runtime import support
 from tests.runtime.queries import cut, verdict
@@ -117,11 +117,25 @@ def test_a_query_that_is_made_again_does_not_mix_its_rows_with_those_of_its_firs
     assert sink_rows(tmp_path / "out") == written
 
 
-def test_two_queries_may_share_a_sink(run: Run, ended: FragmentSpec, tmp_path: Path) -> None:
-    once = sink_rows(tmp_path / "out")
-    item = source("a", tmp_path / "a", delay=1)
-    run(fragment(tmp_path / "other", "g", [item], [COUNT], ended.output, query="other"))
-    assert sink_rows(tmp_path / "out") == sorted(once * 2, key=repr)
+@pytest.mark.parametrize("delay", [0, 1], ids=["the same plan", "another plan"])
+def test_another_query_does_not_mix_its_rows_with_those_of_a_deleted_one(
+    run: Run, ended: FragmentSpec, tmp_path: Path, delay: int
+) -> None:
+    written = sink_rows(tmp_path / "out")
+    item = source("a", tmp_path / "a", delay=delay)
+    other = fragment(tmp_path / "other", "g", [item], [COUNT], ended.output, query="other")
+    with pytest.raises(OthersRows, match=r"out/[0-9a-f]{12}-\d+\.parquet: has rows of query \S+/q\w*, this is"):
+        run(other)
+    assert sink_rows(tmp_path / "out") == written, "nothing was written"
+
+
+def test_a_query_that_goes_on_under_another_name_keeps_its_rows(
+    run: Run, ended: FragmentSpec, tmp_path: Path
+) -> None:
+    """As one does that begins from a snapshot: the numbering is the checkpoint's, not the name's."""
+    written = sink_rows(tmp_path / "out")
+    run(replace(ended, query="renamed"))
+    assert sink_rows(tmp_path / "out") == written
 
 
 def test_an_emptied_sink_begins_anew(run: Run, ended: FragmentSpec, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
 
-from weir_placement.model.expression_parser import ExpressionError
+from weir_placement.model.expression_parser import ExpressionError, together
 from weir_placement.model.expressions import item_type
 from weir_placement.model.operators import Item, Operator, Union
 from weir_placement.model.problem import Query
@@ -69,7 +69,7 @@ def query_from_sql(
     """
     statement = _statement(sql)
     namespace = name.partition("/")[0]
-    ids, sources, branches = Ids(), dict[str, str](), list[Branch]()
+    ids, sources, builders = Ids(), dict[str, str](), list[BranchBuilder]()
     for select in statement.selects:
         aliases = {}
         for table in select.tables:
@@ -83,13 +83,27 @@ def query_from_sql(
             aliases[table.alias] = unique
         chosen = {alias: streams[sources[unique]] for alias, unique in aliases.items()}
         scope = Scope(statement, select, chosen, aliases, ids, costs or CostDefaults())
-        branches.append(BranchBuilder(scope).build())
+        builders.append(BranchBuilder(scope))
+    branches = _built(builders)
     operators = [operator for branch in branches for operator in branch.operators]
     if len(branches) > 1:
         operators = _union(branches, ids, sql, costs or CostDefaults())
     if len(operators) > MAX_OPERATORS:
         raise ExpressionError(f"{len(operators)} operators; at most {MAX_OPERATORS} are allowed")
     return Query(name, sources, tuple(operators), deliver_to, max_latency, priority, fixed_order)
+
+
+def _built(builders: list[BranchBuilder]) -> list[Branch]:
+    """The branches of all SELECTs, or the errors of all of them as one."""
+    branches, errors = list[Branch](), list[ExpressionError]()
+    for builder in builders:
+        try:
+            branches.append(builder.build())
+        except ExpressionError as error:
+            errors += [error, *error.others]
+    if errors:
+        raise together(errors)
+    return branches
 
 
 def _full(table: TableReference, namespace: str) -> str:
