@@ -47,8 +47,8 @@ class OthersRows(FragmentError):
 
     def __init__(self, place: str, theirs: str, ours: str) -> None:
         super().__init__(
-            f"{place}: has rows of query {theirs}, this is {ours}. Nothing was written. Give the query a place "
-            "of its own, or move the rows of the other away."
+            f"{place}: has rows of query {theirs}, this is {ours}. Nothing was written. Give the query a "
+            "place of its own, or move the rows of the other away."
         )
 
 

@@ -124,7 +124,9 @@ def test_another_query_does_not_mix_its_rows_with_those_of_a_deleted_one(
     written = sink_rows(tmp_path / "out")
     item = source("a", tmp_path / "a", delay=delay)
     other = fragment(tmp_path / "other", "g", [item], [COUNT], ended.output, query="other")
-    with pytest.raises(OthersRows, match=r"out/[0-9a-f]{12}-\d+\.parquet: has rows of query \S+/q\w*, this is"):
+    with pytest.raises(
+        OthersRows, match=r"out/[0-9a-f]{12}-\d+\.parquet: has rows of query \S+/q\w*, this is"
+    ):
         run(other)
     assert sink_rows(tmp_path / "out") == written, "nothing was written"
 

@@ -128,7 +128,7 @@ def test_what_a_stream_cannot_have_is_left_out_and_said(
     assert documents("odd/weir.yaml")["Stream"]["spec"]["schema"] == "When TIMESTAMP, x BIGINT"
     output = capsys.readouterr().out
     for column in ("Temp (C)", "_id", "when"):
-        assert f"left out: column {column}: " in output
+        assert f"left out: column {column!r}: " in output
 
 
 def test_numbers_that_are_texts_here_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

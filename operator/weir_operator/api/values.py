@@ -72,7 +72,9 @@ def parse_quantity(value: Any) -> float:
     >>> parse_quantity("500m"), parse_quantity("2Gi"), parse_quantity(3), parse_quantity("1e3")
     (0.5, 2147483648.0, 3.0, 1000.0)
     """
-    if isinstance(value, int | float) and not value <= LARGEST:
+    if value != value:
+        raise refuse("is not a number", "write a quantity such as 2, 500m or 8Gi")
+    if isinstance(value, int | float) and value > LARGEST:
         raise refuse("is too large", "write a quantity of at most 1e30")
     if isinstance(value, float) and value != int(value):
         raise refuse(

@@ -86,7 +86,9 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
     # `weir plan a.yaml` and `weir plan -f *.yaml`
     pairs = zip(["", *arguments], arguments, strict=False)
     files = [word for before, word in pairs if not before.startswith("-") and Path(word).suffix in SUFFIXES]
-    if files and ("extra argument" in message or "--filename" in message):
+    context = getattr(error, "ctx", None)
+    takes_files = context is not None and any("-f" in each.opts for each in context.command.params)
+    if files and takes_files and ("extra argument" in message or "--filename" in message):
         message += f"; write -f before each file: {' '.join(f'-f {file}' for file in files[:3])}"
     return f"{command}: {message}; see `{command} --help`"
 

@@ -147,7 +147,7 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     figure = f"{int(rate[:-1]) / 1000:g}" if rate.endswith("m") else rate
     print(f"  {figure} {'row' if figure == '1' else 'rows'}/s, {origin}")
     for column, why in sample.content.columns.omitted.items():
-        print(f"  left out: column {column}: {why}")
+        print(f"  left out: column {column!r}: {why}")
     for column, unit in sample.perhaps_times.items():
         print(f"  {column} may be {UNIX_UNITS[unit]} since 1970; it is {sample.types[column]} here")
     for column, near in almost_times(sample.content).items():

@@ -116,11 +116,16 @@ def _arrow_type(kind: pa.DataType) -> str:
     return next((name for name, fits in plain.items() if fits), "")
 
 
+NAMED_WRONGLY = (
+    "its name is not letters a-z, digits and '_', or is the reader's own; give it another name in the file"
+)
+
+
 def _named(kinds: Mapping[str, str]) -> Columns:
     omitted, kept, lower = {}, {}, set()
     for name, kind in kinds.items():
         if not NAME.fullmatch(name) or is_hidden(name):
-            omitted[name] = "its name is not letters, digits and '_', or is the reader's own"
+            omitted[name] = NAMED_WRONGLY
         elif name.lower() in lower:
             omitted[name] = "another column has the same name in another case"
         elif not kind:

@@ -35,7 +35,7 @@ def manifests(sample: Sample, name: str, source: dict[str, Any], sink: str) -> s
         f"# From {sample.rows.num_rows} rows: eventTime.column is a guess, watermark is how late the",
         f"# latest row came, distinct are counts, rate is {origin}; correct what your stream has.",
     ]
-    comments += [f"# Left out: {column}: {why}." for column, why in sample.content.columns.omitted.items()]
+    comments += [f"# Left out: {column!r}: {why}." for column, why in sample.content.columns.omitted.items()]
     query = {"sql": first_query(sample, name), "sink": {"files": {"uri": sink}}}
     node = {"allocatable": {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_mb()}Mi"}}
     return "\n---\n".join(

@@ -170,7 +170,8 @@ WHY_REFUSED: dict[str, str] = {
     "MICROSECOND to WEEK (a month has no fixed length)",
     "StrToUnix": "unix_timestamp is not supported; use unix_seconds(timestamp)",
     "timestamp_millis": "fails on large numbers; write timestamp_micros(x * 1000)",
-    "Dot": "functions of catalogs or packages are not supported",
+    "Dot": "functions of catalogs or packages are not supported; a name is quoted in backticks, as in "
+    "`a`.`column`, for what is in double quotes is text",
     "Escape": "LIKE with ESCAPE is not supported",
     "Bracket": "arrays and maps are not supported",
     "JSONExtract": "lambda functions and JSON paths are not supported",

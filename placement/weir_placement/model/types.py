@@ -203,6 +203,8 @@ def parse_schema(ddl: str) -> tuple[Column, ...]:
     for part in re.split(r",(?![^()]*\))", ddl):
         words = part.split(None, 1)
         name = words[0].strip("`:").rstrip(":") if words else ""
+        if len(words) > 1 and not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a column's name; write letters a-z, digits and _")
         if len(words) < 2 or not NAME.fullmatch(name):
             raise ValueError(f"{part.strip()!r} is not a column; write: name TYPE, name TYPE")
         kind = re.sub(r"\s+NOT\s+NULL\s*$", "", words[1], flags=re.IGNORECASE)

@@ -116,7 +116,9 @@ class _Grouper:
         length = self._duration(arguments[1])
         slide = self._duration(arguments[2]) if len(arguments) == 3 else length
         if slide > length:
-            scope.refuse(node, "a window must not be shorter than its slide: rows between would be lost")
+            written_slide, written_length = (arguments[i].sql("spark") for i in (2, 1))
+            wrong = f"the slide {written_slide} is longer than the window, {written_length}"
+            scope.refuse(node, f"{wrong}: rows between would be lost; write a shorter slide, or none")
         return written.columns[0], length, slide
 
     def _duration(self, node: Node) -> int:
@@ -132,7 +134,8 @@ class _Grouper:
             if unit.upper().rstrip("S") not in UNIT_MICROS:
                 rest = unit
         if rest or not 0 < micros <= _MAX_WINDOW:
-            self.scope.refuse(node, "a window's length is written as '10 minutes' or '1 hour 30 minutes'")
+            right = "is written as '10 minutes' or '1 hour 30 minutes', and is at most 366 days"
+            self.scope.refuse(node, f"{node.sql('spark')}: a window's length {right}")
         return micros
 
     def _add_key(self, node: Node) -> None:
