@@ -72,7 +72,7 @@ class KubernetesOrders:
         self._collection = f"/api/v1/namespaces/{namespace}/configmaps"
         self._desired, self._state, self._pod = desired, state, pod
         self._watch: NamedWatch | None = None
-        self._data: Mapping[str, str] | None = None
+        self._orders: Mapping[str, Any] | None = None
         self._version = 0
         self._ask_at = self._say_at = float("-inf")  # [s, monotonic]
         self._said: Mapping[str, Any] = {}
@@ -82,11 +82,9 @@ class KubernetesOrders:
         if self._watch is None:
             self._watch = NamedWatch(self._server, self._collection, self._desired, self._told)
         if time.monotonic() >= self._ask_at:
-            self._ask_at = time.monotonic() + (_RETRY if self._data is None else _ASK)
+            self._ask_at = time.monotonic() + (_RETRY if self._orders is None else _ASK)
             self._saw(self._get(self._desired))
-        if self._data is None:
-            return None
-        return dict(order for key, text in self._data.items() if (order := _order(key, text)))
+        return self._orders
 
     def _told(self, kind: str, manifest: dict[str, Any]) -> None:
         if kind in ("ADDED", "MODIFIED"):
@@ -96,7 +94,9 @@ class KubernetesOrders:
     def _saw(self, manifest: Mapping[str, Any]) -> None:
         version = int(manifest["metadata"]["resourceVersion"])
         if version >= self._version:
-            self._version, self._data = version, manifest.get("data") or {}
+            data = manifest.get("data") or {}
+            self._orders = dict(order for key, text in data.items() if (order := _order(key, text)))
+            self._version = version
 
     def say(self, state: Mapping[str, Any]) -> None:
         """As of Orders. What cannot be written now is tried again."""

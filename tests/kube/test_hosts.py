@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from weir_operator.controller.times import timestamp
 from weir_operator.kube import names
 from weir_operator.kube.hosts import IDLE_SECONDS
 
@@ -23,18 +24,35 @@ QUICK: dict[str, Any] = {
 
 
 class HostScenario(KubeScenario):
-    """Three nodes; queries a, b and c read one stream each, on n1."""
+    """Queries that read one stream each, on n1."""
 
-    def __init__(self, *more: Manifest, queries: str = "abc") -> None:
-        objects = [node(name) for name in ("n1", "n2", "n3")] + [policy("default", **QUICK)]
+    def __init__(self, queries: str = "abc", nodes: tuple[str, ...] = ("n1", "n2", "n3")) -> None:
+        objects = [node(name) for name in nodes] + [policy("default", **QUICK)]
         objects += [stream("team", f"s{name}", "n1") for name in queries]
         objects += [query("team", name, f"s{name}") for name in queries]
-        super().__init__(*objects, *more, hosts=True)
+        super().__init__(*objects, hosts=True)
         self.hosts = HostPods(self.memory)
 
     def round(self) -> None:
         super().round()
         self.hosts.step(self.now)
+
+    def _renew(self, lease: Manifest, epoch: int, pod: str) -> None:
+        """A driver takes a lease that was handed to it once it is released, and makes way for the next."""
+        notes = lease["metadata"].get("annotations") or {}
+        if int(notes.get(names.HANDOVER, 0)) > epoch and lease["spec"]["leaseTransitions"] == epoch:
+            notes = {**notes, names.RELEASED: "true"}
+            self.memory.put({**lease, "metadata": {**lease["metadata"], "annotations": notes}})
+            manifest = self.memory.objects["Pod", "team", pod]
+            process = {"exitCode": 0, "finishedAt": timestamp(self.now)}
+            container = {"name": "driver", "restartCount": 0, "state": {"terminated": process}}
+            status = {"phase": "Succeeded", "containerStatuses": [container]}
+            self.memory.put({**manifest, "status": status})
+            return
+        if notes.get(names.HANDOVER) == str(epoch) and notes.get(names.RELEASED) == "true":
+            left = {k: v for k, v in notes.items() if k not in (names.HANDOVER, names.RELEASED)}
+            lease = {**lease, "metadata": {**lease["metadata"], "annotations": left}, "spec": {}}
+        super()._renew(lease, epoch, pod)
 
     def pods(self) -> dict[str, str]:
         """By name, the node."""
@@ -155,3 +173,59 @@ def test_another_operator_in_the_middle_goes_on_where_the_first_was() -> None:
         scenario.round()
     scenario.until(scenario.ready)
     assert len(scenario.pods()) == len(set(scenario.pods().values()))
+
+
+def test_orders_in_another_namespace_disturb_nobody(scenario: HostScenario) -> None:
+    """Anybody who may write ConfigMaps may write these labels, and an owner."""
+    (name, _), *_ = scenario.pods().items()
+    forged = scenario.memory.objects["ConfigMap", "team", name]
+    metadata = {**forged["metadata"], "namespace": "other", "uid": "forged"}
+    scenario.memory.put({**forged, "metadata": metadata})
+    before = scenario.entries()
+    scenario.settle(5)
+    assert scenario.entries() == before
+    assert scenario.ready()
+    assert len({(p.fragment, p.epoch) for p in scenario.cluster.processes}) == len(scenario.cluster.processes)
+
+
+def test_a_host_that_is_full_has_another_beside_it_that_is_larger() -> None:
+    scenario = HostScenario("abcdefghij", nodes=("n1",))
+    scenario.until(scenario.ready)
+    heaps = sorted(
+        int(manifest["metadata"]["annotations"][names.HEAP])
+        for manifest in scenario.of("ConfigMap", "team").values()
+        if manifest["metadata"]["labels"][names.ROLE] == "host-orders"
+    )
+    assert len(scenario.entries()) == 10
+    assert heaps == [1024, 2048], "the first one has room for eight"
+
+
+def test_a_query_that_asks_for_it_leaves_the_host_for_pods_of_its_own(scenario: HostScenario) -> None:
+    manifest = scenario.memory.objects["StreamQuery", "team", "a"]
+    edited = {**manifest["spec"], "isolation": "Dedicated"}
+    meta = {**manifest["metadata"], "generation": 2}
+    scenario.memory.put({**manifest, "metadata": meta, "spec": edited})
+    scenario.until(lambda: scenario.ready() and not any(key.startswith("a-") for key in scenario.entries()))
+    drivers = [
+        p for p in scenario.of("Pod", "team").values() if p["metadata"]["labels"][names.ROLE] == "driver"
+    ]
+    assert {p["metadata"]["labels"][names.QUERY] for p in drivers} == {"a"}
+    del edited["isolation"]
+    scenario.memory.put({**manifest, "metadata": {**meta, "generation": 3}, "spec": edited})
+    scenario.until(
+        lambda: all(
+            p["metadata"]["labels"][names.ROLE] == "host" for p in scenario.of("Pod", "team").values()
+        )
+    )
+    scenario.until(scenario.ready)
+
+
+def test_a_node_that_is_lost_is_left_and_its_host_is_not_forced_away(scenario: HostScenario) -> None:
+    name, lost = next(iter(scenario.pods().items()))
+    scenario.hosts.dead.add(lost)
+    manifest = scenario.memory.objects["Node", "", lost]
+    (condition,) = manifest["status"]["conditions"]
+    away = {**condition, "status": "Unknown", "lastTransitionTime": "2025-12-31T00:00:00Z"}
+    scenario.memory.put({**manifest, "status": {**manifest["status"], "conditions": [away]}})
+    scenario.until(lambda: scenario.ready() and len(scenario.pods()) > 1, 200)
+    assert name in scenario.pods(), "its kubelet alone can say that it has ended"

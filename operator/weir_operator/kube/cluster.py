@@ -146,7 +146,8 @@ class KubernetesCluster:
         self._remember(objects, drivers, leases, budgets)
         self._sweep(everything, all_pods, all_leases)
         if self._settings.hosts:
-            self.hosts.observe(*map(self._of_hosts, ("ConfigMap", "Pod", "Lease", "PodDisruptionBudget")))
+            parts = map(self._of_hosts, ("ConfigMap", "Pod", "Lease", "PodDisruptionBudget"))
+            self.hosts.observe(home, *parts)
         leases_by_fragment = {
             m["metadata"]["name"]: self.hosts.lease(lease, m["metadata"]["namespace"])
             for m in leases

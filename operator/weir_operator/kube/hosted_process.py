@@ -171,8 +171,8 @@ def read_hosted(
             state = "failed" if refused else state
         elif state != "pending" and state != "failed":
             state = "starting"
-        if state == "running" and silent_since is not None:
-            state, since, no_room, silent = "starting", max(since, silent_since), True, True
+        if state == "running" and (silent_since is not None or host.lease is None):
+            state, since, no_room, silent = "starting", max(since, silent_since or since), True, True
             message = f"its host does not renew its lease: can node {host.node} reach the API server?"
         if node_lost_since is not None and pod["spec"].get("nodeName"):
             state, since, no_room, silent = "lost", node_lost_since, False, False

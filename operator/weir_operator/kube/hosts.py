@@ -59,14 +59,15 @@ class KubernetesHosts:
 
     def observe(
         self,
+        home: Mapping[str, str],
         maps: Iterable[Mapping[str, Any]],
         pods: Iterable[Mapping[str, Any]],
         leases: Iterable[Mapping[str, Any]],
         budgets: Iterable[Mapping[str, Any]],
     ) -> None:
-        """All that is labelled as a host's. What is not owned as a host's is left out."""
+        """All that is labelled as a host's; `home`: as of `observed_hosts`."""
         with self._lock:
-            self._hosts = observed_hosts(maps, pods, leases)
+            self._hosts = observed_hosts(maps, pods, leases, home)
         self.budgets.observe(budgets, self._hosts.values())
 
     def pods(self) -> list[Mapping[str, Any]]:

@@ -27,10 +27,15 @@ def observed_hosts(
     maps: Iterable[Mapping[str, Any]],
     pods: Iterable[Mapping[str, Any]],
     leases: Iterable[Mapping[str, Any]],
+    home: Mapping[str, str],
 ) -> dict[HostKey, ObservedHost]:
-    """Hosts by namespace and name; what is not owned as a host's is left out."""
+    """Hosts by namespace and name; what is not owned as a host's is left out.
+
+    Args:
+        home: the namespace of each fragment, as the Placements say: no other one's hosts have it.
+    """
     maps = list(maps)
-    orders = {_key(m): m for m in maps if _role(m) == "host-orders" and is_orders(m)}
+    orders = {_key(m): _of_home(m, home) for m in maps if _role(m) == "host-orders" and is_orders(m)}
     states = {_key(m): m for m in maps if _role(m) == "host-state"}
     own_pods = {_key(p): p for p in pods if _belongs(p, orders)}
     own_leases = {_key(m): read_lease(m) for m in leases if _belongs(m, orders)}
@@ -40,6 +45,15 @@ def observed_hosts(
         report = _said(states.get((namespace, f"{name}{STATE_SUFFIX}")), pod)
         result[namespace, name] = ObservedHost(manifest, pod, report, own_leases.get((namespace, name)))
     return result
+
+
+def _of_home(orders: Mapping[str, Any], home: Mapping[str, str]) -> Mapping[str, Any]:
+    """Without entries of fragments of other namespaces."""
+    namespace, data = orders["metadata"]["namespace"], {}
+    for key, text in (orders.get("data") or {}).items():
+        if home.get(key.rpartition("-e")[0], namespace) == namespace:
+            data[key] = text
+    return {**orders, "data": data}
 
 
 def write_entry(
