@@ -49,6 +49,12 @@ def test_all_namespaces_are_one_cluster_role(render: Render) -> None:
     }
 
 
+def test_objects_for_hosts_are_granted_where_fragments_may_share_a_process(render: Render) -> None:
+    assert granted(of_operator(render("fragments.hosts=true"))) == (
+        listed("cluster") | listed("namespace") | listed("hosts")
+    )
+
+
 def test_watched_namespaces_are_roles_and_the_rest_stays_closed(render: Render) -> None:
     objects = render("watchNamespaces={a,b}")
     role = of_operator(objects)

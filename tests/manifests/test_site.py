@@ -54,8 +54,8 @@ def test_where_no_processes_are_shared_a_query_whose_policy_shares_them_is_refus
     assert fault(CLUSTER) == ""
     alone = Site(files=CLUSTER.files, hosts=False)
     assert fault(alone) == (
-        "spec.policy: PlacementPolicy default has fragments.isolation: Shared, for `weir run` only; "
-        "write Dedicated there"
+        "spec.policy: PlacementPolicy default has fragments.isolation: Shared; this installation runs no "
+        "hosts; write Dedicated there, or isolation: Dedicated here"
     )
     edited["spec"]["isolation"] = "Dedicated"
     assert fault(alone) == ""

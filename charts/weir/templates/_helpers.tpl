@@ -68,6 +68,7 @@ env:
 - {name: WEIR_TRIGGER_MS, value: {{ .Values.fragments.triggerMs | int | quote }}}
 - {name: WEIR_LEASE_SECONDS, value: {{ .Values.fragments.leaseSeconds | int | quote }}}
 - {name: WEIR_EXECUTORS, value: {{ .Values.fragments.executors | quote }}}
+- {name: WEIR_HOSTS, value: {{ .Values.fragments.hosts | quote }}}
 - {name: WEIR_PROMETHEUS_URL, value: {{ .Values.prometheus.url | quote }}}
 - {name: WEIR_METRICS_PORT, value: "8080"}
 {{- if .Values.webhook.enabled }}

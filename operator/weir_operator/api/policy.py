@@ -178,8 +178,9 @@ class FragmentsSpec(Model):
 
     isolation: Isolation = Field(
         "Dedicated",
-        description="Dedicated: a process for each fragment. Shared, with `weir run` only: one for all of "
-        "the policy's fragments on a node that have namespace and environment in common and no executors.",
+        description="Dedicated: a process for each fragment. Shared: one for all of the policy's fragments "
+        "on a node that have namespace, environment, tolerations, labels and Secrets in common and no "
+        "executors; in a cluster only where its chart says fragments.hosts.",
     )
 
 

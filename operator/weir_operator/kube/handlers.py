@@ -37,11 +37,12 @@ def registry(
     admission: Admission | None = None,
     server: kopf.WebhookServer | None = None,
     everywhere: bool = True,
+    hosts: bool = False,
 ) -> kopf.OperatorRegistry:
     """Handlers for login, startup, events and cleanup: they leave no trace in users' objects.
 
     With `admission` also the validating webhook, which `server` serves; it changes no object either. Unless
-    `everywhere`, only some namespaces are watched.
+    `everywhere`, only some namespaces are watched. `hosts`: what they say is watched too.
     """
     handlers = kopf.OperatorRegistry()
     lagging: list[asyncio.Task[None]] = []
@@ -84,6 +85,8 @@ def registry(
     def canary(**_: Any) -> None:
         liveness.renewal_watched()
 
+    if hosts:
+        kopf.on.event("", "v1", "configmaps", registry=handlers)(changed)
     for plural in KINDS:
         kopf.on.event(names.GROUP, plural, registry=handlers)(changed)
     if admission is not None:
@@ -122,6 +125,7 @@ def prepare(settings: kopf.OperatorSettings, everywhere: bool = True) -> None:
     settings.watching.connect_timeout = 10
     settings.networking.error_backoffs = BACKOFFS
     settings.watching.label_selectors["pods"] = names.MANAGED
+    settings.watching.label_selectors["configmaps"] = names.OF_HOSTS
     settings.watching.label_selectors["leases"] = ",".join(f"{k}={v}" for k, v in CANARY.items())
 
 

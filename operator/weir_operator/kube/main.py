@@ -87,7 +87,9 @@ def run(settings: OperatorSettings, context: str | None = None) -> None:
     server = serve(settings.metrics_port, liveness, metrics)
     try:
         kopf.run(
-            registry=registry(runner, liveness, admission, webhook, not settings.watch_namespaces),
+            registry=registry(
+                runner, liveness, admission, webhook, not settings.watch_namespaces, settings.hosts
+            ),
             identity=settings.identity,  # type: ignore[arg-type]  # a NewType that kopf does not export
             standalone=True,
             clusterwide=not settings.watch_namespaces,

@@ -1,8 +1,9 @@
 """Every right that the operator needs, with its reason. The chart grants exactly these: a test compares.
 
 Scope `cluster` is granted by a ClusterRole in any case; scope `namespace` in each watched namespace (by the
-same ClusterRole when all are watched); scope `own` in the operator's namespace alone; scope `webhook` by that
-ClusterRole where the webhook is enabled and the operator makes its certificate itself.
+same ClusterRole when all are watched), and so is scope `hosts` where fragments may share processes; scope
+`own` in the operator's namespace alone; scope `webhook` by that ClusterRole where the webhook is enabled and
+the operator makes its certificate itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal
 class Right:
     """Verbs on resources of one API group (`only`: on objects of these names), and why each is needed."""
 
-    scope: Literal["cluster", "namespace", "own", "webhook"]
+    scope: Literal["cluster", "namespace", "hosts", "own", "webhook"]
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
@@ -157,6 +158,14 @@ RIGHTS: tuple[Right, ...] = (
         ("roles", "rolebindings"),
         ("get", "create", "patch", "delete"),
         "grant a driver its Lease by name; without escalate or bind: never more than the operator has",
+    ),
+    Right(
+        "hosts",
+        "",
+        ("configmaps",),
+        ("get", "list", "watch", "create", "update", "delete"),
+        "what a host of several fragments shall run, and what it says; get, update and watch also because "
+        "hosts are granted them, each on its own two by name",
     ),
     Right("own", "", ("configmaps",), ("get",), "measured latencies that a NetworkTopology refers to"),
     Right(

@@ -64,6 +64,7 @@ class OperatorSettings:
                 SHORTEST_LEASE,
             ),
             executors=_flag(environment, "WEIR_EXECUTORS", default.executors),
+            hosts=_flag(environment, "WEIR_HOSTS", default.hosts),
             prometheus_url=environment.get("WEIR_PROMETHEUS_URL", ""),
             metrics_port=_port(environment, "WEIR_METRICS_PORT", default.metrics_port),
             webhook_port=_port(environment, "WEIR_WEBHOOK_PORT", default.webhook_port),

@@ -100,8 +100,8 @@ class Site:
         shared = policy is not None and policy.spec.fragments.isolation == "Shared"
         if policy is not None and shared and item.spec.isolation is None and not self.hosts:
             name = policy.metadata.name
-            wrong = f"PlacementPolicy {name} has fragments.isolation: Shared, for `weir run` only"
-            yield Finding(key, "spec.policy", wrong, "write Dedicated there")
+            wrong = f"PlacementPolicy {name} has fragments.isolation: Shared; this installation runs no hosts"
+            yield Finding(key, "spec.policy", wrong, "write Dedicated there, or isolation: Dedicated here")
 
     def copied(self, item: QuerySnapshot) -> Iterator[Finding]:
         """A finding about a QuerySnapshot where nobody serves it."""
