@@ -6,12 +6,15 @@ from typing import Any
 
 import kopf
 import pytest
-from weir_operator.kube.admission import complaint
+from weir_operator.kube.admission import Admission, complaint
 from weir_operator.kube.handlers import CHECKED, registry
 from weir_operator.kube.liveness import Liveness
+from weir_operator.kube.settings import OperatorSettings
 
 from tests.e2e.test_bad_manifests import QUERY, STREAM, changed
+from tests.kube.memory import Memory
 from tests.kube.test_handlers import CountedWakes
+from tests.manifests.scene import obj
 
 NODE = {
     "apiVersion": "v1",
@@ -49,6 +52,13 @@ def test_executors_are_refused_where_there_are_none() -> None:
     wide = changed(QUERY, "resources", {"executors": 2})
     assert complaint(wide, [NODE, STREAM]) == ""
     assert "runs no executors" in complaint(wide, [NODE, STREAM], executors=False)
+
+
+@pytest.mark.parametrize("hosts", [True, False])
+def test_a_query_whose_policy_shares_processes_comes_in_where_there_are_hosts(hosts: bool) -> None:
+    objects = (NODE, STREAM, obj("PlacementPolicy", "default", {"fragments": {"isolation": "Shared"}}))
+    admission = Admission(Memory(*objects).api, OperatorSettings(hosts=hosts))
+    assert ("this installation runs no hosts" in admission.complaint(QUERY)) is not hosts
 
 
 def test_an_edit_is_judged_without_its_former_self() -> None:

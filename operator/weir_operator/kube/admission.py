@@ -39,7 +39,7 @@ class Admission:
     ) -> None:
         self._api = api
         self._namespaces = settings.watch_namespaces or ("",)
-        self._executors = settings.executors
+        self._executors, self._hosts = settings.executors, settings.hosts
         self._clock = clock
         self._lock = threading.Lock()
         self._objects: list[Manifest] = []
@@ -51,7 +51,7 @@ class Admission:
             others = self._others()
         except ApiError:
             return ""
-        return complaint(manifest, others, self._executors)
+        return complaint(manifest, others, self._executors, self._hosts)
 
     def _others(self) -> list[Manifest]:
         with self._lock:
@@ -75,7 +75,9 @@ def webhook_server(
     )
 
 
-def complaint(manifest: Mapping[str, Any], others: list[Manifest], executors: bool = True) -> str:
+def complaint(
+    manifest: Mapping[str, Any], others: list[Manifest], executors: bool = True, hosts: bool = False
+) -> str:
     """Findings about the object itself, as if it were in the cluster with the others.
 
     A topology's matrix is not read here: its condition says what is wrong with it.
@@ -83,7 +85,7 @@ def complaint(manifest: Mapping[str, Any], others: list[Manifest], executors: bo
     key = key_of(manifest)
     beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]
     objects, findings = from_raw([*beside, manifest])
-    built = build(objects, site=replace(SITE, executors=executors))
+    built = build(objects, site=replace(SITE, executors=executors, hosts=hosts))
     complaints = [
         f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"
     ]
