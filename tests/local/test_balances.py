@@ -47,7 +47,8 @@ def finished(folder: Path, **balances_of: dict[str, Any]) -> None:
         (
             {"late": 2, "bad": 1, "lost": 3},
             [
-                "stream default/s: 23 rows read; in no result: 2 late, 1 bad, 3 deleted "
+                "stream default/s: 23 rows read; in no result: 2 late, "
+                "1 bad (`weir query --bad` shows them), 3 deleted "
                 "before they were read",
                 "4 rows written",
             ],

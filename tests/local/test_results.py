@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from weir_operator.local.results import RunResults
 from weir_operator.local.store import RunStore
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
+from weir_runtime.logs.bad_rows import BadRow
+from weir_runtime.logs.dead_letters import bad_rows_of
 from weir_runtime.names import write_whole
 
 from tests.runtime.support import fragment, source
@@ -112,3 +115,35 @@ def test_a_query_that_the_run_does_not_have_is_not_waited_for(
     write_whole(tmp_path / "objects.json", json.dumps({"StreamQuery/default/hot": {}}))
     assert main(["query", "q", "--run-folder", str(tmp_path)]) == 2
     assert "no query default/q; there are default/hot" in capsys.readouterr().err
+
+
+def test_the_command_shows_bad_rows_with_their_reasons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started(tmp_path, Output("files", str(tmp_path / "out")))
+    [spec] = RunResults(tmp_path).fragments()
+    letters = bad_rows_of(spec.inputs[0], str(Path(spec.sidelog) / "a"))
+    letters.put(
+        "0000000000", "in/0000000000.csv", [BadRow(1, "column n: x cannot be read as BIGINT", b"x,1")]
+    )
+    letters.put("0000000001", "in/0000000001.csv", [BadRow(None, "is not CSV", None)])
+    assert main(["query", "q", "--bad", "--run-folder", str(tmp_path)]) == 0
+    first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert first == {
+        "stream": spec.inputs[0].stream,
+        "source": "in/0000000000.csv",
+        "row": 2,
+        "reason": "column n: x cannot be read as BIGINT",
+        "text": "x,1",
+    }
+    assert (second["reason"], second["text"], "row" in second) == ("is not CSV", None, False)
+
+
+def test_bad_rows_that_go_elsewhere_are_not_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = replace(source("a", tmp_path / "in"), bad_rows={"deadLetter": {"kafka": {"topic": "letters"}}})
+    spec = fragment(tmp_path, "q-p1-1", [item], (), Output("files", str(tmp_path / "out")))
+    write_whole(tmp_path / "processes" / "q-p1-1-e1.spec.json", spec.to_json())
+    assert main(["query", "q", "--bad", "--run-folder", str(tmp_path)]) == 2
+    assert f"bad rows of stream {item.stream} go to topic letters" in capsys.readouterr().err

@@ -159,7 +159,7 @@ def test_rows_that_cannot_be_read_are_counted(folder: Path, capsys: pytest.Captu
     (folder / "some.json").write_text('{"ts": "2026-01-31T12:00:00Z", "k": 1}\n{"k": 2}\n')
     assert main(["init", "some.json"]) == 0
     assert (
-        "1 row cannot be read and would go to the dead letters; the first: line 2: no ts"
+        "1 row cannot be read and would go to the dead letters (`weir query --bad`); the first: line 2: no ts"
         in capsys.readouterr().out
     )
 

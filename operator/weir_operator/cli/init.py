@@ -157,5 +157,6 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
         print(f"  {column} is STRING here, as {value[:40]!r} is no number: {right}")
     if sample.bad:
         bad = count(sample.bad, "row")
-        print(f"  {bad} cannot be read and would go to the dead letters; the first: {sample.reason}")
+        where = "the dead letters (`weir query --bad`)"
+        print(f"  {bad} cannot be read and would go to {where}; the first: {sample.reason}")
     print(f"next: weir plan -f {target}; weir run -f {target} --until-finished --console")

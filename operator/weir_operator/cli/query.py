@@ -33,13 +33,17 @@ def query(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N rows.")
     ] = None,
+    bad: Annotated[
+        bool, typer.Option("--bad", help="Show the rows of its streams that cannot be read, and why.")
+    ] = False,
     run_folder: RunFolder = DEFAULT_FOLDER,
 ) -> int:
     """Show the rows that a query of `weir run` gives, as they come: a JSON object a line.
 
     They are read from the query's sink (files, a topic, the console), from its beginning.
 
-    Exit code 0: shown; 2: no such query runs here, or its sink keeps no rows.
+    Exit code 0: shown; 2: no such query runs here, or its sink keeps no rows; with --bad, a
+    stream's `deadLetter` is a topic or an object store.
 
     Examples:
 
@@ -48,23 +52,33 @@ def query(
       weir query by-carrier --no-follow | head
 
       weir query by-carrier --limit 10
+
+      weir query by-carrier --bad --no-follow
     """
+    from weir_operator.local.bad_rows import BadRowReader
     from weir_operator.local.processes import Processes
     from weir_operator.local.results import RunResults
 
     full = full_name(name)
     results, processes, shown = RunResults(run_folder, full), Processes(run_folder), 0
+    unreadable = BadRowReader(results)
     try:
         if not _has_begun(results, run_folder, full, PATIENCE if follow else 0.0):
             print(f"{run_folder}: no query {full}; {_those_of(run_folder)}", file=sys.stderr)
             return BAD_INPUT
         while True:
             alive = any(p.state in ("starting", "standby", "running") for p in processes.observe())
-            for _, row in results.new_rows():
+            for row in unreadable.new_rows() if bad else (row for _, row in results.new_rows()):
                 print(json.dumps(row), flush=True)
                 shown += 1
                 if shown == limit:
                     return OK
+            if unreadable.elsewhere:
+                for stream, place in unreadable.elsewhere.items():
+                    print(
+                        f"{full}: bad rows of stream {stream} go to {place}: read them there", file=sys.stderr
+                    )
+                return BAD_INPUT
             if full in results.silent:
                 print(f"{full}: {results.silent[full]}", file=sys.stderr)
                 return BAD_INPUT

@@ -1,12 +1,16 @@
-"""Rows that no query can read, told while `weir run` runs."""
+"""Rows that no query can read: the first are told while `weir run` runs, `weir query --bad` shows all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
-from weir_runtime.logs.dead_letters import FOLDER, UNIT, in_words
+from weir_placement.model.fragment import Input
+from weir_runtime.logs.dead_letters import FOLDER, UNIT, in_words, letters_folder
+
+from weir_operator.local.results import FolderSinkReader, ResultRow, RunResults
 
 
 def bad_rows(run_folder: Path) -> Iterator[str]:
@@ -20,6 +24,51 @@ def bad_rows(run_folder: Path) -> Iterator[str]:
         if files:
             letters = pq.ParquetFile(files[0]).read()
             letter = letters.slice(0, 1).to_pylist()[0]
-            unit = (letters.schema.metadata or {}).get(UNIT.encode(), b"row").decode()
+            unit = _unit(letters)
             where = f"{letter['source']}{in_words(letter['offset'], unit)}"
             yield f"{where}: {letter['reason']}; rows that cannot be read go to {folder}"
+
+
+def _unit(letters: pa.Table) -> str:
+    return str((letters.schema.metadata or {}).get(UNIT.encode(), b"row").decode())
+
+
+class BadRowReader:
+    """The dead letters of a query's inputs, as they come, where these are files of a folder."""
+
+    def __init__(self, results: RunResults) -> None:
+        self._results = results
+        self._readers: dict[Path, FolderSinkReader] = {}
+        self.elsewhere: dict[str, str] = {}
+        """By stream whose bad rows are not read here: where its `deadLetter` sends them."""
+
+    def new_rows(self) -> Iterator[ResultRow]:
+        """Those that have come since the last call: `stream`, `source`, `row` (from 1) or `offset`, `reason`
+        and the row's `text`. A stream that the query reads twice has them twice."""
+        for spec in self._results.fragments():
+            for item in (item for item in spec.inputs if item.kind == "source"):
+                folder = letters_folder(item, str(Path(spec.sidelog) / item.name))
+                if folder is None:
+                    self.elsewhere[item.stream] = _address(item)
+                    continue
+                reader = self._readers.setdefault(folder, FolderSinkReader(folder))
+                for letters in reader.new_tables():
+                    yield from _shown(letters, item.stream)
+
+
+def _address(item: Input) -> str:
+    place = item.bad_rows["deadLetter"]
+    return f"topic {place['kafka']['topic']}" if "kafka" in place else str(place["files"]["uri"])
+
+
+def _shown(letters: pa.Table, stream: str) -> Iterator[ResultRow]:
+    unit = _unit(letters)
+    for letter in letters.to_pylist():
+        position, raw = letter["offset"], letter["row"]
+        yield {
+            "stream": stream,
+            "source": letter["source"],
+            **({} if position is None else {unit: position + (unit == "row")}),
+            "reason": letter["reason"],
+            "text": None if raw is None else raw.decode(errors="replace"),
+        }

@@ -13,7 +13,11 @@ from weir_operator.controller.health import count
 from weir_operator.controller.record import name_of
 from weir_operator.local.store import RunStore
 
-FATES = {"late": "late", "bad": "bad", "lost": "deleted before they were read"}
+FATES = {
+    "late": "late",
+    "bad": "bad (`weir query --bad` shows them)",
+    "lost": "deleted before they were read",
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class SourceBalance:
     def __str__(self) -> str:
         """
         >>> print(SourceBalance("default/s", 595, 3, 2, 0, False))
-        stream default/s: 600 rows read; in no result: 3 late, 2 bad
+        stream default/s: 600 rows read; in no result: 3 late, 2 bad (`weir query --bad` shows them)
         """
         read = f"{'at least ' if self.least else ''}{count(self.used + self.late + self.bad, 'row')} read"
         omitted = [f"{getattr(self, fate)} {word}" for fate, word in FATES.items() if getattr(self, fate)]

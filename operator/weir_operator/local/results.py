@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.location import STORE
@@ -30,17 +31,22 @@ class SinkReader(ABC):
 class FolderSinkReader(SinkReader):
     """Of parquet files, which appear whole."""
 
-    def __init__(self, output: Output) -> None:
-        self._folder = Path(output.uri)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._seen: set[str] = set()
 
     def new_rows(self) -> Iterator[ResultRow]:
         """The files in the order in which they were written."""
+        for table in self.new_tables():
+            yield from json_values(table)
+
+    def new_tables(self) -> Iterator[pa.Table]:
+        """The same, a table a file, with the metadata of its schema."""
         new = [path for path in self._folder.glob("[!._]*.parquet") if path.name not in self._seen]
         for path in sorted(new, key=lambda path: (path.stat().st_mtime_ns, path.name)):
-            rows = json_values(pq.ParquetFile(path).read())
+            table = pq.ParquetFile(path).read()
             self._seen.add(path.name)  # not before: what cannot be read now is tried again
-            yield from rows
+            yield table
 
 
 class StoreSinkReader(SinkReader):
@@ -54,8 +60,6 @@ class StoreSinkReader(SinkReader):
 
     def new_rows(self) -> Iterator[ResultRow]:
         """The objects in the order of their names."""
-        import pyarrow as pa
-
         for name in self._store.names():
             if name.endswith(".parquet") and name not in self._seen:
                 self._seen.add(name)
@@ -150,15 +154,20 @@ class RunResults:
         if spec.output.kind == "kafka":
             return TopicSinkReader(spec.output)
         return (
-            StoreSinkReader(spec.output) if spec.output.files.kind == STORE else FolderSinkReader(spec.output)
+            StoreSinkReader(spec.output)
+            if spec.output.files.kind == STORE
+            else FolderSinkReader(Path(spec.output.uri))
         )
 
     def last_fragments(self) -> list[FragmentSpec]:
-        """Those that deliver, of processes that were started and are not removed."""
+        """Those that deliver."""
+        return [spec for spec in self.fragments() if spec.output.kind != "exchange"]
+
+    def fragments(self) -> list[FragmentSpec]:
+        """Of processes that were started and are not removed."""
         paths = sorted((self._root / "processes").glob("*.spec.json"))
         specs = [FragmentSpec.from_json(path.read_text()) for path in paths if path.exists()]
-        ends = [spec for spec in specs if spec.output.kind != "exchange"]
-        return [spec for spec in ends if self._query in (None, f"{spec.namespace}/{spec.query}")]
+        return [spec for spec in specs if self._query in (None, f"{spec.namespace}/{spec.query}")]
 
     def close(self) -> None:
         """Ends all connections."""

@@ -155,22 +155,31 @@ class BadRows:
 def bad_rows_of(item: Input, sidelog: str) -> BadRows:
     """By the stream's settings; by default, bad rows go to the side log."""
     settings, ahead = item.bad_rows, MAX_AHEAD if item.max_ahead is None else item.max_ahead
-    letters = _letters(settings.get("deadLetter"), sidelog)
+    letters = _letters(item, sidelog)
     unit: PositionUnit = "offset" if "kafka" in item.source else "row"
     return BadRows(letters, settings.get("onBadRow") == "Fail", ahead, unit)
 
 
-def _letters(place: Mapping[str, Any] | None, sidelog: str) -> DeadLetters | None:
+def letters_folder(item: Input, sidelog: str) -> Path | None:
+    """Where the dead letters of an input lie, whose side log is `sidelog`; None: in no folder."""
+    place = item.bad_rows.get("deadLetter")
     if place is None:
-        return FolderLetters(str(Path(sidelog) / FOLDER)) if sidelog else None
+        return Path(sidelog) / FOLDER if sidelog else None
+    files = files_location(place["files"]) if "files" in place else None
+    return Path(files.address) / _own(sidelog) if files and files.kind != STORE else None
+
+
+def _letters(item: Input, sidelog: str) -> DeadLetters | None:
+    if folder := letters_folder(item, sidelog):
+        return FolderLetters(str(folder))
+    place = item.bad_rows.get("deadLetter")
+    if place is None:
+        return None
     kind, options = next(iter(place.items()))
     if kind == "kafka":
         return TopicLetters(options)
     files = files_location(options)
-    own = _own(sidelog)
-    if files.kind == STORE:
-        return StoreLetters(f"{files.address}/{own}", files.options)
-    return FolderLetters(str(Path(files.address) / own))
+    return StoreLetters(f"{files.address}/{_own(sidelog)}", files.options)
 
 
 def _own(sidelog: str) -> str:
