@@ -24,6 +24,9 @@ from weir_runtime.names import PLAUSIBLE, write_whole
 SPAN = 30.0
 """[s] over which the pace of event time is measured."""
 
+PATIENCE = 10.0
+"""[s] for which a batch waits to learn whether its plan ends before some of its rows."""
+
 
 class Share:
     """Which rows of the sink are this plan's.
@@ -38,14 +41,18 @@ class Share:
         self._after = after
         self._file = folder.with_name(f"{folder.name}.newest")
         self._newest = int(self._file.read_text()) if self._file.exists() else 0
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._change: Change | None = None
+        self._unsure = False  # a cut was agreed to, and whether that was written is not known
         self._clock = 0
         self._clocks: deque[tuple[float, int]] = deque()
 
     def restrict(self, table: pa.Table) -> pa.Table:
-        """The rows that this plan publishes, called before each publish."""
+        """The rows that this plan publishes, called before each publish. Raises RuntimeError when it cannot
+        be learnt which: the batch runs again in the fragment's next life."""
         with self._lock:
+            if not self._lock.wait_for(lambda: not self._unsure, PATIENCE):
+                raise RuntimeError(f"the lease has not confirmed the cut of a change for {PATIENCE:.0f} s")
             times = table.column(TIME).cast(pa.int64())
             mine = pc.greater(times, self._after) if self._after else None
             if self._change and self._change.time is not None:
@@ -76,21 +83,30 @@ class Share:
             return False
         change = record.change if record else None
         if change is None:
-            return record is not None
+            return record is not None and not self._unsure
         if change.time is None:
             with self._lock:  # no batch is between its filter and its note
                 agreed = dataclasses.replace(change, time=self._cut(change.lead))
                 reach("before-agree")
+                self._unsure = True  # an answer that failed may have been written all the same
                 if not lease.answer(epoch, holder, agreed):
                     return False
-                self._change = change = agreed
+                self._settle(agreed)
+                change = agreed
             reach("after-agree")
-        self._change = change
+        else:
+            with self._lock:
+                self._settle(change)
         assert change.time is not None
         if self._clock >= change.time and not change.passed:
             lease.answer(epoch, holder, dataclasses.replace(change, passed=True))
             reach("after-pass")
         return True
+
+    def _settle(self, change: Change) -> None:
+        """With the lock."""
+        self._change, self._unsure = change, False
+        self._lock.notify_all()
 
     def _cut(self, lead: float) -> int:
         """Nothing later was published, and nothing up to it is left to the plan before."""

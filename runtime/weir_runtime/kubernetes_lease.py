@@ -30,7 +30,7 @@ from weir_placement.model.change import Change
 from weir_runtime.api_server import KeptConnections, Server
 from weir_runtime.hosted import HostedHolder
 from weir_runtime.kubernetes_record import manifest_of, nobody, record_of
-from weir_runtime.lease import Expiry, LeaseRecord, holder_is_gone, may_take, owns
+from weir_runtime.lease import Expiry, LeaseRecord, holder_is_gone, may_follow, may_take, owns
 from weir_runtime.named_watch import NamedWatch
 from weir_runtime.renewal import now
 
@@ -204,6 +204,8 @@ class KubernetesLease:
             try:
                 manifest, record = self._get()
                 if record is None or not owns(record, epoch, holder):
+                    return False
+                if "change" in fields and not may_follow(record.change, fields["change"]):
                     return False
                 if self._put(manifest, replace(record, renewed=time.time(), **fields)):
                     self._confirmed = max(self._confirmed, start)  # threads answer and renew

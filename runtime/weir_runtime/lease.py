@@ -60,7 +60,7 @@ class FragmentLease(Protocol):
         """The controller's wish that the plan ends at a cut, `lead` seconds from now; once."""
 
     def answer(self, epoch: int, holder: str, change: Change) -> bool:
-        """The holder's answer to `request_cut`. False: it belongs to somebody else."""
+        """The holder's answer to `request_cut`. False: it belongs to somebody else, or another cut stands."""
 
 
 def holder_name(pid: int | None = None) -> str:
@@ -223,8 +223,15 @@ class FileLease:
             if not owns(record, epoch, holder):
                 return False
             assert record is not None
+            if "change" in fields and not may_follow(record.change, fields["change"]):
+                return False
             self._write(dataclasses.replace(record, renewed=time.time(), **fields))
             return True
+
+
+def may_follow(before: Change | None, after: Change) -> bool:
+    """Whether an answer may be written over what stands: a cut that was agreed to is never another one."""
+    return before is None or before.time in (None, after.time)
 
 
 def owns(record: LeaseRecord | None, epoch: int, holder: str) -> bool:

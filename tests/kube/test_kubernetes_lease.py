@@ -216,3 +216,15 @@ def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_
     record = new.read()
     assert record is not None
     assert record.change == Change(20.0, 1_700_000_000_000_001)
+
+
+def test_a_cut_that_was_agreed_to_is_never_another_one(lease: Make) -> None:
+    one, other_view = lease(), lease()
+    assert one.acquire(1, "one:1:1", 10.0)
+    one.request_cut(1.0)
+    assert one.answer(1, "one:1:1", Change(1.0, time=100))
+    assert not other_view.answer(1, "one:1:1", Change(1.0, time=200)), "as after an answer that was lost"
+    record = lease().read()
+    assert record is not None
+    assert record.change is not None
+    assert record.change.time == 100

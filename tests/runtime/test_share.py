@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from weir_placement.model.change import Change
 from weir_runtime.change import Share
 from weir_runtime.compiler import TIME
+from weir_runtime.lease import FileLease, holder_name
 
 
 def rows(*times: int) -> pa.Table:
@@ -62,3 +64,48 @@ def test_a_cut_is_never_below_what_was_published_in_an_earlier_life(tmp_path: Pa
     share.published(40)
     share.look(lease, 1, "me")
     assert lease.told[-1].passed
+
+
+def test_a_cut_whose_answer_was_lost_is_kept_by_whoever_publishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, share = asking(Change(1.0)), Share(0, tmp_path / "hash")
+    share.restrict(rows(100))
+    written, answer = lease.told, lease.answer
+    lease.answer = lambda *it: answer(*it) and False  # it lands, and nobody hears of it
+    old_view = SimpleNamespace(change=Change(1.0))
+    read, lease.read = lease.read, lambda: old_view
+    assert not share.look(lease, 1, "me")
+    monkeypatch.setattr("weir_runtime.change.PATIENCE", 0.05)
+    with pytest.raises(RuntimeError, match="not confirmed the cut"):
+        share.restrict(rows(90, 101, 150))
+    lease.answer, lease.read = answer, read
+    assert share.look(lease, 1, "me")
+    assert [change.time for change in written] == [100]
+    assert share.restrict(rows(90, 101, 150)).column("v").to_pylist() == ["at 90"]
+
+
+def test_a_batch_waits_until_the_cut_is_known(tmp_path: Path) -> None:
+    lease, share = asking(Change(1.0)), Share(0, tmp_path / "hash")
+    share.restrict(rows(100))
+    answer = lease.answer
+    lease.answer = lambda *_: False
+    assert not share.look(lease, 1, "me")
+    lease.answer = answer
+    with ThreadPoolExecutor() as pool:
+        batch = pool.submit(share.restrict, rows(101))
+        assert not wait([batch], timeout=0.05).done
+        assert share.look(lease, 1, "me")
+        assert batch.result(10).num_rows == 0
+
+
+def test_a_cut_that_was_agreed_to_is_never_another_one(tmp_path: Path) -> None:
+    lease = FileLease(str(tmp_path / "lease"))
+    assert lease.acquire(1, holder_name(), 10.0)
+    lease.request_cut(1.0)
+    assert lease.answer(1, holder_name(), Change(1.0, time=100))
+    assert not lease.answer(1, holder_name(), Change(1.0, time=200))
+    assert lease.answer(1, holder_name(), Change(1.0, time=100, passed=True))
+    record = lease.read()
+    assert record is not None
+    assert record.change == Change(1.0, time=100, passed=True)
