@@ -10,7 +10,9 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +23,16 @@ from weir_placement.model.from_plain import FormError, build_plain
 
 from weir_runtime import secrets, thread_clients
 from weir_runtime.cpu import CpuMeter, SharedCpu
-from weir_runtime.host_fragment import Turn
-from weir_runtime.host_member import MB, Commons, Member
+from weir_runtime.host_fragment import MB, Turn
+from weir_runtime.host_member import Commons, Member
 from weir_runtime.host_status import HostStatus
 from weir_runtime.incarnations import Incarnations
 from weir_runtime.kubernetes_lease import SCHEME
 from weir_runtime.locations import lease_at, orders_at
 from weir_runtime.metrics import Metrics
+from weir_runtime.open_files import share_open
 from weir_runtime.process import EXIT_TERMINATED
-from weir_runtime.session import END_ON_OOM, OOM_CODES, Sessions, end, jvm_code, start_session
+from weir_runtime.session import END_ON_OOM, OOM_CODES, Sessions, end, jvm_code, jvm_pid, start_session
 from weir_runtime.status import STUCK
 
 LOOK = 0.2
@@ -37,6 +40,12 @@ LOOK = 0.2
 
 GOES = 5.0
 """[s] for a JVM that does not answer to be gone."""
+
+FILES_LOOK = 30.0
+"""[s] between two looks at how many files are open."""
+
+MOST_FILES = 0.8
+"""Of those that the JVM may have open; with more the host makes room for the next one in order."""
 
 SLOTS = 4
 """Tasks a core at once. Spark interrupts none for another one's sake, so a task that takes long would keep
@@ -91,6 +100,7 @@ class Host:
         self.status = status
         self.stopping = threading.Event()
         self.incarnations = Incarnations(lease_at(spec.lease, "host.lease"), spec.lease, spec.lease_seconds)
+        self._files_at = 0.0  # [s, monotonic] when to look at open files
         self._orders = orders_at(spec.desired, spec.state)
         self.members: dict[str, Member] = {}
         cpu = SharedCpu(CpuMeter(os.getpid()))
@@ -105,6 +115,7 @@ class Host:
             if (code := jvm_code()) is not None:
                 return self._end_without(code)
             self.look()
+            self._look_at_files()
             if stuck := [member for member in self.members.values() if member.stuck]:
                 if (code := jvm_code(wait=GOES)) is not None:
                     return self._end_without(code)  # queries of a JVM that is gone do not stop either
@@ -126,13 +137,24 @@ class Host:
         is to have a process of its own."""
         why = f"its JVM ended with {code}"
         if code in OOM_CODES and self.members:
-            largest = max(self.members.values(), key=lambda member: member.size)
+            largest = max(self.members.values(), key=lambda member: member.suspicion)
             sizes = ", ".join(f"{member.key} {member.size / MB:.0f} MB" for member in self.members.values())
             why = f"its JVM of {self.spec.heap_mb} MB had no memory left (state and batch: {sizes})"
             largest.alone = f"out of memory: the largest fragment of a host when {why}"
         self.say()
         print(f"ends: {why}", file=sys.stderr)
         return 1
+
+    def _look_at_files(self) -> None:
+        """Spark leaves two open for each start of a source: all are told to stop before it can open none."""
+        pid, now = jvm_pid(), time.monotonic()
+        if pid is None or now < self._files_at:
+            return
+        self._files_at = now + FILES_LOOK
+        with suppress(OSError):
+            if (share := share_open(pid)) > MOST_FILES:
+                print(f"its JVM has {share:.0%} of the files open that it may: restarting", file=sys.stderr)
+                self.stopping.set()
 
     def look(self) -> None:
         """One look at what is wanted, and one step towards it."""

@@ -30,6 +30,8 @@ from weir_runtime.status import open_server
 FIRST = 10.0
 """[s] at most for which a fragment that starts keeps the next one from starting."""
 
+MB = 2**20
+
 RETRY = 1.0
 """[s] between two tries to give a lease back."""
 
@@ -133,6 +135,12 @@ class HostedFragment(FragmentProcess):
         under way, what that may read."""
         unknown = self.status.under_way and self.metrics.last_batch < 0
         return BATCH_BYTES * len(self.spec.inputs) if unknown else self.metrics.state_size + self._batch_size
+
+    @property
+    def suspicion(self) -> tuple[int, bool, int]:
+        """What speaks for it where memory is short, the most first: its size [MB], a batch under way, few
+        batches before."""
+        return round(self.size / MB), self.status.under_way, -self.metrics.last_batch
 
     def _cut_off(self) -> None:
         """Raises RuntimeError, which ends the attempt: the host must live on for others."""

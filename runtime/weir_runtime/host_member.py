@@ -16,7 +16,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime import thread_clients
 from weir_runtime.cpu import SharedCpu
-from weir_runtime.host_fragment import HostedFragment, QueryStuck, Turn
+from weir_runtime.host_fragment import MB, HostedFragment, QueryStuck, Turn
 from weir_runtime.hosted_tenure import SwappedLease
 from weir_runtime.incarnations import Incarnations
 from weir_runtime.locations import lease_at
@@ -31,8 +31,6 @@ WELL = 600.0
 
 LONGEST = 60.0
 """[s] between two attempts at most."""
-
-MB = 2**20
 
 OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "exited unexpectedly (crashed)")
 """In an error of a fragment alone, from Python, Java, or a Python worker that the kernel has killed."""
@@ -129,6 +127,11 @@ class Member:
     def size(self) -> int:
         """[bytes] As of `HostedFragment`; 0 when it runs no more."""
         return self._fragment.size if self._fragment and not self._over else 0
+
+    @property
+    def suspicion(self) -> tuple[int, bool, int]:
+        """As of `HostedFragment`; the least when it runs no more."""
+        return self._fragment.suspicion if self._fragment and not self._over else (-1, False, 0)
 
     def _run(self) -> None:
         thread_clients.close_of_ended()  # what the attempt before has left

@@ -261,6 +261,11 @@ def kill_jvm(by: signal.Signals = signal.SIGKILL) -> None:
             process.stdin.close()
 
 
+def jvm_pid() -> int | None:
+    """Of the started JVM; None where there is none."""
+    return _jvm[0].pid if _jvm else None
+
+
 def jvm_code(wait: float = 0.0) -> int | None:
     """The exit code of the started JVM, by `subprocess`; None when it still runs after `wait` [s]."""
     for process in _jvm:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from weir_placement.model.fragment import Output
+from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.operators import Filter, Join, Window
 
 from tests.runtime.queries import verdict
 from tests.runtime.replayer import COLUMNS, COUNT, Replayer
-from tests.runtime.support import files_output, fragment, sink_rows, source, wait_for, write_log
+from tests.runtime.support import files_output, fragment, sink_rows, source, state, wait_for, write_log
 from tests.runtime.told_hosts import HostProcess
 
 SECOND = 1_000_000
@@ -34,15 +34,42 @@ def host(tmp_path: Path) -> Iterator[HostProcess]:
     it.end()
 
 
+def endless_fragment(folder: Path, name: str) -> FragmentSpec:
+    """A join of 3,600,000,000 pairs in one batch, of which none is wanted."""
+    many = [[(i, i, i) for i in range(60_000)]]
+    both = [source(alias, write_log(folder / name / alias, many)) for alias in "bc"]
+    pairs = Join("j", ("b", "c"), on="b.v + c.v < 0", windows=(Window("b", "c", -SECOND, SECOND),))
+    return fragment(folder, name, both, [pairs], Output("noop"))
+
+
+def test_two_endless_batches_leave_another_fragment_its_turns_on_one_core(tmp_path: Path) -> None:
+    healthy = fragment(tmp_path, "f-g", [source("a", tmp_path / "a")], [COUNT], Output("noop"))
+    poison = {name: endless_fragment(tmp_path, name) for name in ("f-i", "f-j")}
+    host = HostProcess(tmp_path, "one", heap_mb=512)
+    host.want(**poison)
+    process = host.start()
+    replayer = Replayer(tmp_path / "a", every=1.0)
+    replayer.start()
+    try:
+        for name, spec in poison.items():
+            batches = Path(spec.checkpoint)
+            wait_for(lambda batches=batches: any(batches.glob("*/offsets/0")), f"the batch of {name}", LONG)
+        host.want(healthy=healthy)
+        wait_for(lambda: state(healthy).get("batch", -1) >= 5, "six batches", LONG)
+        assert [state(spec)["batch"] for spec in poison.values()] == [-1, -1], "theirs has not ended"
+        assert [host.said(name)["restarts"] for name in poison] == [0, 0]
+    finally:
+        replayer.finish.set()
+        process.kill()
+        process.wait()
+
+
 def test_poison_is_cut_off_or_named_and_the_healthy_one_loses_nothing(
     tmp_path: Path, host: HostProcess
 ) -> None:
     item = source("a", tmp_path / "a")
     healthy = fragment(tmp_path, "f-g", [item], [COUNT], files_output(tmp_path / "out", *COLUMNS))
-    many = [[(i, i, i) for i in range(60_000)]]  # 3,600,000,000 pairs, of which none is wanted
-    both = [source(alias, write_log(tmp_path / alias, many)) for alias in "bc"]
-    pairs = Join("j", ("b", "c"), on="b.v + c.v < 0", windows=(Window("b", "c", -SECOND, SECOND),))
-    endless = fragment(tmp_path, "f-j", both, [pairs], Output("noop"))
+    endless = endless_fragment(tmp_path, "f-j")
     replayer = Replayer(tmp_path / "a", every=1.0)
     replayer.start()
 
@@ -55,7 +82,7 @@ def test_poison_is_cut_off_or_named_and_the_healthy_one_loses_nothing(
     wait_for(lambda: host.said("endless").get("phase") == "running", "the endless batch", LONG)
     grows(3)
     wait_for(lambda: "cut off" in host.said("endless").get("error", ""), "it is cut off", LONG)
-    wait_for(lambda: host.said("endless")["restarts"] > 0, "and begun again", LONG)
+    wait_for(lambda: host.said("endless")["restarts"] > 0, "and batches again", LONG)
     assert host.said("endless")["alone"] == ""
     assert host.said("healthy")["restarts"] == 0, "others do not notice"
 
