@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -89,8 +90,17 @@ def test_a_driver_and_its_executors_reach_each_other(render: Render) -> None:
     open_to_all, among_us = policy["spec"]["ingress"]
     assert [p["port"] for p in open_to_all["ports"]] == [names.RUNTIME_PORT]
     assert [p["port"] for p in among_us["ports"]] == list(names.SPARK_PORTS.values())
-    ((mine, others),) = [(policy["spec"]["podSelector"], o["podSelector"]) for o in among_us["from"]]
-    assert mine == others
+    (others,) = among_us["from"]
+    mine = policy["spec"]["podSelector"]
+    assert others["podSelector"]["matchLabels"] == mine["matchLabels"]
+    assert roles(others["podSelector"]) == {"driver", "executor"}
+    assert roles(mine) == {"driver", "executor", "host"}, "a host has no executors"
+
+
+def roles(selector: dict[str, Any]) -> set[str]:
+    (expression,) = selector["matchExpressions"]
+    assert expression["key"] == names.ROLE
+    return set(expression["values"])
 
 
 @pytest.mark.parametrize(
