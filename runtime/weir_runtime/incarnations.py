@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from weir_runtime.hosted import HostedHolder
+from weir_placement.model.hosted import HostedHolder
+
 from weir_runtime.lease import Expiry, LeaseRecord, holder_is_gone, holder_name
 from weir_runtime.renewal import Renewal, RenewedLease, now
 

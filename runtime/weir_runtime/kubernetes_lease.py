@@ -26,9 +26,9 @@ from dataclasses import replace
 from typing import Any
 
 from weir_placement.model.change import Change
+from weir_placement.model.hosted import HostedHolder
 
 from weir_runtime.api_server import KeptConnections, Server
-from weir_runtime.hosted import HostedHolder
 from weir_runtime.kubernetes_record import manifest_of, nobody, record_of
 from weir_runtime.lease import Expiry, LeaseRecord, holder_is_gone, may_follow, may_take, owns
 from weir_runtime.named_watch import NamedWatch

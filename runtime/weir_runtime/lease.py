@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weir_placement.model.change import Change
+from weir_placement.model.hosted import HostedHolder
 
-from weir_runtime.hosted import HostedHolder
 from weir_runtime.names import read_json, write_whole
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weir_operator.controller.times import micro_time, timestamp
 from weir_operator.kube import names
-from weir_runtime.hosted import HostedHolder
+from weir_placement.model.hosted import HostedHolder
 
 from tests.kube.memory import Manifest, Memory
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from weir_placement.model.hosted import HostedHolder
 from weir_runtime import (
     durable,
     hosted_tenure,
@@ -26,7 +27,6 @@ from weir_runtime import (
     renewal,
     tenure,
 )
-from weir_runtime.hosted import HostedHolder
 from weir_runtime.hosted_tenure import HostedTenure
 from weir_runtime.incarnations import Incarnations
 from weir_runtime.publish import Fenced, put_once

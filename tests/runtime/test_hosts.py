@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec, Input, Output
+from weir_placement.model.hosted import HostedHolder
 from weir_placement.model.location import Location
 from weir_placement.model.operators import Filter
-from weir_runtime.hosted import HostedHolder
 from weir_runtime.lease import FileLease
 
 from tests.runtime.queries import verdict

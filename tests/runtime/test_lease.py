@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from weir_placement.model.change import Change
-from weir_runtime.hosted import HostedHolder
+from weir_placement.model.hosted import HostedHolder
 from weir_runtime.lease import FileLease, LeaseRecord, holder_is_gone, holder_name, owns
 
 ALIVE = holder_name()

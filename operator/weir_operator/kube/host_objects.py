@@ -119,7 +119,7 @@ def host_name(node: str, sharing: str, number: int) -> str:
     """Of the host `number` of a class on a node.
 
     >>> host_name("n1", "0a1b2c3d", 1)
-    'host-n1-0a1b2c3d-a18e-1'
+    'host-n1-0a1b2c3d-676b-1'
     """
     label = "".join(c if c.isascii() and c.isalnum() else "-" for c in node.lower())[:24].strip("-")
     return f"host-{label}-{sharing}-{hashlib.sha256(node.encode()).hexdigest()[:4]}-{number}"

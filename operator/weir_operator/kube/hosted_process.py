@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from weir_runtime.hosted import HostedHolder
+from weir_placement.model.hosted import HostedHolder
 
 from weir_operator.controller.observed_state import Lease, Process, ProcessState
 from weir_operator.kube import names
