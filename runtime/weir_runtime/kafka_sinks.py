@@ -150,6 +150,12 @@ class TransactionalKafkaSink(BatchSink):
             forgotten = "no longer says which batch comes next: one that was being written may appear twice"
             print(f"{where}: {forgotten}", file=sys.stderr)
 
+    def beyond(self, planned: int) -> str:
+        """By the group's offset."""
+        last = self._next - 1
+        where = f"topic {self._messages.topic}, consumer group {self._group}"
+        return f"{where}: batch {last}" if last > planned else ""
+
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Returns when the batch is committed; the bytes of its messages, 0 when it was before.
 

@@ -242,8 +242,8 @@ class FragmentProcess:
         self._await(lambda: checkpoint.shows_all(deadline))
         checkpoint.drop_unfinished()
         clear_earlier(self.spec)
-        fresh, self._numbering = checkpoint.planned() < 0, checkpoint.numbering()
-        self._patient.ask(lambda: sink.claim(self._numbering, fresh))
+        planned, self._numbering = checkpoint.planned(), checkpoint.numbering()
+        self._patient.ask(lambda: sink.take_over(self._numbering, planned))
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         results = Results(between(self.spec, RESULTS))

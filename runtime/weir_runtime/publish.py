@@ -52,6 +52,19 @@ class OthersRows(FragmentError):
         )
 
 
+class OlderCheckpoint(FragmentError):
+    """The output has batches that this checkpoint has not planned: it is an older copy of the one that wrote
+    them. It would give their numbers to other rows, which would be dropped as replays."""
+
+    def __init__(self, beyond: str, planned: int) -> None:
+        super().__init__(
+            f"{beyond} is there, but this checkpoint has planned batches up to {planned} only: it is an "
+            "older copy, as of a backup, of the one that wrote there. Nothing was written. Bring the newest "
+            "checkpoint back; or delete the query and make it again with another sink (with restoreFrom, "
+            "from a snapshot)."
+        )
+
+
 class BatchSink(ABC):
     """Takes batches in order; a batch may come again after a crash, with the same rows."""
 
@@ -59,6 +72,23 @@ class BatchSink(ABC):
         """Called with the lease held, before the first batch: what numbering the batches are of, and whether
         their checkpoint has none yet. Raises OtherNumbering when there are batches of another one, OthersRows
         when there are another query's."""
+
+    def take_over(self, numbering: str, planned: int) -> None:
+        """Claims it for a checkpoint whose last planned batch is `planned`; -1: none. A batch's offsets are
+        on the disk before it is published, so nothing that is published lies behind them.
+
+        Raises:
+            OlderCheckpoint: something does.
+            FragmentError: as `claim`.
+        """
+        self.claim(numbering, planned < 0)
+        if beyond := self.beyond(planned):
+            raise OlderCheckpoint(beyond, planned)
+
+    def beyond(self, planned: int) -> str:
+        """Which published batch has a number above `planned`, in words; "": none, as far as the sink knows
+        numbers. Called when it is claimed."""
+        return ""
 
     @abstractmethod
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:

@@ -71,6 +71,13 @@ class FolderSink(BatchSink):
         for name in firsts(path.name for path in self._folder.glob("*.parquet")) if fresh else ():
             self._label.check(self._metadata(name), str(self._folder / name), name.startswith(self._prefix))
 
+    def beyond(self, planned: int) -> str:
+        """By the names of this plan's files."""
+        first = f"{self._prefix}-{batch_name(planned + 1, 'parquet')}"
+        later = (path.name for path in self._folder.glob(f"{self._prefix}-*.parquet") if path.name >= first)
+        newest = max(later, default="")
+        return newest and f"sink {self._folder / newest}"
+
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Publishes batch `number`; the bytes written."""
         rows = user_rows(table, self._columns)

@@ -172,15 +172,17 @@ class ObjectStore:
         body = self.read(name)
         return None if body is None else json.loads(bytes(body))
 
-    def names(self, folder: str = "") -> Iterator[str]:
-        """Names below a folder (`a/b`), in their order; asked for a thousand at a time."""
-        return (name for name, _ in self.sizes(folder))
+    def names(self, folder: str = "", after: str = "") -> Iterator[str]:
+        """Names below a folder (`a/b`), in their order, those up to `after` left out; asked for a thousand
+        at a time."""
+        return (name for name, _ in self.sizes(folder, after))
 
-    def sizes(self, folder: str = "") -> Iterator[tuple[str, int]]:
+    def sizes(self, folder: str = "", after: str = "") -> Iterator[tuple[str, int]]:
         """As `names`, each with its object's size [bytes]."""
+        offset = self._path + after if after else None
         prefix = self._path + folder
         with self._asking():
-            for some in obstore.list(self._client(), prefix=prefix or None):
+            for some in obstore.list(self._client(), prefix=prefix or None, offset=offset):
                 for item in some:
                     yield item["path"].removeprefix(self._path), item["size"]
 

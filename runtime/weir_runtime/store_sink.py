@@ -38,6 +38,12 @@ class StoreSink(BatchSink):
         for name in firsts(self._store.names()) if fresh else ():
             self._check(name, name.startswith(self._prefix))
 
+    def beyond(self, planned: int) -> str:
+        """By the first name of this plan's objects behind the planned ones."""
+        last = batch_name(planned, "parquet") if planned >= 0 else ""
+        name = next(self._store.names(after=f"{self._prefix}-{last}"), "")
+        return f"sink {self._store.uri}/{name}" if name.startswith(f"{self._prefix}-") else ""
+
     def _check(self, name: str, same_plan: bool) -> None:
         about = {key.replace("-", "."): value for key, value in (self._store.about(name) or {}).items()}
         self._label.check(about, f"{self._store.uri}/{name}", same_plan)

@@ -15,7 +15,7 @@ from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of, topic_settings
 from weir_runtime.exchanges.topic.writer import TopicWriter, serialised
 from weir_runtime.logs.log import Place
-from weir_runtime.publish import Fenced, OtherNumbering
+from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
 
 from tests.kafka.broker import Broker
 from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
@@ -66,6 +66,9 @@ def test_a_flow_belongs_to_one_numbering(topic: Topic) -> None:
     writer(topic).claim("one", fresh=False)
     with pytest.raises(OtherNumbering, match="numbering one, this one's is two"):
         writer(topic).claim("two", fresh=True)
+    writer(topic).take_over("one", 0)
+    with pytest.raises(OlderCheckpoint, match="batch 0 is there"):
+        writer(topic).take_over("one", -1)
     place = log(topic).advance(START, 0, 64).place
     assert place == {"next": 1, "offset": 1, "epoch": 1, "of": "one"}
     first.write(batch(2), 1, 6, free)

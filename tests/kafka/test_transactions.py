@@ -15,7 +15,7 @@ from weir_placement.model.fragment import FragmentSpec, Output
 from weir_runtime.audit_topics import messages
 from weir_runtime.compiler import ID
 from weir_runtime.kafka_sinks import TransactionalKafkaSink
-from weir_runtime.publish import Fenced, OtherNumbering
+from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
 
 from tests.kafka.broker import Broker
 from tests.kafka.topics import Topic
@@ -103,6 +103,18 @@ def test_a_sink_with_batches_of_a_lost_checkpoint_is_refused(spec: FragmentSpec,
         new("n2", fresh=True)
     new("n2", fresh=True, prefix="changed").write(rows(2), 0, 0, free)
     assert there(spec) == of(1, 2), "a changed plan goes on behind the one before"
+
+
+def test_a_sink_with_batches_that_the_checkpoint_has_not_planned_is_refused(
+    spec: FragmentSpec, new: New
+) -> None:
+    sink = new(fresh=True)
+    for number in range(4):
+        sink.write(rows(number), number, 0, free)
+    again = TransactionalKafkaSink(spec, "p", [("v", "v")])
+    again.take_over("n1", 3)
+    with pytest.raises(OlderCheckpoint, match=r"weir-sink\..*: batch 3 is there, but .* up to 1 only"):
+        again.take_over("n1", 1)
 
 
 def test_a_sink_whose_group_is_gone_says_so(

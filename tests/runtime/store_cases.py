@@ -17,7 +17,7 @@ from weir_runtime.exchanges.store.log import StoreLog
 from weir_runtime.exchanges.store.writer import StoreWriter
 from weir_runtime.installation import VARIABLE, of_run
 from weir_runtime.logs.log import Place
-from weir_runtime.publish import Fenced, OtherNumbering
+from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
 from weir_runtime.store import ObjectStore
 from weir_runtime.sweep import FLOWS, main
 
@@ -67,6 +67,22 @@ class StoreCases:
             again.write(batch(9), 0, 5, free)
         with pytest.raises(OtherNumbering):
             log(store).advance({"next": 1, "of": "two"}, 5, 64)
+
+    @pytest.mark.parametrize("deleted", [False, True])
+    def test_a_flow_with_batches_that_the_checkpoint_has_not_planned_is_refused(
+        self, store: ObjectStore, deleted: bool
+    ) -> None:
+        """Also where its readers have read them all, and they are deleted."""
+        first = writer(store, consumers=("r",))
+        first.take_over("one", -1)
+        for number in range(4):
+            first.write(batch(number + 1), number, 5, free)
+        if deleted:
+            log(store).committed({"next": 4})
+            assert first.delete_consumed() == 4
+        writer(store).take_over("one", 3)
+        with pytest.raises(OlderCheckpoint, match=r"batch [23] is there, but .* up to 1 only"):
+            writer(store).take_over("one", 1)
 
     def test_a_flow_that_nobody_has_written_to_may_be_claimed_again(self, store: ObjectStore) -> None:
         writer(store).claim("one", fresh=True)

@@ -14,7 +14,7 @@ import pytest
 from weir_placement.model.fragment import Output
 from weir_placement.model.location import Location
 from weir_runtime.audit import sink_files
-from weir_runtime.publish import Fenced, OtherNumbering
+from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
 from weir_runtime.sources import source_log
 from weir_runtime.sources.files import FileLog
 from weir_runtime.store import ObjectStore, StoreError
@@ -140,3 +140,20 @@ class FileCases:
             again.claim("two", fresh=True)
         with pytest.raises(OtherNumbering):
             again.write(batch(2), 0, 0, free)
+
+    def test_a_sink_with_batches_that_the_checkpoint_has_not_planned_is_refused(
+        self, store: ObjectStore
+    ) -> None:
+        """Batches without rows have no object; another plan's objects are its own."""
+        changed = StoreSink(store, SPEC, "f123456789ab", [("v", "n")])
+        changed.claim("one", fresh=True)
+        changed.write(batch(9), 9, 0, free)
+        first = StoreSink(store, SPEC, "0123456789ab", [("v", "n")])
+        first.take_over("one", -1)
+        for number in (0, 3):
+            first.write(batch(number), number, 0, free)
+        again = StoreSink(store, SPEC, "0123456789ab", [("v", "n")])
+        again.take_over("one", 3)
+        for planned in (-1, 1):
+            with pytest.raises(OlderCheckpoint, match=r"0123456789ab-000000000\d\.parquet is there"):
+                again.take_over("one", planned)

@@ -58,6 +58,13 @@ class FolderWriter(ExchangeWriter):
             return True
         return any((read_json(file) or {}).get("next") for file in self._folder.glob("consumers/*.json"))
 
+    def beyond(self, planned: int) -> str:
+        """By its batches and its readers' positions: what all have read may be deleted."""
+        last = max((int(path.stem) for path in self._folder.glob("[0-9]*.arrow")), default=-1)
+        positions = (read_json(file) or {} for file in self._folder.glob("consumers/*.json"))
+        last = max(last, *(int(position.get("next", 0)) - 1 for position in positions), -1)
+        return f"{self.place}: batch {last}" if last > planned else ""
+
     def ended(self) -> bool:
         """By its file END."""
         return (self._folder / END).exists()

@@ -77,6 +77,16 @@ class StoreWriter(ExchangeWriter):
         positions = (self._store.read_json(name) for name in self._store.names("consumers"))
         return any(position and position["next"] for position in positions)
 
+    def beyond(self, planned: int) -> str:
+        """By the first batch behind the planned ones and its readers' positions: what all have read may be
+        deleted."""
+        name = next(self._store.names(after=batch_name(planned, "arrow") if planned >= 0 else ""), "")
+        positions = (self._store.read_json(name) or {} for name in self._store.names("consumers"))
+        last = max((int(position.get("next", 0)) - 1 for position in positions), default=-1)
+        if name[:10].isdigit():
+            last = max(last, int(name[:10]))
+        return f"{self.place}: batch {last}" if last > planned else ""
+
     def ended(self) -> bool:
         """By its object END."""
         return self._store.about(END) is not None

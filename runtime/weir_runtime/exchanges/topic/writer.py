@@ -72,6 +72,11 @@ class TopicWriter(ExchangeWriter):
         """By the ends that ever were."""
         return self._topic.beyond(ENDS) > 0
 
+    def beyond(self, planned: int) -> str:
+        """By the last end, which is never deleted."""
+        last = self._published()[0] - 1
+        return f"{self.place}: batch {last}" if last > planned else ""
+
     def ended(self) -> bool:
         """Whether the stream has ended, in this life of its producer or one before."""
         return self._topic.exists() and self._published()[2]
