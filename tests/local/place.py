@@ -57,6 +57,14 @@ DEADLINE = 240.0
 """[s] A condition that has not come by then never comes."""
 
 
+def shared_manifests(least: int, cordoned: str) -> str:
+    """MANIFESTS with a policy whose fragments share processes."""
+    plain = MANIFESTS.format(least=least, cordoned=cordoned)
+    shared = plain.replace("{name: exact-dp}}", "{name: exact-dp}, fragments: {isolation: Shared}}")
+    assert shared != plain
+    return shared
+
+
 class Place:
     """A folder with manifests, a log and a machine over them."""
 

@@ -11,7 +11,7 @@ import pytest
 from weir_operator.controller.observed_state import Process
 from weir_operator.local.audit import audit
 
-from tests.local.place import MANIFESTS, Place
+from tests.local.place import Place, shared_manifests
 
 POISON = """---
 apiVersion: weir.dev/v1alpha1
@@ -39,10 +39,8 @@ class SharedPlace(Place):
     """Three queries, one of which fails in its first batch, and a policy that shares processes."""
 
     def say(self, least: int = 10, cordoned: str = "false", text: str | None = None) -> None:
-        plain = MANIFESTS.format(least=least, cordoned=cordoned)
-        parts = plain.replace("{name: exact-dp}}", "{name: exact-dp}, fragments: {isolation: Shared}}")
-        assert parts != plain
-        queries = [part for part in plain.split("---") if "kind: StreamQuery" in part]
+        parts = shared_manifests(least, cordoned)
+        queries = [part for part in parts.split("---") if "kind: StreamQuery" in part]
         more = [q.replace("name: sums", "name: least").replace("out/sums", "out/least") for q in queries]
         more = [q.replace("c.v >", "c.v <") for q in more]
         super().say(text="---".join([parts, *more]) + POISON)

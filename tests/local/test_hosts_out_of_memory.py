@@ -12,7 +12,7 @@ import pyarrow.ipc
 import pytest
 from weir_operator.local.audit import audit
 
-from tests.local.place import MANIFESTS, Place
+from tests.local.place import Place, shared_manifests
 
 HUGE = "replace(CAST(w.v AS STRING), '7', 'aaaaaaaaaaaaaaaaaaaa')"
 for _ in range(4):
@@ -45,9 +45,7 @@ class HungryPlace(Place):
     """A policy that shares processes."""
 
     def say(self, least: int = 10, cordoned: str = "false", text: str | None = None) -> None:
-        plain = MANIFESTS.format(least=least, cordoned=cordoned)
-        shared = plain.replace("{name: exact-dp}}", "{name: exact-dp}, fragments: {isolation: Shared}}")
-        super().say(text=shared + HUNGRY)
+        super().say(text=shared_manifests(least, cordoned) + HUNGRY)
 
     def feed_hungry(self) -> None:
         """The row that takes all memory."""

@@ -61,10 +61,10 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
     moving = sorted(f for f, step in steps.items() if step.phase == "moving")
     idle = sorted(f for f, step in steps.items() if not serves(step) and not taken_over(step))
     if idle:
-        if refused := [fragment for fragment in idle if _is_refused(steps[fragment])]:
-            text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in refused)
+        refused = [fragment for fragment in idle if _is_refused(steps[fragment])]
+        text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in refused or idle)
+        if refused:
             return Health.failed("FragmentRefused", text)
-        text = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in idle)
         return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
     if record.leaving:
         text = f"{record.leaving[-1].name} of the previous plan still publishes rows from before the edit"

@@ -267,7 +267,3 @@ def _has_room(host: ObservedHost, action: Start) -> bool:
         spec = json.loads(host.orders["data"][order.key]).get("spec") or {}
         needs.append(heap_need(replace(action.spec, heap_mb=int(spec.get("heap_mb") or OWN_HEAP_MB))))
     return OWN_HEAP_MB + sum(needs) <= host.heap_mb
-
-
-def _account(host: ObservedHost) -> str:
-    return host.name

@@ -58,20 +58,20 @@ class Processes:
     def observe(self) -> tuple[Process, ...]:
         """Every process that was started and is not yet removed."""
         self._reap()
-        self._set_apart()
-        return tuple(self._process(entry) for entry in self._entries())
+        apart = self._set_apart()
+        return tuple(self._process(entry, apart) for entry in self._entries())
 
     def start(self, start: Start, environment: Mapping[str, str], shared: bool = False) -> None:
         """Idempotent: a live process is left alone; a failed one is restarted, after longer each time. With
         `shared`, in the host of its class and node."""
         path = self._path(start.spec.name, start.spec.epoch)
-        entry, fragment = read_json(path), start.spec.name
-        if entry and "host" in entry and fragment in self.apart():
+        entry, is_apart = read_json(path), start.spec.name in self._read_apart()
+        if entry and "host" in entry and is_apart:
             if not self._has_left_host(entry, path.stem):
                 return
             path.unlink(missing_ok=True)
             entry = None
-        if "host" in entry if entry else shared and fragment not in self.apart():
+        if "host" in entry if entry else shared and not is_apart:
             self._start_in_host(start, environment, entry)
             return
         if entry and not self._has_gone(entry):
@@ -116,24 +116,28 @@ class Processes:
             cores = max(spec.cores, min(2, os.cpu_count() or 1))
             self.hosts.run(entry["host"], environment, cores, max(HOST_HEAP_MB, spec.heap_mb))
 
-    def apart(self) -> dict[str, str]:
+    def _read_apart(self) -> dict[str, str]:
         """Fragments that are kept out of hosts, and why."""
         return read_json(self._apart) or {}
 
     def forget(self, fragment: str) -> None:
         """It is no more: nothing is known of one of its name."""
-        kept = {name: why for name, why in self.apart().items() if name != fragment}
-        if kept != self.apart():
-            write_whole(self._apart, json.dumps(kept))
+        apart = self._read_apart()
+        if apart.pop(fragment, None) is not None:
+            write_whole(self._apart, json.dumps(apart))
 
-    def _set_apart(self) -> None:
-        """Fragments that should be alone, as their host says, leave it before it is started again."""
+    def _set_apart(self) -> dict[str, str]:
+        """Fragments that should be alone, as their host says, leave it before it is started again; all that
+        are kept out of hosts, and why."""
+        apart = self._read_apart()
         for entry in self._entries():
             why = self.hosts.alone(entry["host"], _key(entry)) if "host" in entry else ""
             if why and "stopping" not in entry:
                 self.hosts.withdraw(entry["host"], _key(entry))
-                if entry["fragment"] not in self.apart():
-                    write_whole(self._apart, json.dumps({**self.apart(), entry["fragment"]: why}))
+                if entry["fragment"] not in apart:
+                    apart[entry["fragment"]] = why
+                    write_whole(self._apart, json.dumps(apart))
+        return apart
 
     def stop(self, fragment: str, epoch: int) -> None:
         """SIGTERM, then SIGKILL; the record of an ended process is removed."""
@@ -190,7 +194,7 @@ class Processes:
     def _path(self, fragment: str, epoch: int) -> Path:
         return self._folder / f"{fragment}-e{epoch}.json"
 
-    def _process(self, entry: dict[str, Any]) -> Process:
+    def _process(self, entry: dict[str, Any], apart: Mapping[str, str]) -> Process:
         report = read_json(Path(entry["state"])) or {}
         state = PHASES.get(report.get("phase", ""), "starting")
         message = report.get("error") or ""
@@ -199,7 +203,7 @@ class Processes:
             if state in ALIVE and report.get("pid") != self.hosts.pid(entry["host"]):
                 state = "starting"  # what a host before has said
             restarts = (self.hosts.said(entry["host"], _key(entry)) or {}).get("restarts", 0)
-        if "host" in entry and (why := self.apart().get(entry["fragment"], "")):
+        if "host" in entry and (why := apart.get(entry["fragment"], "")):
             state, message = "failed", f"{why}; it goes on in a process of its own"
         elif self._has_gone(entry) and state in ALIVE:
             state, message = "failed", message or self._last_words(entry)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from weir_placement.adaptation.dataflow_graph import DataflowGraph, OperatorRef
-from weir_placement.model.plan import Plan
 
 Differences = Mapping[OperatorRef, str]
 """Operators that go elsewhere, and their new nodes."""
@@ -23,13 +22,6 @@ class DistributionTable:
 
     nodes: Mapping[OperatorRef, str]
 
-    @staticmethod
-    def of_plan(plan: Plan) -> DistributionTable:
-        """Of the plan in force."""
-        return DistributionTable(
-            {(q.query.name, op): node for q in plan.queries for op, node in q.nodes.items()}
-        )
-
     def __getitem__(self, ref: OperatorRef) -> str:
         return self.nodes[ref]
 
@@ -44,14 +36,6 @@ class DistributionTable:
     def differences(self, new: DistributionTable) -> Differences:
         """What algorithm 5 calls the difference table (line 8): only what another table has elsewhere."""
         return {ref: node for ref, node in new.nodes.items() if self.nodes.get(ref) != node}
-
-    def in_plan(self, plan: Plan) -> Plan:
-        """The plan with its operators where this table has them."""
-        queries = [
-            replace(q, nodes={op: self.nodes.get((q.query.name, op), node) for op, node in q.nodes.items()})
-            for q in plan.queries
-        ]
-        return replace(plan, queries=tuple(queries))
 
 
 def faults(table: DistributionTable, graph: DataflowGraph, alive: Collection[str]) -> list[str]:

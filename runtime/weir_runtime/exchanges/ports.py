@@ -90,6 +90,15 @@ class ExchangeWriter(BatchSink):
     def put_description(self, description: dict[str, object]) -> None:
         """Stores the description of the stream beside the batches."""
 
+    def beyond(self, planned: int) -> str:
+        """As of BatchSink, by `newest`."""
+        newest = self.newest(planned)
+        return f"{self.place}: batch {newest}" if newest > planned else ""
+
+    def newest(self, planned: int) -> int:
+        """The number of a batch behind `planned` that was published; at most `planned` where none is."""
+        return -1
+
     def claim(self, numbering: str, fresh: bool) -> None:
         """Claims the exchange for this numbering; called with the lease held, before the first batch.
 

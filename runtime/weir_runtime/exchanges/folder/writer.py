@@ -56,14 +56,17 @@ class FolderWriter(ExchangeWriter):
         """By its batches, its end and its readers' positions."""
         if self.ended() or any(self._folder.glob("[0-9]*.arrow")):
             return True
-        return any((read_json(file) or {}).get("next") for file in self._folder.glob("consumers/*.json"))
+        return self._furthest() > 0
 
-    def beyond(self, planned: int) -> str:
+    def newest(self, planned: int) -> int:
         """By its batches and its readers' positions: what all have read may be deleted."""
-        last = max((int(path.stem) for path in self._folder.glob("[0-9]*.arrow")), default=-1)
+        batches = (int(path.stem) for path in self._folder.glob("[0-9]*.arrow"))
+        return max(*batches, self._furthest() - 1, -1)
+
+    def _furthest(self) -> int:
+        """The position of the reader that has come furthest; 0: none has taken a batch."""
         positions = (read_json(file) or {} for file in self._folder.glob("consumers/*.json"))
-        last = max(last, *(int(position.get("next", 0)) - 1 for position in positions), -1)
-        return f"{self.place}: batch {last}" if last > planned else ""
+        return max((int(position.get("next", 0)) for position in positions), default=0)
 
     def ended(self) -> bool:
         """By its file END."""

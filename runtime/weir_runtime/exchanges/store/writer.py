@@ -74,18 +74,18 @@ class StoreWriter(ExchangeWriter):
         first = next(self._store.names(), "")  # numbers sort before all other names
         if first[:10].isdigit() or self.ended():
             return True
-        positions = (self._store.read_json(name) for name in self._store.names("consumers"))
-        return any(position and position["next"] for position in positions)
+        return self._furthest() > 0
 
-    def beyond(self, planned: int) -> str:
+    def newest(self, planned: int) -> int:
         """By the first batch behind the planned ones and its readers' positions: what all have read may be
         deleted."""
         name = next(self._store.names(after=batch_name(planned, "arrow") if planned >= 0 else ""), "")
+        return max(int(name[:10]) if name[:10].isdigit() else -1, self._furthest() - 1)
+
+    def _furthest(self) -> int:
+        """The position of the reader that has come furthest; 0: none has taken a batch."""
         positions = (self._store.read_json(name) or {} for name in self._store.names("consumers"))
-        last = max((int(position.get("next", 0)) - 1 for position in positions), default=-1)
-        if name[:10].isdigit():
-            last = max(last, int(name[:10]))
-        return f"{self.place}: batch {last}" if last > planned else ""
+        return max((int(position.get("next", 0)) for position in positions), default=0)
 
     def ended(self) -> bool:
         """By its object END."""

@@ -72,10 +72,9 @@ class TopicWriter(ExchangeWriter):
         """By the ends that ever were."""
         return self._topic.beyond(ENDS) > 0
 
-    def beyond(self, planned: int) -> str:
+    def newest(self, planned: int) -> int:
         """By the last end, which is never deleted."""
-        last = self._published()[0] - 1
-        return f"{self.place}: batch {last}" if last > planned else ""
+        return self._published()[0] - 1
 
     def ended(self) -> bool:
         """Whether the stream has ended, in this life of its producer or one before."""
