@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,10 @@ from weir_placement.admission.allocation import Allocation, MadeBy
 from weir_placement.admission.heuristic import sqpr_heuristic
 from weir_placement.admission.objective import Weights, worth
 from weir_placement.admission.planner import SqprPlanner
+from weir_placement.admission.program import AdmissionProgram
+from weir_placement.admission.region import region
 from weir_placement.admission.request import Demand, StreamRequest
+from weir_placement.admission.solve import SolverLimits, solve
 from weir_placement.admission.system import DataStream, HostResources, SharedOperator, StreamSystem
 from weir_placement.admission.walk import walk
 
@@ -62,6 +66,49 @@ def test_a_relay_admits_what_its_origin_cannot_send() -> None:
     planner = SqprPlanner(system)
     assert all(v.admitted for v in planner.submit(StreamRequest("f", 1), StreamRequest("g", 2)))
     assert walk(system, planner.allocation).flaws == []
+
+
+def test_the_program_relays_where_hosts_cannot_send_to_all() -> None:
+    """Host c can send once: B, or what it makes of B. The heuristic makes f there, and g has no place; the
+    program sends B to a, from there to b."""
+    hosts = (HostResources("a", 2), HostResources("b", 2), HostResources("c", 2, egress=1))
+    streams = (DataStream("B", 1, frozenset({2})), DataStream("f", 1), DataStream("g", 1))
+    assert_relays_help(
+        StreamSystem(hosts, streams, tuple(SharedOperator((0,), n, 2) for n in (1, 2))), (1, 2)
+    )
+
+
+def test_the_program_relays_where_a_link_is_too_narrow() -> None:
+    """Only c can make f and g, and no link leads there from a, where A and B enter."""
+    hosts = (HostResources("a", 0), HostResources("b", 0), HostResources("c", 2))
+    streams = (
+        *(DataStream(name, 1, frozenset({0})) for name in "AB"),
+        DataStream("f", 1),
+        DataStream("g", 1),
+    )
+    links = np.array([[inf, 2, 0], [inf, inf, 2], [inf, inf, inf]])
+    operators = (SharedOperator((0,), 2, 1), SharedOperator((1,), 3, 1))
+    assert_relays_help(StreamSystem(hosts, streams, operators, links), (2, 3))
+
+
+def assert_relays_help(system: StreamSystem, queries: tuple[int, ...]) -> None:
+    """The program admits all together, the heuristic does not."""
+    requests = [StreamRequest(f"q{query}", query) for query in queries]
+    assert not all(verdict.admitted for verdict in SqprPlanner(system, solver=False).submit(*requests))
+    planner = SqprPlanner(system)
+    assert all(verdict.admitted for verdict in planner.submit(*requests))
+    assert walk(system, planner.allocation).flaws == []
+
+
+def test_nothing_runs_for_nobody_although_it_is_for_nothing() -> None:
+    """The solver starts from a plan with an idle operator, and no weight tells it to stop that one."""
+    system, demand = two_free_hosts(), Demand(1, 0, 1)
+    weights = Weights(cpu=0.0, network=0.0, balance=0.0)
+    program = AdmissionProgram(region(system, Allocation(), [demand]), [demand], [], weights)
+    idle = Allocation({(0, 1): MadeBy(0), (1, 1): MadeBy(0)}, {1: (0,)})
+    solution = solve(program, SolverLimits(), inf, idle)
+    assert solution.allocation is not None
+    assert len(solution.allocation.providers) == 1
 
 
 def test_what_is_admitted_moves_where_that_admits_more() -> None:
