@@ -29,6 +29,7 @@ NO_ANSWER = frozenset(
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.NOT_COORDINATOR,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
 """Errors of librdkafka after which the brokers may answer when they are asked again."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime.compiler import ID
@@ -25,8 +26,8 @@ CLAIM = 10.0
 """[s] for them to answer a claim, which is asked again."""
 
 TRANSACTION_REMEDY = (
-    "To begin anew, give the sink another topic, or delete that consumer group and the topic's rows; to go "
-    "on, bring the checkpoint back."
+    "To begin anew, give the sink another topic, or delete that consumer group and the query's rows in the "
+    "topic; to go on, bring the checkpoint back."
 )
 
 
@@ -97,7 +98,8 @@ class TransactionalKafkaSink(BatchSink):
 
     Args:
         spec: of the fragment that writes.
-        prefix: the checkpoint's name, so that a changed plan has a group of its own.
+        prefix: the checkpoint's name, so that a changed plan has a group of its own: behind a cut both
+            write for a while.
         columns: (column, name that readers see), in order.
     """
 
@@ -105,17 +107,21 @@ class TransactionalKafkaSink(BatchSink):
         options = dict(spec.output.options)
         self._settings = librdkafka_settings(options)
         self._messages = RowMessages(options, columns)
-        self._group = f"weir-sink.{spec.namespace}.{spec.query}.{prefix}"
+        self._query = f"weir-sink.{spec.namespace}.{spec.query}"
+        self._group = f"{self._query}.{prefix}"
+        self._continues = bool(spec.output.after)
         self._progress = Consumer({**self._settings, "group.id": self._group, "enable.auto.commit": False})
         self._producer: Producer | None = None
         self._numbering = ""
         self._next = 0
 
     def claim(self, numbering: str, fresh: bool) -> None:
-        """Reads which batch comes next; for a fresh checkpoint writes that it is the first.
+        """Reads which batch comes next; for a fresh checkpoint writes that it is the first, unless another
+        plan of the query has rows in the topic, behind which this one does not go on from a cut.
 
         Raises:
-            ServersAway: the brokers do not answer.
+            ServersAway: the brokers do not answer, or a transaction of another plan is open.
+            OtherNumbering: there are batches of another checkpoint.
         """
         try:
             self._claim(numbering, fresh)
@@ -135,26 +141,51 @@ class TransactionalKafkaSink(BatchSink):
                 "partitioner": "murmur2_random",  # a key's partition is the one that Java's client gives it
             }
         )
-        self._producer.init_transactions(CLAIM)
+        self._producer.init_transactions(CLAIM)  # first, as it ends what an earlier process has left open
+        if fresh and not self._continues:
+            self._refuse_other_plans(numbering)
         [place] = self._progress.committed([TopicPartition(self._messages.topic, 0)], CLAIM)
-        where = f"topic {self._messages.topic}, consumer group {self._group}"
         if place.offset >= 0:
-            theirs = json.loads(place.metadata or "{}").get("numbering", "")
-            if theirs != numbering:
-                raise OtherNumbering(where, theirs, numbering, TRANSACTION_REMEDY)
+            self._check(place, self._group, numbering)
             self._next = int(place.offset)
         elif fresh:
             self._producer.begin_transaction()
             self._commit(0)
         else:
             forgotten = "no longer says which batch comes next: one that was being written may appear twice"
-            print(f"{where}: {forgotten}", file=sys.stderr)
+            print(f"{self._where(self._group)}: {forgotten}", file=sys.stderr)
+
+    def _refuse_other_plans(self, numbering: str) -> None:
+        """By the groups of all plans that this query ever had. The one of a plan that has only claimed the
+        topic says that batch 0 is next."""
+        admin = AdminClient(self._settings)
+        listed = admin.list_consumer_groups(request_timeout=CLAIM).result()
+        for error in listed.errors:
+            raise error
+        names = sorted(group.group_id for group in listed.valid)
+        for group in (name for name in names if name.rpartition(".")[0] == self._query):
+            wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(self._messages.topic, 0)])
+            (answer,) = admin.list_consumer_group_offsets(
+                [wanted], require_stable=True, request_timeout=CLAIM
+            ).values()
+            for place in answer.result().topic_partitions:
+                if place.error:
+                    raise KafkaException(place.error)
+                if place.offset > 0:
+                    self._check(place, group, numbering)
+
+    def _check(self, place: TopicPartition, group: str, numbering: str) -> None:
+        theirs = json.loads(place.metadata or "{}").get("numbering", "")
+        if theirs != numbering:
+            raise OtherNumbering(self._where(group), theirs, numbering, TRANSACTION_REMEDY)
+
+    def _where(self, group: str) -> str:
+        return f"topic {self._messages.topic}, consumer group {group}"
 
     def beyond(self, planned: int) -> str:
         """By the group's offset."""
         last = self._next - 1
-        where = f"topic {self._messages.topic}, consumer group {self._group}"
-        return f"{where}: batch {last}" if last > planned else ""
+        return f"{self._where(self._group)}: batch {last}" if last > planned else ""
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Returns when the batch is committed; the bytes of its messages, 0 when it was before.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from weir_runtime.audit_topics import messages
 from weir_runtime.compiler import ID
 from weir_runtime.kafka_sinks import TransactionalKafkaSink
 from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
+from weir_runtime.unreachable import ServersAway
 
 from tests.kafka.broker import Broker
 from tests.kafka.topics import Topic
@@ -35,10 +37,12 @@ def spec(broker: Broker, tmp_path: Path) -> FragmentSpec:
 
 @pytest.fixture
 def new(spec: FragmentSpec) -> New:
-    """A process's sink, claimed."""
+    """A process's sink, claimed; of another spec, it is of that one's query, topic or cut."""
 
-    def made(numbering: str = "n1", fresh: bool = False, prefix: str = "p") -> TransactionalKafkaSink:
-        sink = TransactionalKafkaSink(spec, prefix, [("v", "v")])
+    def made(
+        numbering: str = "n1", fresh: bool = False, prefix: str = "p", of: FragmentSpec = spec
+    ) -> TransactionalKafkaSink:
+        sink = TransactionalKafkaSink(of, prefix, [("v", "v")])
         sink.claim(numbering, fresh)
         return sink
 
@@ -95,14 +99,61 @@ def test_a_process_that_was_frozen_adds_nothing_when_another_has_claimed_the_sin
     assert there(spec) == of(1, 2, 3)
 
 
-def test_a_sink_with_batches_of_a_lost_checkpoint_is_refused(spec: FragmentSpec, new: New) -> None:
+@pytest.mark.parametrize("prefix", ["p", "changed"])
+def test_a_sink_with_batches_of_a_lost_checkpoint_is_refused(
+    spec: FragmentSpec, new: New, prefix: str
+) -> None:
+    """Also where the plan of the query that is made again is another one, and its group hence too."""
     new(fresh=True).write(rows(1), 0, 0, free)
+    topic = spec.output.options["topic"]
     with pytest.raises(
-        OtherNumbering, match=rf"topic {spec.output.options['topic']}, consumer group weir-sink\."
+        OtherNumbering, match=rf"topic {topic}, consumer group weir-sink\.default\.q\.p: .* n1, .* is n2"
     ):
-        new("n2", fresh=True)
-    new("n2", fresh=True, prefix="changed").write(rows(2), 0, 0, free)
-    assert there(spec) == of(1, 2), "a changed plan goes on behind the one before"
+        new("n2", True, prefix)
+    assert there(spec) == of(1)
+
+
+def test_a_plan_that_goes_on_behind_a_cut_writes_beside_the_one_before(spec: FragmentSpec, new: New) -> None:
+    before = new(fresh=True)
+    before.write(rows(1), 0, 0, free)
+    after_the_cut = replace(spec, output=replace(spec.output, after=1))
+    new("n2", True, "changed", of=after_the_cut).write(rows(3), 0, 0, free)
+    before.write(rows(2), 1, 0, free)
+    new().write(rows(2), 1, 0, free)
+    assert there(spec) == of(1, 2, 3)
+
+
+def test_a_plan_that_has_written_nothing_holds_up_no_other(spec: FragmentSpec, new: New) -> None:
+    """As one that is edited before its first rows: the plan after it begins where it began."""
+    new(fresh=True).write(rows(), 0, 0, free)
+    new("n2", True, "changed").write(rows(1), 0, 0, free)
+    assert there(spec) == of(1)
+
+
+def test_a_topic_that_other_queries_write_or_a_query_with_another_topic_is_accepted(
+    broker: Broker, spec: FragmentSpec, new: New
+) -> None:
+    queries = [replace(spec, query=name) for name in ("q2", "q.p", "q.p.p")]
+    for query in queries:
+        new(fresh=True, of=query).write(rows(1), 0, 0, free)
+    other = Topic(broker, f"once-{next(_numbers)}")
+    elsewhere = replace(spec, output=replace(spec.output, options={**spec.output.options, **other.options}))
+    new("n2", True, "elsewhere", of=elsewhere).write(rows(2), 0, 0, free)
+    new("n3", True, "changed").write(rows(3), 0, 0, free)
+    assert there(spec) == of(1, 1, 1, 3)
+
+
+def test_a_transaction_that_another_plan_has_left_open_is_waited_for(spec: FragmentSpec, new: New) -> None:
+    """Its process may be frozen, and commit it."""
+    frozen = new(fresh=True)
+
+    def meanwhile() -> None:
+        with pytest.raises(ServersAway):
+            new("n2", True, "changed")
+
+    frozen.write(rows(1), 0, 0, meanwhile)
+    with pytest.raises(OtherNumbering):
+        new("n2", True, "changed")
 
 
 def test_a_sink_with_batches_that_the_checkpoint_has_not_planned_is_refused(
