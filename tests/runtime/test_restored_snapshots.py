@@ -141,6 +141,37 @@ def test_what_does_not_fit_is_named(query: Query, tmp_path: Path, why: str) -> N
     assert not (tmp_path / "second").exists()
 
 
+@pytest.mark.parametrize(
+    ("uri", "fits"), [("files/two/in/a", True), ("files/two/in/b", False), ("files/one/in/a", False)]
+)
+def test_files_of_another_namespace_are_compared_below_its_root(
+    query: Query, tmp_path: Path, uri: str, fits: bool
+) -> None:
+    """The claim of namespace `two` has a copy of what lies on that of `one`."""
+    _, specs = query
+    root = tmp_path / "second"
+    files = {"uri": str(root / "files/one/in/a"), "format": "parquet"}
+    there = replace(specs[0].inputs[0], source={"files": files})
+    flow = Location("folder", str(tmp_path / "first/exchange/f0"))
+    read = replace(specs[1].inputs[0], flow=flow)
+    running = [
+        fragment(tmp_path / "first", "f0", [there], [], Output("exchange", flow=flow)),
+        fragment(tmp_path / "first", "f1", [read], [], specs[1].output),
+    ]
+    take(running, {"query": "one/q"}, tmp_path / "s2")
+    here = replace(there, source={"files": {**files, "uri": str(root / uri)}})
+    moved = [
+        replace(spec, namespace="two", checkpoint=str(root / "checkpoints/two" / spec.name)) for spec in specs
+    ]
+    moved[0] = replace(moved[0], inputs=(here,))
+    if fits:
+        restore(tmp_path / "s2", moved, "here")
+        assert Checkpoint(Path(moved[0].checkpoint) / NAME).committed() == 9
+    else:
+        with pytest.raises(SnapshotError, match="has another source"):
+            restore(tmp_path / "s2", moved, "here")
+
+
 def test_rows_of_after_it_must_not_be_in_the_sink(query: Query, tmp_path: Path) -> None:
     """The batch that is run again may be there: it is known by its name."""
     snapshot, specs = query

@@ -78,6 +78,11 @@ class SnapshotSettings(Model):
         description="Also before an edit of what its rows depend on (SQL or operators, sources, sink), which "
         "waits until the snapshot is complete.",
     )
+    before_upgrade: bool = Field(
+        False,
+        description="Also before its fragments get another runtime image, which waits until the snapshot is "
+        "complete.",
+    )
     keep: SnapshotKeep = Field(
         default_factory=SnapshotKeep, description="Which of them stay; by default all of them."
     )

@@ -61,6 +61,12 @@ def _present_build(state: RoundState, fragment: str) -> str:
     return max(live, key=lambda p: p.epoch).build if live else ""
 
 
+def _present_image(state: RoundState, fragment: str) -> str:
+    """Of the newest process that says what it runs."""
+    processes = [p for p in state.processes.get(fragment, ()) if p.image]
+    return max(processes, key=lambda p: p.epoch).image if processes else ""
+
+
 def choose_steps(state: RoundState) -> None:
     """Fragments that are moving already come first, so that they count against the limit on moves."""
     choose_images(state)
@@ -143,9 +149,9 @@ def _fragments_of(
         spec = replace(spec, zone=_zone(group, spec.node))
         shared = _shares(group, desired, spec)
         build = _build(spec, surroundings + (" shared" if shared else ""), desired.pods)
-        if spec.name in going or desired.unplannable:
+        if spec.name in going or desired.unplannable or name in state.held_images:
             build = _present_build(state, spec.name) or build
-        image = state.images[group.name]
+        image = (name in state.held_images and _present_image(state, spec.name)) or state.images[group.name]
         result[spec.name] = DesiredFragment(spec, build, name, group.name, image, shared)
     return result
 

@@ -36,7 +36,7 @@ from weir_operator.controller.retention import of_deleted, restored_uids, with_b
 from weir_operator.controller.rollout import track_rollouts
 from weir_operator.controller.round_state import RoundState, specs_of
 from weir_operator.controller.settings import Settings
-from weir_operator.controller.snapshots_before_edits import edits_that_wait
+from weir_operator.controller.snapshots_before_changes import snapshots_to_wait_for
 
 
 def decide(
@@ -49,13 +49,14 @@ def decide(
     beginnings = with_beginnings(stored, desired, observed)
     records = beginnings.records
     desired = desired.without(beginnings.refused).without(beginnings.waiting, waits="Restoring")
-    edits = edits_that_wait(observed, desired, records)
-    desired = desired.without(edits.waiting, waits="TakingSnapshot").without(edits.failed, waits=FAILED)
+    waits = snapshots_to_wait_for(observed, desired, records, settings)
+    desired = desired.without(waits.waiting, waits="TakingSnapshot").without(waits.failed, waits=FAILED)
     desired = with_plans_in_force(desired, records, unreadable)
     paused = why_nothing_moves(observed, desired)
     if paused:
         observed, desired, settings = without_moves(observed, desired, settings)
     state = RoundState(observed, desired, settings, records, defaultdict(list), paused=paused)
+    state.held_images = waits.held
     state.memory = state.memory if memory is None else memory
     for process in observed.processes:
         state.processes[process.fragment].append(process)
@@ -96,7 +97,7 @@ def decide(
         actions=tuple(actions(state)),
         statuses=(*written, *described),
         events=tuple(state.events),
-        snapshots=(*edits.orders, *orders),
+        snapshots=(*waits.orders, *orders),
         keep=_fragments_to_keep(state)
         if settings.first_round_of(settings.sweep_period, observed.now)
         else None,

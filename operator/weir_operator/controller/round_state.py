@@ -38,6 +38,7 @@ class RoundState:
     steps: dict[str, FragmentStep] = field(default_factory=dict)  # by fragment
     builds: dict[str, str] = field(default_factory=dict)  # by fragment, what its processes are to be
     images: dict[str, str] = field(default_factory=dict)  # by group
+    held_images: set[str] = field(default_factory=set)  # queries that keep the image that they run
     refused_images: dict[str, str] = field(default_factory=dict)  # by group, why it does not run its policy's
     events: list[Event] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)  # query -> why it has no new plan

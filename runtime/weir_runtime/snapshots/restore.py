@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.location import FOLDER, STORE
@@ -72,14 +73,35 @@ def _check(folder: Path, manifest: SnapshotManifest, specs: Sequence[FragmentSpe
 
 
 def _check_sources(folder: Path, manifest: SnapshotManifest, cut: FragmentCut, spec: FragmentSpec) -> None:
-    sources = manifest.about.get("sources") or {}
+    sources, query = manifest.about.get("sources") or {}, str(manifest.about.get("query") or "")
     for item in spec.inputs:
         before = sources.get(item.name) if item.kind == "source" else None
-        if before is not None and json.loads(before) != json.loads(described(item)):  # 10 is 10.0
+        if before is None:
+            continue
+        theirs = _below_its_root(json.loads(before), _files_of(spec, query.split("/")[0]))
+        ours = _below_its_root(json.loads(described(item)), _files_of(spec, spec.namespace))
+        if theirs != ours:  # 10 is 10.0
             raise SnapshotError(
                 f"snapshot {folder}: stream {item.stream} (input {item.name} of {cut.fragment}) has another "
                 "source, schema or event time: its positions would mean other rows"
             )
+
+
+def _files_of(spec: FragmentSpec, namespace: str) -> str:
+    """In a cluster, the folder to which paths of a namespace's files are relative (manifests.md, "Files of
+    sources and sinks"). Of `weir run`, which knows no such folder, no file lies there."""
+    return f"{Path(spec.checkpoint).absolute().parents[2]}/files/{namespace}/"
+
+
+def _below_its_root(source: list[Any], root: str) -> list[Any]:
+    """What `described` says of a source, with the path of its files as the stream's object has it: a claim
+    that was copied for another namespace has the same files below another folder."""
+    *parts, kinds = source
+    files = kinds.get("files") or {}
+    uri = str(files.get("uri", ""))
+    if not uri.startswith(root):
+        return source
+    return [*parts, {"files": {**files, "uri": uri.removeprefix(root)}}]
 
 
 def _check_sink(folder: Path, manifest: SnapshotManifest, last: FragmentSpec) -> None:
