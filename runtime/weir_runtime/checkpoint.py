@@ -15,6 +15,7 @@ import pyspark
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime.durable import sync
+from weir_runtime.mounts import STALE
 from weir_runtime.names import NUMBERING, read_json, write_whole
 
 FORMAT = 1
@@ -24,9 +25,6 @@ FORMAT = 1
 RESTORED = "restored.json"
 """A file of this name in a fragment's checkpoint folder: it came from a snapshot, and keeps the name that it
 had, with which its files in a sink begin."""
-
-STALE = 120.0
-"""[s] in which what another machine has written must be seen; NFS caches names and attributes for 60 s."""
 
 
 @dataclass(frozen=True)

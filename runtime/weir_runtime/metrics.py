@@ -58,6 +58,12 @@ class Metrics:
         self.backlog = gauge("weir_backlog_batches", "Batches of an input waiting to be read", "operator")
         self.late = counter("weir_late_rows", "Rows that arrived too late at a source", "operator")
         self.lost = counter("weir_lost_rows", "Rows that were deleted before they were read", "operator")
+        self.lost_files = counter(
+            "weir_lost_files", "Files of a source that were deleted before they were read", "operator"
+        )
+        self.missing = gauge(
+            "weir_missing_file", "Number of a source's file that is missing where later ones are", "operator"
+        )
         self.idle = gauge(
             "weir_idle_partitions", "Idle partitions: the event-time clock does not wait for them", "operator"
         )
@@ -72,7 +78,7 @@ class Metrics:
         for name in self._heard:
             self.silent.labels(**self.of(name)).set_function(partial(self._silence, name))
         for item in spec.inputs:
-            for metric in (self.late, self.lost, self.bad):
+            for metric in (self.late, self.lost, self.lost_files, self.bad):
                 metric.labels(**self.of(item.name))
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -93,6 +99,13 @@ class Metrics:
     def link_seconds(self, name: str, seconds: float) -> None:
         """The latency to the producer of an input."""
         self.link.labels(**self.of(name)).set(seconds)
+
+    def miss(self, name: str, number: int | None) -> None:
+        """The file that an input waits for though later ones are there, if there is one."""
+        if number is None:
+            self.missing.remove_by_labels(self.of(name))
+        else:
+            self.missing.labels(**self.of(name)).set(number)
 
     def ended(self, name: str) -> None:
         """An input has no more rows: it is not silent."""

@@ -18,7 +18,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_runtime import installation, secrets
 from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
-from weir_runtime.checkpoint import STALE, Checkpoint
+from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.clock_steps import ClockSteps
 from weir_runtime.cpu import Cpu
 from weir_runtime.dropped import DroppedRows
@@ -32,6 +32,7 @@ from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.logs.dead_letters import BadRowError
 from weir_runtime.metrics import Metrics, stateful
+from weir_runtime.mounts import STALE
 from weir_runtime.names import PLAUSIBLE
 from weir_runtime.pause import LeasePause
 from weir_runtime.plan import SparkPlan, build_plan, checkpoint_name
@@ -42,6 +43,7 @@ from weir_runtime.results import Results
 from weir_runtime.scratch import RESULTS, between, clear_earlier, scratch
 from weir_runtime.sinks import make_sink
 from weir_runtime.source import Control, WeirSource
+from weir_runtime.source_waits import SourceWaits
 from weir_runtime.standby import warm_up
 from weir_runtime.status import ProcessStatus, serve
 from weir_runtime.tenure import Tenure
@@ -284,6 +286,9 @@ class FragmentProcess:
         """Until it ends, by itself or because it must."""
         last_look = last_report = 0.0
         clock_steps = ClockSteps()
+        waits = SourceWaits(
+            [item.spec.name for item in reports.inputs], self.control, self.status, self.metrics
+        )
         pressure = BackPressure(exchange, self.control, self.status, self.metrics) if exchange else None
         while True:
             now = time.monotonic()
@@ -317,6 +322,7 @@ class FragmentProcess:
             if now - last_report >= REPORT:
                 last_report = now
                 self._report(reports, exchange)
+                waits.look()
             time.sleep(self.look)
 
     def _cut_off(self) -> None:

@@ -55,6 +55,7 @@ class Reports:
             late, lost, bad = (count(start, end) for count in (item.log.late, item.log.lost, item.log.bad))
             self._metrics.late.labels(**labels).inc(late)
             self._metrics.lost.labels(**labels).inc(lost)
+            self._metrics.lost_files.labels(**labels).inc(item.log.lost_files(start, end))
             self._metrics.bad.labels(**labels).inc(bad)
             self._metrics.balance.add(name, late=late, lost=lost, bad=bad)
             self._metrics.idle.labels(**labels).set(item.log.idle(end))

@@ -56,6 +56,15 @@ class Control:
             write_whole(path, json.dumps(decided))
         return decided
 
+    def tell(self, name: str, waits: str, missing: int | None) -> None:
+        """For what the reader of an input waits, and which file is missing; kept until it tells another."""
+        write_whole(self.folder / f"waits-{name}.json", json.dumps([waits, missing]))
+
+    def told(self, name: str) -> tuple[str, int | None] | None:
+        """What the reader of an input has told; None: nothing."""
+        told = read_json(self.folder / f"waits-{name}.json")
+        return None if told is None else (str(told[0]), told[1])
+
     def clear(self, flag: str) -> None:
         """Takes a flag down."""
         (self.folder / flag).unlink(missing_ok=True)
@@ -114,6 +123,7 @@ class WeirStreamReader(DataSourceStreamReader):
         self._most = most
         self._cpu = cpu
         self._greeted = False
+        self._waits: tuple[str, int | None] = ("", None)
 
     def initialOffset(self) -> dict[str, Any]:
         """Of a query without a checkpoint. Spark asks two readers, takes one answer for what is read and the
@@ -138,6 +148,9 @@ class WeirStreamReader(DataSourceStreamReader):
             return start
         if not start["ended"]:
             advance = self._log.advance(start["at"], start["clock"], self._most)
+            if (waits := (advance.waits, advance.missing)) != self._waits:
+                self._waits = waits
+                self._control.tell(self._name, *waits)
             if advance.place != start["at"] or advance.ended:
                 self._greeted = True
                 return {

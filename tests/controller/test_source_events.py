@@ -17,7 +17,9 @@ weir_idle_partitions{query="default/q",fragment="f",operator="a"} %d
 weir_idle_partitions{query="default/q",fragment="f",operator="b"} 1
 weir_held_back{query="default/q",fragment="f"} %d
 weir_silent_seconds{query="default/q",fragment="f",operator="a"} %d
+weir_lost_files_total{query="default/q",fragment="f",operator="a"} %d
 """
+MISSING = 'weir_missing_file{query="default/q",fragment="f",operator="a"} %d\n'
 
 
 @dataclass
@@ -28,9 +30,12 @@ class Measured:
     idle: int = 0
     held_back: int = 0
     silent: int = 0
+    lost_files: int = 0
+    missing: int | None = None
 
     def read(self, processes: tuple[Process, ...]) -> Mapping[str, FragmentMetrics]:
-        text = TEXT % (self.lost, self.idle, self.held_back, self.silent)
+        text = TEXT % (self.lost, self.idle, self.held_back, self.silent, self.lost_files)
+        text += "" if self.missing is None else MISSING % self.missing
         return {p.fragment: parse_metrics(text, p.fragment, p.epoch, 0.0) for p in processes}
 
 
@@ -50,6 +55,9 @@ def test_each_is_said_when_it_begins_and_when_it_changes() -> None:
     losses = [event for event in cluster.events if event.reason == "RowsLost"]
     assert len(losses) == len(fragments)
     assert all(event.warning and "skipped 4 rows" in event.message for event in losses)
+    measured.lost_files = 1
+    settle(it)
+    assert any(e.reason == "RowsLost" and "skipped 1 file that" in e.message for e in cluster.events)
 
 
 def test_a_producer_that_waits_for_its_reader_says_so() -> None:
@@ -77,6 +85,7 @@ def test_what_a_query_waits_for_is_a_condition() -> None:
     assert waiting(cluster) == ("False", "No", "")
     for change, reason, words in (
         ({"silent": 901}, "SourceSilent", "has had no row from a for more than 15 min"),
+        ({"missing": 0}, "FileMissing", "file 0000000000 of a is missing, and later ones are there; "),
         ({"held_back": 1}, "HeldBack", "slowest reader of its output catches up; "),
     ):
         for name, value in change.items():
@@ -87,5 +96,6 @@ def test_what_a_query_waits_for_is_a_condition() -> None:
         assert words in message
         assert condition(cluster, "q", "Ready") == "True", "it is as its spec says"
     measured.held_back = measured.silent = 0
+    measured.missing = None
     settle(it)
     assert waiting(cluster) == ("False", "No", "")

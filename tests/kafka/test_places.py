@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from weir_runtime.logs.log import Place
+from weir_runtime.logs.losses import DataLoss
 from weir_runtime.source import Control, WeirStreamReader
 from weir_runtime.sources.kafka import log as kafka_log
 from weir_runtime.sources.kafka.log import KafkaLog
-from weir_runtime.sources.kafka.losses import DataLoss
 
 from tests.kafka.broker import Broker
 from tests.kafka.topics import ORIGIN, SCHEMA, SECOND, Topic, at, follow, rows

@@ -38,6 +38,9 @@ def test_names_and_hashes_stay_and_the_process_is_told() -> None:
     assert changed.inputs[0].idle == 30_000_000
     assert FragmentSpec.from_json(changed.to_json()) == changed
     assert "idle" not in plain.to_json()
+    files = {"uri": "in", "format": "csv"}
+    told = first({"files": {**files, "onDataLoss": "Continue"}})
+    assert (told.name, hash_of(told)) == (first({"files": files}).name, hash_of(first({"files": files})))
 
 
 def test_where_a_query_begins_is_part_of_it() -> None:

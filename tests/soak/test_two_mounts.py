@@ -8,12 +8,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import VARIABLE
+from weir_runtime.logs import folder
+from weir_runtime.sources import source_log
 
 from tests.runtime.queries import verdict
 from tests.runtime.replayer import COLUMNS, COUNT, rows
@@ -23,15 +27,14 @@ KEPT = 60
 """[s] As NFS keeps attributes of folders at most (acdirmax)."""
 
 
-@pytest.fixture
-def mounts(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """Two of one folder."""
-    (tmp_path / "volume").mkdir()
+@contextmanager
+def mounted(folder: Path, paths: list[Path], seconds: int) -> Iterator[None]:
+    """The folder at each of the paths, which keep what they have seen for so long."""
     servers: dict[Path, subprocess.Popen[bytes]] = {}
     try:
-        for path in (tmp_path / "one", tmp_path / "two"):
+        for path in paths:
             path.mkdir()
-            arguments = [str(tmp_path / "volume"), str(path), str(KEPT)]
+            arguments = [str(folder), str(path), str(seconds)]
             servers[path] = subprocess.Popen(
                 [sys.executable, "-m", "tests.soak.cached_mount", *arguments],
                 cwd=ROOT,
@@ -40,12 +43,43 @@ def mounts(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
             output = servers[path].stdout
             assert output
             assert output.readline() == b"mounted\n", "mounting through FUSE needs root and /dev/fuse"
-        one, two = servers
-        yield one, two
+        yield
     finally:
         for path, server in servers.items():
             ctypes.CDLL(None).umount2(str(path).encode(), 2)
             server.communicate(timeout=10)
+
+
+@pytest.fixture
+def mounts(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """Two of one folder."""
+    (tmp_path / "volume").mkdir()
+    one, two = tmp_path / "one", tmp_path / "two"
+    with mounted(tmp_path / "volume", [one, two], KEPT):
+        yield one, two
+
+
+def test_an_end_that_a_mount_shows_before_the_last_file_ends_no_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "STALE", 6.0)
+    volume, seen = tmp_path / "volume", tmp_path / "seen"
+    append_batch(volume, 0, [(1, 0, 0)])
+    with mounted(volume, [seen], 3):
+        log = source_log(source("a", seen), "")
+        assert not (seen / "END").exists()
+        time.sleep(1.0)  # by which END is asked for anew before the file is
+        place, ended, waited = log.advance(log.start(), 0, 64).place, False, ""
+        append_batch(volume, 1, [(1, 1, 1_000_000)])
+        (volume / "END").touch()
+        begin = time.monotonic()
+        while not ended and time.monotonic() - begin < 60:
+            ahead = log.advance(place, 0, 64)
+            place, ended, waited = ahead.place, ahead.ended, waited or ahead.waits
+            time.sleep(0.05)
+        assert ended
+        assert place["next"] == 2
+        assert "files before it may not be seen" in waited
 
 
 def test_a_machine_with_an_old_view_of_the_checkpoint_plans_no_batch_again(

@@ -105,6 +105,9 @@ UNIX_TIMES = Field(
 UnixTimes = Annotated[dict[Identifier, Literal["s", "ms", "us"]], Field(max_length=256)] | None
 
 
+OnDataLoss = Literal["Fail", "Continue"]
+
+
 class KafkaSource(Kafka):
     """A topic to read."""
 
@@ -112,7 +115,7 @@ class KafkaSource(Kafka):
     starting_offsets: Literal["earliest", "latest"] = Field(
         "earliest", description="Where a query without a checkpoint begins."
     )
-    on_data_loss: Literal["Fail", "Continue"] = Field(
+    on_data_loss: OnDataLoss = Field(
         "Fail",
         description="What happens when rows were deleted before they were read, by retention or because the "
         "topic was recreated: Fail stops the query and reports their number, Continue counts them and "
@@ -162,6 +165,11 @@ class FilesSource(Files):
 
     format: Literal["parquet", "arrow", "json", "csv"] = Field("parquet", description="Format of the files.")
     unix_times: UnixTimes = UNIX_TIMES
+    on_data_loss: OnDataLoss = Field(
+        "Fail",
+        description="What happens when files were deleted before they were read: Fail stops the query and "
+        "names them, Continue counts them and goes on with the next file.",
+    )
 
 
 class FilesSink(Files):

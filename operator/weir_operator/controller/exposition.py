@@ -17,6 +17,7 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
     rows_out: dict[str, float] = {}
     links: dict[str, float] = {}
     silent: dict[str, float] = {}
+    missing: dict[str, int] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             operator = sample.labels.get("operator")
@@ -30,6 +31,8 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
                 links[operator] = sample.value
             elif sample.name == "weir_silent_seconds" and operator:
                 silent[operator] = sample.value
+            elif sample.name == "weir_missing_file" and operator:
+                missing[operator] = int(sample.value)
     return FragmentMetrics(
         fragment=fragment,
         epoch=epoch,
@@ -46,10 +49,12 @@ def parse_metrics(text: str, fragment: str, epoch: int, at: float) -> FragmentMe
         late_rows=total["weir_late_rows_total"],
         dropped_rows=total["weir_dropped_rows_total"],
         lost_rows=total["weir_lost_rows_total"],
+        lost_files=total["weir_lost_files_total"],
         held_back=bool(total["weir_held_back"]),
         unreachable=bool(total["weir_unreachable"]),
         idle_partitions=total["weir_idle_partitions"],
         operators={name: OperatorMetrics(rows, rows_out.get(name, 0.0)) for name, rows in rows_in.items()},
         links=links,
         silent=silent,
+        missing=missing,
     )

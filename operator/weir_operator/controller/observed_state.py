@@ -90,12 +90,16 @@ class FragmentMetrics:
     late_rows: float = 0.0
     dropped_rows: float = 0.0
     lost_rows: float = 0.0  # gone before they were read
+    lost_files: float = 0.0  # likewise, of files sources
     idle_partitions: float = 0.0  # of all sources
     held_back: bool = False  # it waits for the slowest reader of its output
     unreachable: bool = False  # it starts, and waits for brokers or a store that do not answer
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
     links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
     silent: Mapping[str, float] = field(default_factory=dict)  # input -> time since its last row [s]
+    missing: Mapping[str, int] = field(
+        default_factory=dict
+    )  # input -> file that is missing before later ones
 
 
 def measurable(processes: Iterable[Process]) -> list[Process]:

@@ -104,10 +104,10 @@ def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Ev
 
 def _source_events(query: str, reading: FragmentMetrics) -> Iterator[Event]:
     """About rows that a fragment has skipped, and what it waits for."""
-    if reading.lost_rows:
-        rows = count(reading.lost_rows, "row")
-        text = f"{reading.fragment} skipped {rows} that the source deleted before they were read"
-        yield Event(query, "RowsLost", text, warning=True)
+    for number, what in ((reading.lost_rows, "row"), (reading.lost_files, "file")):
+        if number:
+            skipped = f"skipped {count(number, what)} that the source deleted before they were read"
+            yield Event(query, "RowsLost", f"{reading.fragment} {skipped}", warning=True)
     for wait in waits(reading):
         yield Event(query, wait.reason, wait.message, warning=wait.warning)
 

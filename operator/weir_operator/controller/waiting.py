@@ -21,6 +21,9 @@ def waits(reading: FragmentMetrics) -> Iterator[Wait]:
     if reading.held_back:
         text = f"{reading.fragment} has paused until the slowest reader of its output catches up"
         yield Wait("HeldBack", text, warning=True)
+    for name, number in sorted(reading.missing.items()):
+        text = f"{reading.fragment}: file {number:010d} of {name} is missing, and later ones are there"
+        yield Wait("FileMissing", text, warning=True)
     silent = sorted(name for name, seconds in reading.silent.items() if seconds > SILENCE)
     if silent:
         text = (
@@ -37,6 +40,6 @@ def wait_of(state: RoundState, query: str) -> Wait | None:
     """All that the fragments of a query wait for, by the gravest reason; None without any."""
     readings = [state.observed.metrics.get(spec.name) for spec in specs_of(state, query)]
     all_waits = [wait for reading in readings if reading for wait in waits(reading)]
-    order = ("Unreachable", "HeldBack", "SourceSilent", "PartitionIdle")
+    order = ("Unreachable", "HeldBack", "FileMissing", "SourceSilent", "PartitionIdle")
     all_waits.sort(key=lambda wait: order.index(wait.reason))
     return Wait(all_waits[0].reason, "; ".join(wait.message for wait in all_waits)) if all_waits else None

@@ -12,7 +12,8 @@ import pyarrow as pa
 from weir_placement.model.location import STORE, Location
 
 from weir_runtime.logs.batches import size_of
-from weir_runtime.names import SIZE
+from weir_runtime.mounts import STALE, on_a_network
+from weir_runtime.names import SIZE, batch_name
 
 BATCH = re.compile(r"[0-9]{10}\.[a-z]+")
 """A name as of `batch_name`."""
@@ -34,8 +35,11 @@ class Folder(Protocol):
     def size(self, name: str) -> int | None:
         """[bytes] of a file; None when it is not there."""
 
-    def first(self, form: str) -> int | None:
-        """The lowest number of a file of this form: by a listing, where the first one is missing."""
+    def first(self, form: str, start: int) -> int | None:
+        """The lowest number, from `start` on, of a file of this form: by a listing, where one is missing."""
+
+    def stale(self) -> float:
+        """[s] for which a name may not be seen that is there."""
 
     def open(self, name: str) -> pa.NativeFile:
         """An existing file, to be read from any offset."""
@@ -62,9 +66,14 @@ class LocalFolder:
         """Asks the file system."""
         return size_of(self._path / name)
 
-    def first(self, form: str) -> int | None:
+    def first(self, form: str, start: int) -> int | None:
         """Of the folder's listing; None of an empty one, or of none."""
-        return min(numbers_of(path.name for path in self._path.glob(f"*.{form}")), default=None)
+        numbers = numbers_of(path.name for path in self._path.glob(f"*.{form}"))
+        return min((number for number in numbers if number >= start), default=None)
+
+    def stale(self) -> float:
+        """A network file system keeps what it knows of names, also that there are none, for a while."""
+        return STALE if on_a_network(self._path) else 0.0
 
     def open(self, name: str) -> pa.NativeFile:
         """Arrow files are mapped into memory, not copied."""
@@ -97,9 +106,15 @@ class StoreFolder:
         about = self._store.quick().about(name)
         return None if about is None else int(about[SIZE])
 
-    def first(self, form: str) -> int | None:
+    def first(self, form: str, start: int) -> int | None:
         """Of the store's listing, which is in order. Raises StoreError."""
-        return next(numbers_of(name for name in self._store.names() if name.endswith(f".{form}")), None)
+        after = batch_name(start - 1, form) if start else ""
+        names = (name for name in self._store.names(after=after) if name.endswith(f".{form}"))
+        return next(numbers_of(names), None)
+
+    def stale(self) -> float:
+        """What a store has is seen at once."""
+        return 0.0
 
     def open(self, name: str) -> pa.NativeFile:
         """The whole object."""

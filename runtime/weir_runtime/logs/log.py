@@ -23,11 +23,14 @@ too large for the heap would end every later start too."""
 @dataclass(frozen=True)
 class Advance:
     """A later position: its clock [us] (no row behind the position is at or before it), and whether
-    the log ends there."""
+    the log ends there. Where nothing comes though something should: for what it waits, in words, and the
+    number of the file that is missing."""
 
     place: Place
     clock: int
     ended: bool
+    waits: str = ""
+    missing: int | None = None
 
 
 class Log(ABC):
@@ -58,6 +61,10 @@ class Log(ABC):
 
     def lost(self, start: Place | None, end: Place) -> int:
         """Rows between two positions, or before `end`, that were gone before they were read."""
+        return 0
+
+    def lost_files(self, start: Place | None, end: Place) -> int:
+        """Files likewise, of whose rows nobody knows the number."""
         return 0
 
     def idle(self, place: Place) -> int:

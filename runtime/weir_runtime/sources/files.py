@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import clock_after, on_time
 from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
+from weir_runtime.logs.losses import Losses
+from weir_runtime.logs.missing_files import Absent, MissingFiles
 from weir_runtime.logs.time_index import TimeIndex
 from weir_runtime.names import END, batch_name
 
@@ -56,8 +58,9 @@ def open_log(
         raise FragmentError(f"input {item.name}: source.files.uri: missing")
     files = files_location(options)
     bad_rows = bad_rows_of(item, sidelog)
+    losses = Losses("files", files.address, options.get("onDataLoss", "Fail"))
     return FileLog(
-        files, form, schema, item.event_time, item.delay, sidelog, item.start, item.after, bad_rows
+        files, form, schema, item.event_time, item.delay, sidelog, item.start, item.after, bad_rows, losses
     )
 
 
@@ -74,7 +77,8 @@ class Look:
 class FileLog(Log):
     """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]};
     when there are any, "bad": rows before it that cannot be read; with `maxAhead`, "limit": the event time
-    [us] beyond which a row between the place before and this one is bad.
+    [us] beyond which a row between the place before and this one is bad; "jump": the files between the place
+    before and this one are gone; "lost_files": how many of those before it are.
 
     Args:
         files: where they are.
@@ -86,6 +90,8 @@ class FileLog(Log):
         start: number of the first file to read.
         after: event time [us]: files before the first one with a later row are not read.
         bad_rows: what is done with rows that cannot be read.
+        losses: what is done about files that were deleted before they were read; by default Fail.
+        clock: [s], which nobody sets.
     """
 
     def __init__(
@@ -99,6 +105,8 @@ class FileLog(Log):
         start: int = 0,
         after: int = 0,
         bad_rows: BadRows = BadRows(),  # noqa: B008 - it is frozen
+        losses: Losses | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder_at(files)
         self._form = form
@@ -111,6 +119,8 @@ class FileLog(Log):
         identity = [files.address, files.options.get("endpoint"), form, event_time, str(schema)]
         self._index = TimeIndex(sidelog, identity, self._folder, form)
         self._bad_rows = bad_rows
+        self._losses = losses or Losses("files", files.address, "Fail")
+        self._missing = MissingFiles(self._folder, form, clock)
         self._looks: dict[int, Look] = {}
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
@@ -119,8 +129,8 @@ class FileLog(Log):
         it, so that lateness is decided as by a reader of the whole log. O(files since the last
         note before it).
 
-        Files that were deleted are skipped, with a message. Raises ValueError when among them may be some
-        that `after` needs.
+        Files that were deleted are skipped, with a message. Raises DataLoss when among them may be some that
+        `after` needs, unless `onDataLoss` is Continue.
         """
         while True:
             with self._folder.waiting():
@@ -130,16 +140,17 @@ class FileLog(Log):
     def _start_now(self) -> Place:
         number, maximum = self._index.before(self._after) or (self._start, None)
         expected, number = number, self._first_from(number)
-        first = number
+        first, passed = number, False
         limit = self._bad_rows.limit()
         while self._after and self._has(number):
             newest = self._look(number, limit).newest
             if newest is not None and newest > self._after:
                 break
+            passed = passed or newest is not None
             maximum = newest if maximum is None else max(maximum, newest or maximum)
             number += 1
-        if self._after and expected < number == first:
-            raise ValueError(
+        if self._after and expected < first and not passed:
+            self._losses.check(
                 f"{self._shown(expected)} is gone, like all files before {self._name(first)}; their rows "
                 f"may be later than {self._after} us, so the changed query may need them. Delete the query "
                 "and apply it again: it then begins with the files that remain"
@@ -168,12 +179,23 @@ class FileLog(Log):
                 maximum = look.newest if maximum is None else max(maximum, look.newest)
             bad += look.bad
             number += 1
-        ended = self._folder.has(END) and not self._has(number)
-        clock = FOREVER if ended else clock_after(maximum, self._delay)
-        if number == place["next"]:
-            return Advance(place, clock, ended)
-        behind = {**place, "next": number, "max": maximum}
-        return Advance(self._bad_rows.behind(behind, bad, limit), clock, ended)
+        here = {name: value for name, value in place.items() if name != "jump"}
+        absent = Absent() if self._has(number) else self._missing.look(number)
+        new = clock_after(maximum, self._delay) if not absent.ended else FOREVER
+        if number > place["next"]:
+            behind = self._bad_rows.behind({**here, "next": number, "max": maximum}, bad, limit)
+            return Advance(behind, new, absent.ended)
+        if absent.later is not None:
+            return Advance(self._behind_gap(here, absent.later), clock, False)
+        return Advance(place, new, absent.ended, absent.waits, absent.missing)
+
+    def _behind_gap(self, place: Place, later: int) -> Place:
+        """Raises DataLoss, unless `onDataLoss` is Continue."""
+        number = place["next"]
+        gone = f"{self._name(number)} was deleted before it was read"
+        self._losses.check(gone + (f", like all before {self._name(later)}" if later > number + 1 else ""))
+        lost = place.get("lost_files", 0) + later - number
+        return {**place, "next": later, "jump": True, "lost_files": lost}
 
     def committed(self, place: Place) -> None:
         """Leaves a note of it."""
@@ -199,7 +221,9 @@ class FileLog(Log):
         """Rows on time; the others go to the side log, under the number of their file, and those that cannot
         be read to the dead letters."""
         maximum = start["max"]
-        for number in range(start["next"], end["next"]):
+        for number in range(start["next"], end["next"]) if "jump" not in end else ():
+            if not self._is_left(number):
+                continue
             parsed = self._parsed(number, end.get("limit"))
             self._bad_rows.put(f"{number:010d}", self._shown(number), parsed.bad)
             times = event_times(parsed.rows, self._event_time)
@@ -229,10 +253,21 @@ class FileLog(Log):
     def _has(self, number: int) -> bool:
         return self._folder.has(self._name(number))
 
+    def _is_left(self, number: int) -> bool:
+        """Whether a file of a planned batch is there. Raises DataLoss, unless `onDataLoss` is Continue."""
+        if there := self._has(number):
+            return there
+        self._losses.check(f"{self._name(number)} of a batch that was not committed is gone")
+        return False
+
+    def lost_files(self, start: Place | None, end: Place) -> int:
+        """Those that were jumped over."""
+        return int(end.get("lost_files", 0) - (start or {}).get("lost_files", 0))
+
     def _first_from(self, number: int) -> int:
         """The file itself; where it is not there, but later ones are, the first of them: those before it were
         deleted. Looked for by a listing."""
-        first = None if self._has(number) else self._folder.first(self._form)
+        first = None if self._has(number) else self._folder.first(self._form, number)
         if first is None or first <= number or self._has(number):
             return number
         print(f"{self._shown(number)} is gone; reading begins at {self._name(first)}", file=sys.stderr)

@@ -18,9 +18,9 @@ from weir_runtime.logs.batches import batch_rows, write_batch
 from weir_runtime.logs.dead_letters import BadRows
 from weir_runtime.logs.lateness import clock_after, on_time
 from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.logs.losses import Losses
 from weir_runtime.sources.kafka.idle import Silence
 from weir_runtime.sources.kafka.intake import Messages, OffsetsGone, Range
-from weir_runtime.sources.kafka.losses import Losses
 from weir_runtime.sources.kafka.place import (
     START,
     made_again,
@@ -89,7 +89,7 @@ class KafkaLog(Log):
             raise FragmentError(f"source.kafka.format: {options['format']!r}; only json is supported")
         self._options = options
         self._topic: str = options["topic"]
-        self._losses = Losses(self._topic, options.get("onDataLoss", "Fail"))
+        self._losses = Losses("kafka", f"topic {self._topic}", options.get("onDataLoss", "Fail"))
         self._rows = TopicRows(schema, event_time, ahead)
         self._delay = delay
         self._sidelog = sidelog

@@ -1,4 +1,4 @@
-"""What becomes of a query whose topic has lost messages that it has not read (`onDataLoss`)."""
+"""What becomes of a query whose source has lost rows that it has not read (`onDataLoss`)."""
 
 from __future__ import annotations
 
@@ -10,28 +10,33 @@ ON_LOSS = ("Fail", "Continue")
 
 
 class DataLoss(ValueError):
-    """Messages were deleted before they were read, and the policy is Fail."""
+    """Rows were deleted before they were read, and the policy is Fail."""
 
 
 class Losses:
-    """Of one topic.
+    """Of one source.
+
+    Args:
+        kind: the key of the Stream's `source`.
+        subject: which one, for messages.
 
     Raises:
         FragmentError: a policy that there is not.
     """
 
-    def __init__(self, topic: str, policy: str) -> None:
+    def __init__(self, kind: str, subject: str, policy: str) -> None:
         if policy not in ON_LOSS:
-            raise FragmentError(f"source.kafka.onDataLoss: {policy!r} is not one of {', '.join(ON_LOSS)}")
-        self._topic = topic
+            raise FragmentError(f"source.{kind}.onDataLoss: {policy!r} is not one of {', '.join(ON_LOSS)}")
+        self._kind = kind
+        self._subject = subject
         self._fail = policy == "Fail"
 
     def check(self, message: str) -> None:
         """Raises DataLoss for what is gone, unless the policy is Continue."""
         if self._fail:
             raise DataLoss(
-                f"topic {self._topic}: {message}; "
-                "with `onDataLoss: Continue` in source.kafka the query continues with what remains"
+                f"{self._subject}: {message}; "
+                f"with `onDataLoss: Continue` in source.{self._kind} the query continues with what remains"
             )
 
     def check_rows(self, counts: Mapping[str, int], message: str) -> None:
