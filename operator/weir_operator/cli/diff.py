@@ -77,9 +77,8 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     from weir_operator.manifests.load import load
 
     load(paths, namespace)
-    machine = Machine(
-        Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION), lambda findings: None
-    )
+    options = Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION, trial=True)
+    machine = Machine(options, lambda findings: None)
     present = machine.cluster.observe()
     observed = ObservedState(time.time(), present.objects, present.processes, present.leases)
     state = machine.loop.desired_state(observed, machine.loop.settings)

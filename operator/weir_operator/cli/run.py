@@ -52,9 +52,9 @@ def run(
 ) -> int:
     """Run the queries on this machine: nodes from the manifests, fragments as local Spark processes.
 
-    Edits to the files (a query added, changed, deleted) take effect while it runs; an edit with errors is
-    reported and changes nothing. On ^C or SIGTERM the fragments stop gracefully. After a kill, a new start
-    with the same folder continues where the last one was.
+    Edits to the files (a query added, changed, deleted) take effect while it runs, a deletion after 5 s; an
+    edit with errors is reported and changes nothing. On ^C or SIGTERM the fragments stop gracefully. After a
+    kill, a new start with the same folder continues where the last one was.
 
     Exit code 0: stopped, or with --until-finished every query has finished; 1: with --until-finished, one of
     them cannot; 2: bad input.

@@ -1,4 +1,5 @@
-"""Manifests on disk as objects: read in every round; an edit with errors leaves the last good version."""
+"""Manifests on disk as objects: read in every round; an edit with errors leaves the last good version, and so
+does a reading in which an object is missing that may only be about to be written."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from weir_placement.model.location import FOLDER, files_location
 from weir_runtime.names import read_json, write_whole
 
 from weir_operator.controller.observed_state import Manifest
+from weir_operator.local.absences import Absences
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.load import check
 from weir_operator.manifests.read import Document, read
@@ -22,26 +24,54 @@ from weir_operator.manifests.site import HERE
 
 CLUSTER_KINDS = ("Node", "PlacementPolicy", "NetworkTopology")
 
+LOOK = 1.0
+"""[s] between two readings, while nothing is known of the objects."""
+
 
 class ManifestFiles:
     """Edits as `kubectl apply` would apply them: a new generation for each change of a spec, a new uid for an
     object that is created anew.
 
     Generations and uids are kept in the run folder, so that a restarted controller sees the same objects.
+
+    Args:
+        tell: is told of an edit with errors, once.
+        clock: [s], which nobody sets.
+        pause: waits so many seconds.
+        trial: what stands there is taken at once, and remembered nowhere.
     """
 
-    def __init__(self, paths: list[str], root: Path, tell: Callable[[list[Finding]], None]) -> None:
+    def __init__(
+        self,
+        paths: list[str],
+        root: Path,
+        tell: Callable[[list[Finding]], None],
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+        trial: bool = False,
+    ) -> None:
         self._paths = paths
         self._memory = root / "objects.json"
         self._tell = tell
+        self._absences = Absences(clock)
+        self._pause = pause
+        self._trial = trial
+        self._known = frozenset[str](() if trial else read_json(self._memory) or ())
         self._digest = ""
         self._objects: tuple[Manifest, ...] = ()
         self._complaint = ""
         self.places: dict[str, str] = {}  # "kind/namespace/name" -> file
 
     def objects(self) -> tuple[Manifest, ...]:
-        """All objects now; files with errors change nothing and are reported once."""
+        """All objects now; files with errors change nothing and are reported once. Nor does a reading that
+        lacks an object of the last one, until that has been absent for long enough; a controller that starts
+        with such a reading waits."""
         documents, findings = read(self._paths)
+        while self._doubtful(documents, findings):
+            if self._objects:
+                return self._objects
+            self._pause(LOOK)
+            documents, findings = read(self._paths)
         text = json.dumps([d.raw for d in documents], sort_keys=True, default=str) + str(findings)
         digest = hashlib.sha256(text.encode()).hexdigest()
         if digest != self._digest:
@@ -53,6 +83,12 @@ class ManifestFiles:
                 self._complaint = ""
                 self._objects = self._remember(documents)
         return self._objects
+
+    def _doubtful(self, documents: list[Document], unreadable: list[Finding]) -> bool:
+        """Whether objects are missing that may come back. What is in files that cannot be read is not known,
+        so nothing is missing then: such a reading changes nothing."""
+        names = {_name_in_memory(document.raw) for document in documents}
+        return self._absences.doubtful(() if unreadable else self._known - names)
 
     def _complain(self, findings: list[Finding]) -> None:
         text = "\n".join(map(str, findings))
@@ -91,7 +127,9 @@ class ManifestFiles:
             )
             objects.append({**raw, "metadata": meta})
             self.places[key] = document.file
-        write_whole(self._memory, json.dumps(entries))
+        if not self._trial:
+            write_whole(self._memory, json.dumps(entries))
+            self._known = frozenset(entries)
         return tuple(objects)
 
 

@@ -36,6 +36,7 @@ class Options:
     calibration: Path | None = None
     period: float = 1.0  # [s] between two rounds
     standby: bool = True
+    trial: bool = False  # what would happen: nothing is remembered of the manifests
 
 
 class Machine:
@@ -45,7 +46,7 @@ class Machine:
         self.options = options
         root = options.root.resolve()
         layout = Layout(str(root))
-        self.files = ManifestFiles(list(options.paths), root, tell)
+        self.files = ManifestFiles(list(options.paths), root, tell, trial=options.trial)
         self.cluster = LocalCluster(root, layout, self.objects)
         calibration = Calibration.load(options.calibration)
         desired_state = DesiredStateBuilder(
