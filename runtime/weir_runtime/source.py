@@ -62,8 +62,8 @@ class Control:
 
     def told(self, name: str) -> tuple[str, int | None] | None:
         """What the reader of an input has told; None: nothing."""
-        told = read_json(self.folder / f"waits-{name}.json")
-        return None if told is None else (str(told[0]), told[1])
+        words = read_json(self.folder / f"waits-{name}.json")
+        return None if words is None else (str(words[0]), words[1])
 
     def clear(self, flag: str) -> None:
         """Takes a flag down."""

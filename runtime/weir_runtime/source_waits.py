@@ -15,17 +15,17 @@ class SourceWaits:
     def __init__(
         self, names: Iterable[str], control: Control, status: ProcessStatus, metrics: Metrics
     ) -> None:
-        self._told: dict[str, object] = dict.fromkeys(names)
+        self._latest: dict[str, object] = dict.fromkeys(names)
         self._control = control
         self._status = status
         self._metrics = metrics
 
     def look(self) -> None:
         """What is new since the last look."""
-        for name, before in self._told.items():
-            told = self._control.told(name)
-            if told != before:
-                self._told[name] = told
-                waits, missing = told or ("", None)
+        for name, before in self._latest.items():
+            latest = self._control.told(name)
+            if latest != before:
+                self._latest[name] = latest
+                waits, missing = latest or ("", None)
                 self._status.wait_for(f"input {name}", f"{name}: {waits}" if waits else "")
                 self._metrics.miss(name, missing)

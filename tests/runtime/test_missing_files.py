@@ -40,7 +40,7 @@ class Seconds:
         return self.now
 
 
-class Stream:
+class SweptStream:
     """A folder, its reader, and where that is."""
 
     def __init__(self, folder: Path, policy: str = "Fail", files: int = 4) -> None:
@@ -84,7 +84,7 @@ class Stream:
 
 
 def test_a_missing_file_is_said_and_waited_for(tmp_path: Path) -> None:
-    stream = Stream(tmp_path)
+    stream = SweptStream(tmp_path)
     stream.step()
     for number in (5, 6):
         stream.write(number)
@@ -99,7 +99,7 @@ def test_a_missing_file_is_said_and_waited_for(tmp_path: Path) -> None:
 
 
 def test_what_a_source_waits_for_is_in_the_state_file_and_in_a_metric(tmp_path: Path) -> None:
-    stream = Stream(tmp_path / "a")
+    stream = SweptStream(tmp_path / "a")
     spec = fragment(tmp_path, "f", [source("a", tmp_path / "a")], [], files_output(tmp_path / "o"))
     metrics, status = Metrics(spec), ProcessStatus(spec.state, "f", 1)
     control = Control(tmp_path)
@@ -125,7 +125,7 @@ def test_what_a_source_waits_for_is_in_the_state_file_and_in_a_metric(tmp_path: 
 
 
 def test_a_stream_that_is_only_slow_waits_for_nothing(tmp_path: Path) -> None:
-    stream = Stream(tmp_path)
+    stream = SweptStream(tmp_path)
     stream.step()
     stream.delete(*range(4))
     assert stream.wait(3 * PATIENCE, lambda at: bool(at.waits)).waits == ""
@@ -134,9 +134,9 @@ def test_a_stream_that_is_only_slow_waits_for_nothing(tmp_path: Path) -> None:
     assert stream.rows == [*range(5)]
 
 
-def swept(folder: Path, policy: str) -> Stream:
+def swept(folder: Path, policy: str) -> SweptStream:
     """Of ten files the reader has seen the first four; then a cleaner comes, which leaves the last two."""
-    stream = Stream(folder, policy)
+    stream = SweptStream(folder, policy)
     stream.step()
     for number in range(4, 10):
         stream.write(number)
@@ -178,7 +178,7 @@ def test_an_end_behind_missing_files_is_no_end(tmp_path: Path) -> None:
 
 
 def test_an_end_after_which_everything_was_cleaned_away_is_one(tmp_path: Path) -> None:
-    stream = Stream(tmp_path)
+    stream = SweptStream(tmp_path)
     stream.step()
     stream.delete(*range(4))
     (tmp_path / END).touch()
@@ -187,7 +187,7 @@ def test_an_end_after_which_everything_was_cleaned_away_is_one(tmp_path: Path) -
 
 def test_a_planned_batch_whose_file_is_gone(tmp_path: Path) -> None:
     for policy in ("Fail", "Continue"):
-        stream = Stream(tmp_path / policy, policy)
+        stream = SweptStream(tmp_path / policy, policy)
         begin, end = stream.log.start(), stream.log.advance(stream.log.start(), 0, 64).place
         stream.delete(1)
         if policy == "Fail":
@@ -247,7 +247,7 @@ def cached(monkeypatch: pytest.MonkeyPatch, clock: Seconds, seconds: float) -> N
 def test_an_end_that_is_seen_before_the_last_file_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = Stream(tmp_path)
+    stream = SweptStream(tmp_path)
     cached(monkeypatch, stream.clock, 60.0)
     assert stream.log._folder.has(END) is False, "so it is asked for anew a little before the file"
     stream.clock.now += 30

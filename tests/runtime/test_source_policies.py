@@ -39,8 +39,11 @@ def test_names_and_hashes_stay_and_the_process_is_told() -> None:
     assert FragmentSpec.from_json(changed.to_json()) == changed
     assert "idle" not in plain.to_json()
     files = {"uri": "in", "format": "csv"}
-    told = first({"files": {**files, "onDataLoss": "Continue"}})
-    assert (told.name, hash_of(told)) == (first({"files": files}).name, hash_of(first({"files": files})))
+    patient = first({"files": {**files, "onDataLoss": "Continue"}})
+    assert (patient.name, hash_of(patient)) == (
+        first({"files": files}).name,
+        hash_of(first({"files": files})),
+    )
 
 
 def test_where_a_query_begins_is_part_of_it() -> None:

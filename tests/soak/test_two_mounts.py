@@ -67,6 +67,7 @@ def test_an_end_that_a_mount_shows_before_the_last_file_ends_no_source(
     append_batch(volume, 0, [(1, 0, 0)])
     with mounted(volume, [seen], 3):
         log = source_log(source("a", seen), "")
+        assert [path.name for path in seen.iterdir()] == ["0000000000.parquet"]
         assert not (seen / "END").exists()
         time.sleep(1.0)  # by which END is asked for anew before the file is
         place, ended, waited = log.advance(log.start(), 0, 64).place, False, ""
