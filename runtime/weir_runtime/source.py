@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from weir_runtime.cpu import report
-from weir_runtime.logs.log import Log
+from weir_runtime.logs.log import MOST_ROWS, ROOM, Log, Room
 from weir_runtime.names import read_json, write_whole
 
 CLOCK = "_clock"
@@ -102,7 +102,8 @@ class WeirSource(DataSource):
             time.sleep(GATE_SECONDS)
         log: Log = pickle.loads(bytes.fromhex(self.options["log"]))
         cpu = Path(self.options["cpu"]) if self.options.get("cpu") else None
-        return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]), cpu)
+        room = Room(rows=max(1, MOST_ROWS // int(self.options["inputs"])))
+        return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]), cpu, room)
 
 
 class RangePartition(InputPartition):
@@ -116,12 +117,21 @@ class RangePartition(InputPartition):
 class WeirStreamReader(DataSourceStreamReader):
     """Turns a log into offsets and Arrow batches."""
 
-    def __init__(self, log: Log, name: str, control: Control, most: int, cpu: Path | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        name: str,
+        control: Control,
+        most: int,
+        cpu: Path | None = None,
+        room: Room = ROOM,
+    ) -> None:
         self._log = log
         self._name = name
         self._control = control
         self._most = most
         self._cpu = cpu
+        self._room = room
         self._greeted = False
         self._waits: tuple[str, int | None] = ("", None)
 
@@ -147,7 +157,7 @@ class WeirStreamReader(DataSourceStreamReader):
         if self._control.is_set("hold") or self._control.is_set("unconfirmed"):
             return start
         if not start["ended"]:
-            advance = self._log.advance(start["at"], start["clock"], self._most)
+            advance = self._log.advance(start["at"], start["clock"], self._most, self._room)
             if (waits := (advance.waits, advance.missing)) != self._waits:
                 self._waits = waits
                 self._control.tell(self._name, *waits)

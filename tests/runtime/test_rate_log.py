@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from weir_placement.model.fragment import FOREVER, FragmentError, Input, TypedColumn
+from weir_runtime.logs.log import Room
 from weir_runtime.source import Control, WeirStreamReader
 from weir_runtime.sources import rate as rate_log
 from weir_runtime.sources import source_log
@@ -51,8 +52,8 @@ def test_rows_come_due_at_the_rate(clock: list[int]) -> None:
     assert later.place["next"] - place["next"] == 2000
     assert not later.ended
     clock[0] += 3600 * SECOND
-    most = log.advance(place, 0, 2).place["next"] - place["next"]
-    assert most == 2 * rate_log.MOST_ROWS, "at most two batches at once"
+    most = log.advance(place, 0, 2, Room(10**9, 10**9)).place["next"] - place["next"]
+    assert most == 2 * rate_log.BATCH_ROWS, "at most two batches at once"
 
 
 def test_any_split_gives_the_same_rows(clock: list[int]) -> None:

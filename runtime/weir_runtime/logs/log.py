@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,38 @@ Place = dict[str, Any]
 """A position in a log: JSON, a pure function of what lies before it."""
 
 BATCH_BYTES = 32 * 2**20
-"""[bytes] of an input that one batch reads, or one of its batches where that alone is larger. Every hop joins
-batches that wait, so a bound on their number alone would grow from hop to hop; and a range of offsets that is
-too large for the heap would end every later start too."""
+"""[bytes] of an input that one batch reads. Every hop joins batches that wait, so a bound on their number
+alone would grow from hop to hop; and a range of offsets that is too large for the heap would end every later
+start too."""
+
+MOST_ROWS = 100_000
+"""Rows of all inputs that one batch reads: what a row takes in state and heap, some 1,250 bytes in a join, is
+far more than a narrow one is long."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a batch may still read of an input. However large it is, the first thing fits: else a reader would
+    stand before it for ever.
+
+    Attributes:
+        bytes, rows: at most.
+        begun: whether there is a first thing already.
+    """
+
+    bytes: float = BATCH_BYTES
+    rows: float = MOST_ROWS
+    begun: bool = False
+
+    def after(self, size: int, rows: int) -> Room | None:
+        """The room that is left when so many bytes and rows are read too; None when they do not fit."""
+        if self.begun and (size > self.bytes or rows > self.rows):
+            return None
+        return Room(self.bytes - size, self.rows - rows, True)
+
+
+ROOM = Room()
+ENDLESS = Room(inf, inf)
 
 
 @dataclass(frozen=True)
@@ -43,9 +73,9 @@ class Log(ABC):
         """Where a fragment without a checkpoint begins."""
 
     @abstractmethod
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
-        """As far as is there now, at most `most` batches and `room` bytes on, but at least one batch;
-        `place` itself when nothing is new."""
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
+        """As far as is there now, at most `most` batches on that have `room`; `place` itself when nothing is
+        new."""
 
     @abstractmethod
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from weir_placement.model.fragment import FOREVER
 
-from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room
 
 ROWS = 2_000
 BATCHES = 2
@@ -27,7 +27,7 @@ class WarmLog(Log):
         """Batch 0."""
         return {"next": 0}
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
         """One batch at a time, so that the later ones find the earlier ones' state."""
         number = min(place["next"] + 1, BATCHES)
         ended = number == BATCHES

@@ -23,14 +23,11 @@ from weir_runtime.logs.batches import batch_rows, dense, write_batch
 from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import clock_after, on_time
-from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
 from weir_runtime.logs.missing_files import Absent, MissingFiles
 from weir_runtime.logs.time_index import TimeIndex
 from weir_runtime.names import END, batch_name
-
-MOST_ROWS = 100_000
-"""Of the files that one batch reads, or of one of them where that alone has more."""
 
 ROW_BITS = 24
 """A row id is the file's number and the row's position in it."""
@@ -157,24 +154,23 @@ class FileLog(Log):
             )
         return {"next": number, "max": maximum}
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
-        """Reads the event times of new files, to know the running maximum behind them. All rows of a batch
-        are in state before any of them may go, and files are small beside it: so they are counted too.
-        A store that does not answer has nothing new."""
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
+        """Reads the event times of new files, to know the running maximum behind them. A store that does not
+        answer has nothing new."""
         with self._folder.waiting():
             return self._advance_now(place, clock, most, room)
         return Advance(place, clock, False)
 
-    def _advance_now(self, place: Place, clock: int, most: int, room: int) -> Advance:
-        number, maximum, left = place["next"], place["max"], MOST_ROWS
+    def _advance_now(self, place: Place, clock: int, most: int, room: Room) -> Advance:
+        number, maximum = place["next"], place["max"]
         limit, bad = self._bad_rows.limit(), 0
         while number < place["next"] + most and (size := self._folder.size(self._name(number))) is not None:
-            if size > room and number > place["next"]:
+            if room.after(size, 0) is None:
                 break
             look = self._look(number, limit)
-            if look.rows > left and number > place["next"]:
+            if (left := room.after(size, look.rows)) is None:
                 break
-            room, left = room - size, left - look.rows
+            room = left
             if look.newest is not None:
                 maximum = look.newest if maximum is None else max(maximum, look.newest)
             bad += look.bad

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 
-from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place, row_ids
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 
 ORIGIN = 1_577_836_800_000_000
 """[us] 2020-01-01: the event time of row 0."""
@@ -21,7 +21,7 @@ ORIGIN = 1_577_836_800_000_000
 VALUES = 1_000
 """Distinct values of a generated column."""
 
-MOST_ROWS = 100_000
+BATCH_ROWS = 100_000
 """Rows in what counts as one batch."""
 
 
@@ -69,9 +69,9 @@ class RateLog(Log):
         first = self._index(self._after) + 1 if self._after else self._index(time.time_ns() // 1000)
         return {"next": first, "end": None if self._rows is None else first + self._rows}
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
         """Every row that is due."""
-        rows = max(1, min(most * MOST_ROWS, room // self._row_bytes()))
+        rows = max(1, int(min(most * BATCH_ROWS, room.rows, room.bytes // self._row_bytes())))
         due = min(self._index(time.time_ns() // 1000), place["next"] + rows)
         due = max(place["next"], due if place["end"] is None else min(due, place["end"]))
         ended = place["end"] is not None and due >= place["end"]

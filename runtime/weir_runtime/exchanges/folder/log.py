@@ -11,7 +11,7 @@ import pyarrow.ipc
 
 from weir_runtime.exchanges.ports import follow
 from weir_runtime.logs.batches import size_of, waiting
-from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room
 from weir_runtime.names import END, NUMBERING, batch_name, read_json, write_whole
 
 
@@ -36,18 +36,18 @@ class FolderLog(Log):
         """The first batch to read."""
         return {"next": self._start}
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
         """The clock is the last batch's, from its file's metadata."""
-        number = place["next"]
+        number, last = place["next"], dict[str, str]()
         while number < place["next"] + most and (size := size_of(self._path(number))) is not None:
-            if size > room and number > place["next"]:
+            metadata = batch_metadata(self._path(number))
+            if (left := room.after(size, int(metadata.get("rows", 0)))) is None:
                 break
-            room -= size
+            room, last = left, metadata
             number += 1
         numbering = claimed_by(self._folder) or ""
-        if number > place["next"]:
-            metadata = batch_metadata(self._path(number - 1))
-            clock, numbering = int(metadata["clock"]), metadata.get("numbering", "")
+        if last:
+            clock, numbering = int(last["clock"]), last.get("numbering", "")
         if number > place["next"] or place["next"] > self._start:
             place = follow(place, self._start, number, numbering, f"exchange {self._folder}")
         end = read_json(self._folder / END)

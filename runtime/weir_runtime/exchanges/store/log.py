@@ -12,7 +12,7 @@ import pyarrow.ipc
 
 from weir_runtime.exchanges.ports import follow
 from weir_runtime.logs.batches import dense
-from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room
 from weir_runtime.names import END, NUMBERING, SIZE, batch_name
 from weir_runtime.store import ObjectStore, Patience, StoreError
 
@@ -59,7 +59,7 @@ class StoreLog(Log):
         """The first batch to read."""
         return {"next": self._start}
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
         """The clock is the last batch's. A store that does not answer is nothing new, for a while."""
         store = self._store.quick()
         with self._patience.waiting():
@@ -76,9 +76,9 @@ class StoreLog(Log):
             return Advance(place, clock, end is not None and end["batches"] <= place["next"])
         return Advance(place, clock, False)
 
-    def _waiting(self, first: int, most: int, room: int) -> list[dict[str, str]]:
-        """The descriptions of the batches from `first` on: at most `most`, and of `room` bytes but for the
-        first. Raises StoreError."""
+    def _waiting(self, first: int, most: int, room: Room) -> list[dict[str, str]]:
+        """The descriptions of the batches from `first` on: at most `most` that have `room`. Raises
+        StoreError."""
         store, batches = self._store.quick(), dict[int, dict[str, str]]()
 
         def there(i: int) -> bool:
@@ -91,11 +91,13 @@ class StoreLog(Log):
         if len(batches) < count:
             with ThreadPoolExecutor(LOOKS) as pool:
                 list(pool.map(there, (i for i in range(count) if i not in batches)))
-        fitting = 0
-        while fitting < count and (not fitting or bytes_of(batches[fitting]) <= room):
-            room -= bytes_of(batches[fitting])
-            fitting += 1
-        return [batches[i] for i in range(fitting)]
+        fitting: list[dict[str, str]] = []
+        for about in (batches[i] for i in range(count)):
+            if (left := room.after(bytes_of(about), int(about.get("rows", 0)))) is None:
+                break
+            room = left
+            fitting.append(about)
+        return fitting
 
     def _follow(self, place: Place, count: int, numbering: str) -> Place:
         where = f"exchange {self._store.uri}"

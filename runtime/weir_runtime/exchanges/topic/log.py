@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 from weir_runtime.exchanges.ports import follow
 from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of, position_note
 from weir_runtime.installation import current
-from weir_runtime.logs.log import BATCH_BYTES, Advance, Log, Place
+from weir_runtime.logs.log import ENDLESS, ROOM, Advance, Log, Place, Room
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ def accept(
     place: Place,
     records: Iterable[tuple[int, Mapping[str, Any]]],
     most: float = inf,
-    room: float = inf,
+    room: Room = ENDLESS,
 ) -> tuple[Place, list[BatchEnd], bool]:
-    """Which of the ends behind `place` count, at most `most`, and of `room` bytes but for the first: of each
-    batch the first one whose epoch is not below one seen before. The place behind them, the ends, and whether
-    the stream ends there.
+    """Which of the ends behind `place` count, at most `most` that have `room`: of each batch the first one
+    whose epoch is not below one seen before. The place behind them, the ends, and whether the stream ends
+    there.
 
     A pure function of its arguments, so every reader, and a reader that comes again between two places, takes
     the same copies. `next` None: whichever batch comes first. Raises ValueError where batches are missing.
@@ -76,8 +76,9 @@ def accept(
     for at, record in records:
         if len(accepted) >= most:
             break
-        size = record.get("bytes") or record.get("pieces", 0) * PIECE
-        if accepted and record.get("batch") == following and size > room and record["epoch"] >= epoch:
+        counts = record["epoch"] >= epoch and "batch" in record and following in (None, record["batch"])
+        left = room.after(bytes_of(record), record["rows"]) if counts else room
+        if left is None:
             break
         offset = at + 1
         if record["epoch"] < epoch:
@@ -91,9 +92,14 @@ def accept(
             raise ValueError(f"batches {following} to {end.batch - 1} are gone")
         if end.batch == following:
             accepted.append(end)
-            room -= size
+            room = left
             following += 1
     return {"next": following, "offset": offset, "epoch": epoch}, accepted, False
+
+
+def bytes_of(record: Mapping[str, Any]) -> int:
+    """Of a batch's rows in memory, as its end says; of an older one, at most of its pieces."""
+    return int(record.get("bytes") or record["pieces"] * PIECE)
 
 
 class TopicLog(Log):
@@ -117,7 +123,7 @@ class TopicLog(Log):
         """The first batch to read."""
         return {"next": self._start, "offset": 0, "epoch": 0}
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
         """The clock is the last batch's. Brokers that do not answer are nothing new."""
         try:
             beyond = self._topic.beyond(ENDS)
@@ -175,7 +181,7 @@ class TopicLog(Log):
             return
 
     def _accepted(
-        self, place: Place, beyond: int, most: float = inf, room: float = inf
+        self, place: Place, beyond: int, most: float = inf, room: Room = ENDLESS
     ) -> tuple[Place, list[BatchEnd], bool]:
         records = self._topic.records(ENDS, place["offset"], beyond)
         try:

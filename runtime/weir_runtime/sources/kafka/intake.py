@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from weir_runtime.logs.log import Room
+
 CHUNK = 5_000, 2 * 2**20
 """Messages, and bytes of them, that are taken from the client at once."""
 
@@ -38,19 +40,19 @@ class Messages:
 
 
 class Intake:
-    """Sorts messages by partition until all ranges are full.
+    """Sorts messages by partition until all ranges are full, or the `room`: the message that uses it up is
+    the last one.
 
     Attributes:
         messages: by partition.
-        room: [bytes] that may still be taken; the message that uses it up is the last one.
         early: came before they were wanted, in their order.
         moved: whether the latest messages brought anything on.
         trouble: the client's latest error.
     """
 
-    def __init__(self, ranges: Mapping[str, Range], room: float) -> None:
+    def __init__(self, ranges: Mapping[str, Range], room: Room) -> None:
         self.messages = {key: Messages(item.first) for key, item in ranges.items()}
-        self.room = room
+        self._room = room
         self.early: list[Message] = []
         self.moved = False
         self.trouble = ""
@@ -67,7 +69,11 @@ class Intake:
         """How many messages may be taken at once: not many before it is known how wide they are."""
         count, size = CHUNK
         narrow = size * self._count // max(1, self._bytes) if self._count else 50
-        return max(1, min(count, narrow, self.left()))
+        return max(1, int(min(count, narrow, self.left(), self._room.rows - self._count)))
+
+    def is_full(self) -> bool:
+        """Whether the room is used up."""
+        return self._bytes >= self._room.bytes or self._count >= self._room.rows
 
     def full(self) -> list[int]:
         """Partitions of which too much has come early."""
@@ -88,7 +94,7 @@ class Intake:
                 self._fail(error)
                 continue
             own, limit = self._messages[number], self._ranges[number].limit
-            if number in self._bytes_early or self.room <= 0:
+            if number in self._bytes_early or self.is_full():
                 self._keep(message)
             elif error is not None or offset >= limit:  # what lies before has come, or never will
                 self.moved |= own.reached < min(offset, limit)
@@ -100,7 +106,6 @@ class Intake:
                 if (value := message.value()) is not None:
                     own.values.append(value)
                     own.offsets.append(offset)
-                    self.room -= len(value)
                     self._count += 1
                     self._bytes += len(value)
 

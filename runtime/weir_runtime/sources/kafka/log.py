@@ -17,7 +17,7 @@ from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.logs.batches import batch_rows, write_batch
 from weir_runtime.logs.dead_letters import BadRows
 from weir_runtime.logs.lateness import clock_after, on_time
-from weir_runtime.logs.log import Advance, Log, Place, row_ids
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
 from weir_runtime.sources.kafka.idle import Silence
 from weir_runtime.sources.kafka.intake import Messages, OffsetsGone, Range
@@ -106,7 +106,7 @@ class KafkaLog(Log):
         """Before the first look at the topic; always the same."""
         return START
 
-    def advance(self, place: Place, clock: int, most: int, room: int = BATCH_BYTES) -> Advance:
+    def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
         """Reads the event times of new messages. A broker that does not answer is nothing new.
 
         Raises:
@@ -114,7 +114,7 @@ class KafkaLog(Log):
             TimeoutError: there is no such topic, or it gives nothing more.
         """
         try:
-            following = self._following(place, most, min(room, BATCH_BYTES))
+            following = self._following(place, most, Room(min(room.bytes, BATCH_BYTES), room.rows))
         except KafkaException:
             return Advance(place, clock, False)
         except NoTopic as error:
@@ -180,7 +180,7 @@ class KafkaLog(Log):
             _readers[key] = KafkaReader(self._options)
         return _readers[key]
 
-    def _following(self, place: Place, most: int, room: int) -> Place:
+    def _following(self, place: Place, most: int, room: Room) -> Place:
         """The place behind a jump, if one is needed, else behind what has come."""
         reader = self._reader()
         layout = reader.layout()
@@ -203,7 +203,7 @@ class KafkaLog(Log):
             return place
         return without_idle(step, self._silence.idle(place, step, ends))
 
-    def _step(self, place: Place, ends: Mapping[str, int], most: int, room: int) -> Place:
+    def _step(self, place: Place, ends: Mapping[str, int], most: int, room: Room) -> Place:
         """The messages up to `ends` that fit into a batch."""
         bound = most * BATCH_ROWS
         ranges = {

@@ -19,6 +19,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, librdkafka_settings, reader_settings
+from weir_runtime.logs.log import ENDLESS, Room
 from weir_runtime.sources.kafka.intake import Intake, Messages, Range
 from weir_runtime.sources.kafka.place import TopicLayout
 
@@ -95,10 +96,10 @@ class KafkaReader:
         return self._listed(keys, OffsetSpec.earliest())
 
     def fetch(
-        self, ranges: Mapping[str, Range], room: float = inf, seconds: float = inf
+        self, ranges: Mapping[str, Range], room: Room = ENDLESS, seconds: float = inf
     ) -> dict[str, Messages]:
-        """Messages of all `ranges` as they come, until each has got up to its `until`, or they have taken
-        `room` bytes, and one message more, or `seconds`.
+        """Messages of all `ranges` as they come, until each has got up to its `until`, or they have taken the
+        `room`, and in bytes one message more, or `seconds`.
 
         Raises:
             OffsetsGone: one of the offsets is not there.
@@ -119,7 +120,7 @@ class KafkaReader:
 
     def _fill(self, intake: Intake, seconds: float, paused: list[TopicPartition]) -> None:
         begin = last = time.monotonic()
-        while intake.room > 0 and intake.left():
+        while not intake.is_full() and intake.left():
             intake.take(self._consumer.consume(intake.chunk(), WAIT))
             now = time.monotonic()
             if intake.moved:
