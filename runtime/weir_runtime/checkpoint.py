@@ -22,6 +22,9 @@ FORMAT = 1
 """Of what a fragment keeps beside Spark's files (docs/runtime.md, "Formats"). 0: no `numbering.json`."""
 
 
+OWN = "own"
+"""In `numbering.json`, of `ids`: those of its rows in a topic are its own. Left out by earlier versions."""
+
 RESTORED = "restored.json"
 """A file of this name in a fragment's checkpoint folder: it came from a snapshot, and keeps the name that it
 had, with which its files in a sink begin."""
@@ -80,7 +83,8 @@ class Checkpoint:
         if result is None:
             if self.planned() >= 0:
                 return ""
-            result = {"format": FORMAT, "numbering": uuid.uuid4().hex[:16], "spark": spark}
+            numbering = uuid.uuid4().hex[:16]
+            result = {"format": FORMAT, "numbering": numbering, "spark": spark, "ids": OWN}
             write_whole(file, json.dumps(result))
         if result["format"] > FORMAT:
             raise FragmentError(
@@ -95,6 +99,12 @@ class Checkpoint:
         if result["spark"] != spark:
             write_whole(file, json.dumps({**result, "spark": spark}))
         return str(result["numbering"])
+
+    def has_own_ids(self) -> bool:
+        """Whether its rows have ids in a topic that no other plan's rows have. Decided with the numbering:
+        what an earlier version has begun goes on with ids of the input alone, so that a batch that is run
+        again has those that it had."""
+        return (read_json(self.folder / NUMBERING) or {}).get("ids") == OWN
 
     def drop_unfinished(self) -> None:
         """Takes away what a process that was killed or frozen has half written. With the holder's lease only:

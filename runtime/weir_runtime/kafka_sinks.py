@@ -11,6 +11,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_placement.model.identity import digest
 
 from weir_runtime.compiler import ID
 from weir_runtime.faults import reach
@@ -32,14 +33,16 @@ TRANSACTION_REMEDY = (
 
 
 class RowMessages:
-    """What a batch is as messages: each row as JSON, its id as hexadecimal text in the header `weir-row`. The
-    key is that id too, so that what is written again comes into the same partition, or with the option `key`
-    the JSON of those columns. Raises FragmentError for options that do not fit."""
+    """What a batch is as messages: each row as JSON, its id as text in the header `weir-row`: `owner`, which
+    tells it from rows of other plans and queries with the same id, and the id's hexadecimal digits. The key
+    is that too, so that what is written again comes into the same partition, or with the option `key` the
+    JSON of those columns. Raises FragmentError for options that do not fit."""
 
-    def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]], owner: str) -> None:
         if "topic" not in options:
             raise FragmentError("fragment.output.options.topic: missing; give the topic to write to")
         self.topic = str(options["topic"])
+        self.owner = owner
         self._columns = list(columns)
         self._key = list(options.get("key") or ())
         names = [name for _, name in columns]
@@ -53,19 +56,29 @@ class RowMessages:
         """Value, key and headers of each row."""
         rows = json_values(user_rows(table, self._columns))
         for row, row_id in zip(rows, table.column(ID).to_pylist(), strict=True):
-            name = row_id.hex().encode()
+            name = f"{self.owner}{row_id.hex()}".encode()
             key = json.dumps({column: row[column] for column in self._key}).encode() if self._key else name
             yield json.dumps(row).encode(), key, [("weir-row", name)]
 
 
 class KafkaSink(BatchSink):
-    """At least once for readers, who drop a row id that they have seen."""
+    """At least once for readers, who drop a row id that they have seen.
 
-    def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]]) -> None:
+    Args:
+        options: of the sink.
+        columns: (column, name that readers see), in order.
+        owner: as of `RowMessages`.
+    """
+
+    def __init__(self, options: dict[str, Any], columns: Sequence[tuple[str, str]], owner: str = "") -> None:
         from kafka import KafkaProducer
 
-        self._messages = RowMessages(options, columns)
+        self._messages = RowMessages(options, columns, owner)
         self._producer = KafkaProducer(**client_settings(options), acks="all", linger_ms=5)
+
+    def keep_plain_ids(self) -> None:
+        """As of BatchSink."""
+        self._messages.owner = ""
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Returns when the brokers have all of the batch. Raises when one message could not be written."""
@@ -106,7 +119,7 @@ class TransactionalKafkaSink(BatchSink):
     def __init__(self, spec: FragmentSpec, prefix: str, columns: Sequence[tuple[str, str]]) -> None:
         options = dict(spec.output.options)
         self._settings = librdkafka_settings(options)
-        self._messages = RowMessages(options, columns)
+        self._messages = RowMessages(options, columns, owner_of_rows(spec, prefix))
         self._query = f"weir-sink.{spec.namespace}.{spec.query}"
         self._group = f"{self._query}.{prefix}"
         self._continues = bool(spec.output.after)
@@ -114,6 +127,10 @@ class TransactionalKafkaSink(BatchSink):
         self._producer: Producer | None = None
         self._numbering = ""
         self._next = 0
+
+    def keep_plain_ids(self) -> None:
+        """As of BatchSink."""
+        self._messages.owner = ""
 
     def claim(self, numbering: str, fresh: bool) -> None:
         """Reads which batch comes next; for a fresh checkpoint writes that it is the first, unless another
@@ -240,8 +257,14 @@ class TransactionalKafkaSink(BatchSink):
         return self._producer
 
 
+def owner_of_rows(spec: FragmentSpec, prefix: str) -> str:
+    """What the ids of a plan's rows begin with: twelve hexadecimal digits, the same in all of its lives, and
+    another for each query and plan."""
+    return digest([spec.namespace, spec.query, prefix], 12) + "-"
+
+
 def kafka_sink(spec: FragmentSpec, prefix: str, columns: Sequence[tuple[str, str]]) -> BatchSink:
     """As the option `transactional` says. Raises FragmentError for options that do not fit."""
     if spec.output.options.get("transactional"):
         return TransactionalKafkaSink(spec, prefix, columns)
-    return KafkaSink(dict(spec.output.options), columns)
+    return KafkaSink(dict(spec.output.options), columns, owner_of_rows(spec, prefix))

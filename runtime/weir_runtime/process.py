@@ -245,6 +245,8 @@ class FragmentProcess:
         checkpoint.drop_unfinished()
         clear_earlier(self.spec)
         planned, self._numbering = checkpoint.planned(), checkpoint.numbering()
+        if not checkpoint.has_own_ids():
+            sink.keep_plain_ids()
         self._patient.ask(lambda: sink.take_over(self._numbering, planned))
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:

@@ -85,6 +85,9 @@ class BatchSink(ABC):
         if beyond := self.beyond(planned):
             raise OlderCheckpoint(beyond, planned)
 
+    def keep_plain_ids(self) -> None:  # noqa: B027 - most give rows no ids
+        """Rows keep the ids that earlier versions gave them, which do not say whose they are."""
+
     def beyond(self, planned: int) -> str:
         """Which published batch has a number above `planned`, in words; "": none, as far as the sink knows
         numbers. Called when it is claimed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from weir_placement.model.fragment import FragmentSpec
 from weir_runtime.audit import audit
+from weir_runtime.audit_topics import messages
 from weir_runtime.faults import AT_A_HAND_OVER, VARIABLE
 from weir_runtime.lease import FileLease
 
@@ -85,3 +88,25 @@ def test_a_topic_has_rows_again_after_a_kill_which_readers_know_by_their_id(
     assert verdict.good, verdict.examples
     assert verdict.repeated
     assert str(verdict).endswith(f"wrong 0, written again {verdict.repeated}")
+
+
+@pytest.mark.parametrize(("name", "form"), [("own", rb"[0-9a-f]{12}-[0-9a-f]+"), ("plain", rb"[0-9a-f]+")])
+def test_rows_keep_the_ids_with_which_their_query_was_begun(
+    broker: Broker, tmp_path: Path, name: str, form: bytes
+) -> None:
+    """Those of an earlier version do not say whose they are, also when this version writes them."""
+    query = SinkQuery(broker, tmp_path, f"ids-{name}")
+    query.dies("before-plan")
+    (file,) = tmp_path.glob("checkpoints/g/*/numbering.json")
+    record = json.loads(file.read_text())
+    assert record.pop("ids") == "own"
+    if name == "plain":
+        file.write_text(json.dumps(record))
+    query.dies("after-publish")
+    query.ends()
+    headers = [dict(message.headers() or []) for message in messages(query.spec.output.options)]
+    assert headers
+    assert all(re.fullmatch(form, header["weir-row"]) for header in headers)
+    verdict = audit(query.spec)
+    assert verdict.good, verdict.examples
+    assert verdict.repeated > 0
