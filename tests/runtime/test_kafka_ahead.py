@@ -13,7 +13,7 @@ import pytest
 from weir_placement.model.fragment import TypedColumn
 from weir_runtime.inputs import open_input
 from weir_runtime.logs import ahead
-from weir_runtime.logs.log import Place
+from weir_runtime.logs.log import ENDLESS, Place, Room
 from weir_runtime.scratch import clear_earlier
 from weir_runtime.sources.kafka.intake import Messages, Range
 from weir_runtime.sources.kafka.log import KafkaLog
@@ -44,7 +44,7 @@ class GrowingTopic:
     beginnings = ends
 
     def fetch(
-        self, ranges: Mapping[str, Range], room: float = inf, seconds: float = inf
+        self, ranges: Mapping[str, Range], room: Room = ENDLESS, seconds: float = inf
     ) -> dict[str, Messages]:
         taken = {}
         for key, item in ranges.items():
@@ -54,7 +54,7 @@ class GrowingTopic:
             rows = zip(offsets, times, strict=True)
             values = [f'{{"k": {at}, "ts": "2013-01-01T00:00:{s}Z"}}'.encode() for at, s in rows]
             taken[key] = Messages(item.until, values, offsets)
-            if room < inf:
+            if room != ENDLESS:
                 self._ends[key] = item.until + 6
         return taken
 
