@@ -1,6 +1,7 @@
 """Our own Spark data source: one stream of rows and clock markers over any log.
 
-An offset is {"input", "at": the log's place, "clock": [us], "ended", "settled", "tick"}. Each range
+An offset is {"input", "at": the log's place, "clock": [us], "ended", "settled", "tick"}; the first batch's
+end also has "from": the place where reading began, which is decided with it. Each range
 of offsets gives the rows between and one marker row, in which `_clock` alone is set: Spark's watermark
 comes from markers only. So a watermark is exactly what the producer says, for joins and unions too,
 where rows of a slow branch may be far older than what has been read of a fast one.
@@ -12,7 +13,7 @@ import json
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -47,14 +48,6 @@ class Control:
     def set(self, flag: str) -> None:
         """Raises a flag."""
         (self.folder / flag).touch()
-
-    def once(self, name: str, decide: Callable[[], Any]) -> Any:
-        """The first decision of `decide` in this life of the fragment; JSON."""
-        path = self.folder / f"{name}.json"
-        if (decided := read_json(path)) is None:
-            decided = decide()
-            write_whole(path, json.dumps(decided))
-        return decided
 
     def tell(self, name: str, waits: str, missing: int | None) -> None:
         """For what the reader of an input waits, and which file is missing; kept until it tells another."""
@@ -136,11 +129,12 @@ class WeirStreamReader(DataSourceStreamReader):
         self._waits: tuple[str, int | None] = ("", None)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Of a query without a checkpoint. Spark asks two readers, takes one answer for what is read and the
-        other for how far: also where a log begins now, both must be the same."""
+        """Of a query without a committed batch: the same at every call. Spark asks two readers, and again in
+        the next life, when where a log begins may be another place. So that is decided with the first step,
+        whose end is durable before a row is read."""
         return {
             "input": self._name,
-            "at": self._control.once(f"start-{self._name}", self._log.start),
+            "at": None,
             "clock": 0,
             "ended": False,
             "settled": True,
@@ -151,6 +145,10 @@ class WeirStreamReader(DataSourceStreamReader):
         """As far as the log goes now. Nothing new: one more range without rows, so that the batch after
         the last rows publishes their watermark; and one at each start, because Spark keeps no input's
         own watermark in the checkpoint, and an input that has ended would hold it at 0 for ever."""
+        following = {name: value for name, value in start.items() if name != "from"}
+        if start["at"] is None:
+            begin = self._log.start()
+            start = following = {**start, "at": begin, "from": begin}
         if self._control.is_set("drain"):
             self._control.set(f"drained-{self._name}")
             return start
@@ -164,7 +162,7 @@ class WeirStreamReader(DataSourceStreamReader):
             if advance.place != start["at"] or advance.ended:
                 self._greeted = True
                 return {
-                    **start,
+                    **following,
                     "at": advance.place,
                     "clock": advance.clock,
                     "ended": advance.ended,
@@ -173,7 +171,7 @@ class WeirStreamReader(DataSourceStreamReader):
         if self._greeted and start["settled"]:
             return start
         self._greeted = True
-        return {**start, "settled": True, "tick": start["tick"] + 1}
+        return {**following, "settled": True, "tick": start["tick"] + 1}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Not known without a position; the backlog is measured by the fragment's process."""
@@ -187,8 +185,11 @@ class WeirStreamReader(DataSourceStreamReader):
         """The rows, then the marker."""
         assert isinstance(partition, RangePartition)
         schema = frame_schema(self._log.schema)
-        if partition.start["at"] != partition.end["at"]:
-            batches = self._log.read(partition.start["at"], partition.end["at"])
+        begin, end = partition.start["at"], partition.end["at"]
+        if begin is None:  # earlier versions have not written where
+            begin = partition.end.get("from") or self._log.start()
+        if begin != end:
+            batches = self._log.read(begin, end)
             for batch in chain.from_iterable(map(in_chunks, batches)):
                 clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)

@@ -88,7 +88,8 @@ def test_a_producer_waits_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     producer = FragmentProcess(spec, FileLease(spec.lease))
     append_batch(tmp_path / "a", 0, [(1, 1, 1)])
     reader = WeirStreamReader(opened(tmp_path, tmp_path / "a"), "a", producer.control, 64)
-    start = reader.initialOffset()
+    start = reader.latestOffset(reader.initialOffset(), None)
+    append_batch(tmp_path / "a", 1, [(1, 1, 2)])
     pressure = BackPressure(flow.writer(), producer.control, producer.status, producer.metrics)
     flow.commit("quick", 5)
 
@@ -99,7 +100,7 @@ def test_a_producer_waits_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert held_back._value.get() == 1
     flow.commit("slow", 1)
     pressure.weigh()
-    assert reader.latestOffset(start, None)["at"]["next"] == 1
+    assert reader.latestOffset(start, None)["at"]["next"] == 2
     assert state(spec)["waits"] == ""
     assert held_back._value.get() == 0
 
@@ -110,6 +111,7 @@ def test_a_producer_that_waits_can_be_moved(tmp_path: Path) -> None:
     reader = WeirStreamReader(opened(tmp_path, tmp_path / "a"), "a", control, 64)
     control.set("hold")
     control.set("drain")
-    start = reader.initialOffset()
+    start = reader.latestOffset(reader.initialOffset(), None)
+    assert start["at"] == start["from"]
     assert reader.latestOffset(start, None) == start
     assert control.is_set("drained-a")

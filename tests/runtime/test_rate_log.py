@@ -112,7 +112,9 @@ def test_spark_may_ask_twice_where_it_begins(clock: list[int], tmp_path: Path) -
     clock[0] += SECOND
     assert second.initialOffset() == begin
     end = second.latestOffset(begin, None)
-    assert (end["at"]["next"] - begin["at"]["next"], end["ended"]) == (200, True)
+    clock[0] += SECOND
+    last = second.latestOffset(end, None)
+    assert (last["at"]["next"] - end["from"]["next"], last["ended"]) == (200, True)
 
 
 def test_a_rate_is_needed() -> None:
