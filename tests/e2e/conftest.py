@@ -92,6 +92,15 @@ def ensure_installed() -> str:
     return OPERATOR_NAMESPACE
 
 
+@pytest.fixture(params=["Dedicated", "Shared"])
+def isolation(operator: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of fragments, as a policy may say it: the chart has what that needs."""
+    install(f"fragments.hosts={'true' if request.param == 'Shared' else 'false'}")
+    yield request.param
+    if installed():
+        install()
+
+
 def installed() -> bool:
     """Whether the release is in the cluster."""
     return bool(json.loads(run("helm", "list", "-n", OPERATOR_NAMESPACE, "--deployed", "-o", "json")))

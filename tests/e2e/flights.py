@@ -58,6 +58,12 @@ def manifests(namespace: str, hours: int, speed: float, *more: str) -> list[Mani
     return objects
 
 
+def policy_of(objects: list[Manifest]) -> Manifest:
+    """The flights' policy."""
+    (policy,) = [o for o in objects if o["kind"] == "PlacementPolicy"]
+    return policy
+
+
 def only(objects: list[Manifest], queries: tuple[str, ...]) -> list[Manifest]:
     """The objects without the other queries: each fragment is a process that takes a share of the machine."""
     return [o for o in objects if o["kind"] != "StreamQuery" or o["metadata"]["name"] in queries]
@@ -77,7 +83,7 @@ def run(
     kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
     apply([o for o in objects if o["kind"] == "Job"])
     wait_ready(namespace, 400, queries)
-    assert drivers(namespace)
+    assert workers(namespace)
     assert not off_their_pin(namespace)
 
 
@@ -150,16 +156,22 @@ def drivers(namespace: str) -> list[Manifest]:
     return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
 
+def workers(namespace: str) -> list[Manifest]:
+    """Pods in which fragments run, one or several, and that are not on their way out."""
+    pods = get("pods", "-n", namespace, "-l", "weir.dev/role in (driver,host)")
+    return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
 def uids(namespace: str) -> dict[str, str]:
     """Of each driver, by its pod's name."""
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in drivers(namespace)}
 
 
 def off_their_pin(namespace: str) -> list[str]:
-    """Driver pods that do not run on the node of their plan."""
+    """Drivers and hosts that do not run on the node of their plan."""
     return [
         f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}"
-        for pod in drivers(namespace)
+        for pod in workers(namespace)
         if pod["spec"].get("nodeName") != pod["metadata"]["annotations"]["weir.dev/node"]
     ]
 

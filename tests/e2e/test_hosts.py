@@ -11,8 +11,9 @@ import pytest
 from tests.e2e import flights
 from tests.e2e.conftest import ensure_installed, fresh_namespace, install
 from tests.e2e.faults import drain, tainted
-from tests.e2e.kubectl import Manifest, apply, get, kubectl, wait_until
+from tests.e2e.kubectl import apply, get, kubectl, wait_until
 from tests.e2e.reference import judge_so_far
+from tests.e2e.test_rights import granted
 
 HOURS, SPEED = 700, 0.2  # rows for longer than the tests take
 HOSTS = ("-l", "weir.dev/role=host")
@@ -25,19 +26,13 @@ def running(release: None, request: pytest.FixtureRequest) -> Iterator[str]:
     install("fragments.hosts=true")
     with fresh_namespace(request.session) as namespace:
         objects = flights.manifests(namespace, HOURS, SPEED)
-        policy_of(objects)["spec"] |= {"fragments": {"isolation": "Shared"}}
+        flights.policy_of(objects)["spec"] |= {"fragments": {"isolation": "Shared"}}
         apply([o for o in objects if o["kind"] != "Job"], force=True)
         kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/kafka", "--timeout=120s")
         apply([o for o in objects if o["kind"] == "Job"])
         flights.wait_ready(namespace, 400)
         yield namespace
     install("fragments.hosts=false")
-
-
-def policy_of(objects: list[Manifest]) -> Manifest:
-    """The flights' policy."""
-    (policy,) = [o for o in objects if o["kind"] == "PlacementPolicy"]
-    return policy
 
 
 @pytest.fixture
@@ -75,6 +70,18 @@ def test_every_fragment_runs_in_a_host_and_each_node_has_one(namespace: str) -> 
     judge_so_far(namespace, 300)
 
 
+def test_a_host_may_keep_its_own_and_its_fragments_leases_and_nothing_else(namespace: str) -> None:
+    leases, everybody = "leases.coordination.k8s.io", set(hosts(namespace))
+    for host in everybody:
+        fragments = {key.rpartition("-e")[0] for key, owner in ordered(namespace).items() if owner == host}
+        assert granted(f"system:serviceaccount:{namespace}:{host}", namespace) == {
+            **{(leases, other): {"get"} for other in everybody},
+            **{(leases, fragment): {"get", "update", "watch"} for fragment in {host, *fragments}},
+            ("configmaps", host): {"get", "watch"},
+            ("configmaps", f"{host}-state"): {"get", "update"},
+        }
+
+
 def test_every_host_is_killed(namespace: str) -> None:
     before = ordered(namespace)
     for pod in hosts(namespace):
@@ -86,16 +93,19 @@ def test_every_host_is_killed(namespace: str) -> None:
     assert ordered(namespace) == before, "nothing was moved or made anew"
 
 
-def test_a_host_is_deleted_and_comes_back_with_all_it_ran(namespace: str) -> None:
-    before = ordered(namespace)
-    pod = next(iter(hosts(namespace)))
-    kubectl("delete", "pod", pod, "-n", namespace, "--timeout=120s")
-    wait_until(240, "it is back", lambda: pod in hosts(namespace))
+def homes(namespace: str) -> dict[str, str]:
+    """Node of each fragment, "" while its host is not there."""
+    nodes = hosts(namespace)
+    return {key.rpartition("-e")[0]: nodes.get(host, "") for key, host in ordered(namespace).items()}
+
+
+def test_what_ran_in_a_host_that_is_deleted_runs_on_its_node_again(namespace: str) -> None:
+    before = homes(namespace)
+    kubectl("delete", "pod", next(iter(hosts(namespace))), "-n", namespace, "--timeout=120s")
+    wait_until(240, "all is back", lambda: homes(namespace) == before)
     flights.wait_ready(namespace, 240)
     judge_so_far(namespace, 300)
-    assert {key.rsplit("-e", 1)[0] for key in ordered(namespace)} == {
-        key.rsplit("-e", 1)[0] for key in before
-    }
+    assert homes(namespace) == before, "no plan had to change"
 
 
 def test_a_drained_node_is_left_by_hosts(namespace: str) -> None:
@@ -130,7 +140,7 @@ def test_a_query_that_asks_for_processes_of_its_own_gets_them_while_rows_flow(na
 
 def test_a_policy_that_shares_no_more_takes_all_out_of_hosts(namespace: str) -> None:
     objects = flights.manifests(namespace, HOURS, SPEED)
-    policy = policy_of(objects)
+    policy = flights.policy_of(objects)
     policy["spec"] |= {"fragments": {"isolation": "Dedicated"}}
     apply([policy], force=True)
     wait_until(400, "no host has anything to run", lambda: not ordered(namespace))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from weir_operator.kube.access import build_role_binding_spec, build_role_spec, build_service_account_spec
 from weir_operator.kube.owner_references import OwnerReference
 from weir_operator.kube.rights import RIGHTS
@@ -38,10 +37,10 @@ def listed(*scopes: str) -> dict[tuple[str, str], set[str]]:
     return verbs_of
 
 
-@pytest.mark.usefixtures("operator")
-def test_the_operator_may_what_is_listed_with_a_reason_and_nothing_else() -> None:
+def test_the_operator_may_what_is_listed_with_a_reason_and_nothing_else(isolation: str) -> None:
     account = f"system:serviceaccount:{OPERATOR_NAMESPACE}:{RELEASE}"
-    assert granted(account, OPERATOR_NAMESPACE) == listed("cluster", "namespace", "own")
+    scopes = ("cluster", "namespace", "own", *(("hosts",) if isolation == "Shared" else ()))
+    assert granted(account, OPERATOR_NAMESPACE) == listed(*scopes)
 
 
 def test_a_driver_may_keep_its_own_lease_and_nothing_else(namespace: str) -> None:

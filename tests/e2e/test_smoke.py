@@ -10,13 +10,18 @@ from tests.e2e.reference import judge
 HOURS, SPEED = 40, 0.5  # 80 seconds of about 230 departures, 225 arrivals and 12 observations a second
 
 
-def test_flights_are_right_to_the_row_though_a_driver_is_killed_and_leave_nothing(namespace: str) -> None:
-    flights.start(namespace, HOURS, SPEED)
+def test_flights_are_right_to_the_row_though_a_process_is_killed_and_leave_nothing(
+    isolation: str, namespace: str
+) -> None:
+    objects = flights.manifests(namespace, HOURS, SPEED)
+    flights.policy_of(objects)["spec"] |= {"fragments": {"isolation": isolation}}
+    flights.run(namespace, objects)
+    assert bool(flights.drivers(namespace)) == (isolation == "Dedicated")
     kubectl("wait", "-n", namespace, "--for=condition=Ready", "streamquery", "--all", "--timeout=60s")
     planned = set(flights.events(namespace, "Planned"))
     assert planned >= {(query, "revision 1: first plan") for query in flights.QUERIES}
 
-    victim = flights.drivers(namespace)[0]["metadata"]["name"]
+    victim = flights.workers(namespace)[0]["metadata"]["name"]
     flights.kill(namespace, victim)
     wait_until(300, f"{victim} runs again", lambda: flights.restarted_and_ready(namespace, victim))
 

@@ -12,13 +12,14 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 PREFIX = "weir."
 
 
-def test_flights_over_kafka_are_right_to_the_row_and_leave_no_topic(namespace: str) -> None:
+def test_flights_over_kafka_are_right_to_the_row_and_leave_no_topic(isolation: str, namespace: str) -> None:
     objects = flights.manifests(namespace, HOURS, SPEED)
-    (policy,) = [o for o in objects if o["kind"] == "PlacementPolicy"]
+    policy = flights.policy_of(objects)
+    policy["spec"]["fragments"] = {"isolation": isolation}
     policy["spec"]["exchange"] = {"kafka": {"bootstrapServers": "kafka:9092", "topicPrefix": PREFIX}}
     flights.run(namespace, objects)
 
-    victim = flights.drivers(namespace)[0]["metadata"]["name"]
+    victim = flights.workers(namespace)[0]["metadata"]["name"]
     flights.kill(namespace, victim)
     wait_until(300, f"{victim} runs again", lambda: flights.restarted_and_ready(namespace, victim))
     assert ours(namespace), "flows are topics"

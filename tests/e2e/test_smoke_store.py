@@ -23,15 +23,18 @@ RESTRICTED = {
 }
 
 
-def test_flights_over_a_store_are_right_to_the_row_and_leave_no_object(namespace: str) -> None:
+def test_flights_over_a_store_are_right_to_the_row_and_leave_no_object(
+    isolation: str, namespace: str
+) -> None:
     data = prepare(SHARED / namespace)
     objects = flights.manifests(namespace, HOURS, SPEED)
-    (policy,) = [o for o in objects if o["kind"] == "PlacementPolicy"]
+    policy = flights.policy_of(objects)
+    policy["spec"]["fragments"] = {"isolation": isolation}
     reached = {"endpoint": f"http://s3:{PORT}", "secretRef": "bucket-login"}
     policy["spec"]["exchange"] = {"files": {"uri": f"s3://{BUCKET}/{PREFIX}", "s3": reached}}
     flights.run(namespace, objects + server(namespace))
 
-    victim = flights.drivers(namespace)[0]["metadata"]["name"]
+    victim = flights.workers(namespace)[0]["metadata"]["name"]
     flights.kill(namespace, victim)
     wait_until(300, f"{victim} runs again", lambda: flights.restarted_and_ready(namespace, victim))
     assert flows(data, namespace), "flows are objects"

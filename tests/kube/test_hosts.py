@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from weir_operator.controller.times import timestamp
 from weir_operator.kube import names
+from weir_operator.kube.hosted_process import read_hosted
 from weir_operator.kube.hosts import IDLE_SECONDS
 
 from tests.kube.host_pods import HostPods
@@ -32,10 +34,15 @@ class HostScenario(KubeScenario):
         objects += [query("team", name, f"s{name}") for name in queries]
         super().__init__(*objects, hosts=True)
         self.hosts = HostPods(self.memory)
+        self.slow: set[str] = set()  # names of pods that take their time to end
 
     def round(self) -> None:
         super().round()
         self.hosts.step(self.now)
+
+    def _end(self, pod: Manifest) -> None:
+        if pod["metadata"]["name"] not in self.slow:
+            super()._end(pod)
 
     def _renew(self, lease: Manifest, epoch: int, pod: str) -> None:
         """A driver takes a lease that was handed to it once it is released, and makes way for the next."""
@@ -65,6 +72,14 @@ class HostScenario(KubeScenario):
             for name, manifest in self.of("ConfigMap", "team").items()
             if manifest["metadata"]["labels"].get(names.ROLE) == "host-orders"
             for key in manifest.get("data") or {}
+        }
+
+    def heaps(self) -> dict[str, int]:
+        """[MiB] of each host."""
+        return {
+            name: int(manifest["metadata"]["annotations"][names.HEAP])
+            for name, manifest in self.of("ConfigMap", "team").items()
+            if manifest["metadata"]["labels"].get(names.ROLE) == "host-orders"
         }
 
     def ready(self) -> bool:
@@ -168,7 +183,7 @@ def test_another_operator_in_the_middle_goes_on_where_the_first_was() -> None:
     for _ in range(12):
         following = HostScenario.__new__(HostScenario)
         KubeScenario.__init__(following, memory=scenario.memory, hosts=True)
-        following.hosts, following.now = scenario.hosts, scenario.now
+        following.hosts, following.slow, following.now = scenario.hosts, scenario.slow, scenario.now
         scenario = following
         scenario.round()
     scenario.until(scenario.ready)
@@ -191,13 +206,53 @@ def test_orders_in_another_namespace_disturb_nobody(scenario: HostScenario) -> N
 def test_a_host_that_is_full_has_another_beside_it_that_is_larger() -> None:
     scenario = HostScenario("abcdefghij", nodes=("n1",))
     scenario.until(scenario.ready)
-    heaps = sorted(
-        int(manifest["metadata"]["annotations"][names.HEAP])
-        for manifest in scenario.of("ConfigMap", "team").values()
-        if manifest["metadata"]["labels"][names.ROLE] == "host-orders"
-    )
     assert len(scenario.entries()) == 10
-    assert heaps == [1024, 2048], "the first one has room for eight"
+    assert sorted(scenario.heaps().values()) == [1024, 2048], "the first one has room for eight"
+
+
+def test_who_takes_the_place_of_a_host_that_ends_is_no_larger(scenario: HostScenario) -> None:
+    """It would ask its node for more than the plan did, and might never start."""
+    name, node_name = next(iter(scenario.pods().items()))
+    pod = scenario.memory.objects["Pod", "team", name]
+    scenario.hosts.dead.add(node_name)
+    scenario.slow.add(name)
+    gone = {**pod["metadata"], "deletionTimestamp": timestamp(scenario.now)}
+    scenario.memory.put({**pod, "metadata": gone})
+    second = f"{name.removesuffix('1')}2"
+    scenario.until(lambda: second in scenario.heaps())
+    assert set(scenario.heaps().values()) == {1024}
+
+
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_host_that_has_never_started_is_not_waited_for(assigned: bool) -> None:
+    """No node has room for its Pod, or its image cannot be pulled."""
+    scenario = HostScenario()
+    scenario.hosts.dead |= {"n1", "n2", "n3"}
+    scenario.until(lambda: len(scenario.pods()) == 3)
+    for name in scenario.pods() if assigned else ():
+        pod = scenario.memory.objects["Pod", "team", name]
+        waiting = {"name": "driver", "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+        status = {"phase": "Pending", "containerStatuses": [waiting]}
+        scenario.memory.put({**pod, "spec": {**pod["spec"], "nodeName": "n1"}, "status": status})
+    for name in "abc":
+        del scenario.memory.objects["StreamQuery", "team", name]
+    scenario.until(lambda: not scenario.entries() and not scenario.pods())
+
+
+def test_what_is_to_stop_needs_no_room(scenario: HostScenario) -> None:
+    """Else its fragment would have to leave the node that it has just come back to."""
+    name, node_name = next(iter(scenario.pods().items()))
+    host = scenario.cluster.hosts._hosts["team", name]
+    pod = scenario.memory.objects["Pod", "team", name]
+    full = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes: Insufficient cpu"}
+    status = {"phase": "Pending", "conditions": [full]}
+    pod = {**pod, "spec": {**pod["spec"], "nodeName": ""}, "status": status}
+    (order, *_) = host.entries()
+    for stopping in (False, True):
+        process = read_hosted(
+            replace(host, pod=pod, said=None), replace(order, stopping=stopping), 0, None, None
+        )
+        assert (process.planned_node, process.no_room) == (node_name, not stopping)
 
 
 def test_a_query_that_asks_for_it_leaves_the_host_for_pods_of_its_own(scenario: HostScenario) -> None:

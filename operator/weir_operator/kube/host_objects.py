@@ -83,16 +83,16 @@ def sharing_class(policy: str, driver: Driver, template: DriverTemplate) -> str:
     return hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
-def plan_host(
-    driver: Driver, template: DriverTemplate, sharing: str, number: int, spec: FragmentSpec, heap: int = 0
-) -> HostPlan:
-    """The host `number` (from 1) of a class on a node, with room for more than the fragment `spec`.
+def first_heap(spec: FragmentSpec, full: int) -> int:
+    """[MiB] of a host in which `spec` is the first to run, beside so many of its class that are full."""
+    grown: int = FIRST_HEAP_MB * 2 ** min(full, LARGEST_DOUBLING)
+    return max(grown, OWN_HEAP_MB + heap_need(spec))
 
-    Args:
-        heap: [MiB] that it has already; 0: `spec` is the first that is to run in it.
-    """
-    grown = FIRST_HEAP_MB * 2 ** min(number - 1, LARGEST_DOUBLING)
-    heap = heap or max(grown, OWN_HEAP_MB + heap_need(spec))
+
+def plan_host(
+    driver: Driver, template: DriverTemplate, sharing: str, number: int, spec: FragmentSpec, heap: int
+) -> HostPlan:
+    """The host `number` (from 1) of a class on a node, with a heap of so many MiB, that is to run `spec`."""
     fragments = (heap - OWN_HEAP_MB) // FRAGMENT_HEAP_MB
     memory = (heap + FRAGMENT_MEMORY_MB * fragments) * 2**20 + JVM_OVERHEAD
     name = host_name(driver.node, sharing, number)

@@ -108,6 +108,11 @@ class ObservedHost:
         """Whether its Pod is being deleted."""
         return self.pod is not None and "deletionTimestamp" in self.pod["metadata"]
 
+    @property
+    def is_unheard(self) -> bool:
+        """Whether its Pod, which is to stay, has not said anything yet."""
+        return self.pod is not None and not self.ends and self.said is None
+
     def _note(self, key: str) -> str:
         return str((self.orders["metadata"].get("annotations") or {}).get(key, ""))
 
@@ -160,7 +165,7 @@ def read_hosted(
         restarts = int(container.get("restartCount", 0))
         state, since, message = pod_state(pod, container, writes=True)
         message = warning or message
-        no_room = state == "pending" and has_no_room(message)
+        no_room = state == "pending" and has_no_room(message) and not order.stopping
         if "running" in (container.get("state") or {}):
             about = (host.said or {}).get(order.key, {})
             state = PHASES.get(str(about.get("phase", "")), "starting")

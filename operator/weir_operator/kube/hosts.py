@@ -29,7 +29,9 @@ from weir_operator.kube.host_objects import (
     belongings,
     build_host_pod_spec,
     build_orders_spec,
+    first_heap,
     heap_need,
+    host_name,
     plan_host,
     sharing_class,
 )
@@ -150,12 +152,15 @@ class KubernetesHosts:
             return plan_host(*about, action.spec, present.heap_mb)
         sharing = sharing_class(action.policy, driver, template)
         own = {host.name: host for host in self._hosts.values() if host.namespace == driver.namespace}
+        full = 0  # one that is about to go is not: who takes its place is no larger
         for number in itertools.count(1):
-            plan = plan_host(driver, template, sharing, number, action.spec)
-            if plan.name not in own:
-                return plan
-            if _has_room(own[plan.name], action):
-                return plan_host(driver, template, sharing, number, action.spec, own[plan.name].heap_mb)
+            named = (driver, template, sharing, number, action.spec)
+            beside = own.get(host_name(driver.node, sharing, number))
+            if beside is None:
+                return plan_host(*named, first_heap(action.spec, full))
+            if _has_room(beside, action):
+                return plan_host(*named, beside.heap_mb)
+            full += not beside.ends
         raise AssertionError("there is always one more")
 
     def _orders(self, plan: HostPlan, owner: OwnerReference) -> Mapping[str, Any]:
@@ -231,8 +236,17 @@ class KubernetesHosts:
                     if host.has_left(order):
                         self._write(self._hosts[key], None, order.key, None)
                 self._go_if_idle(key, self._hosts[key])
+                self._go_unheard(host)
             self._idle_since = {key: at for key, at in self._idle_since.items() if key in self._hosts}
             self.budgets.sweep(self._hosts.values())
+
+    def _go_unheard(self, host: ObservedHost) -> None:
+        """Whoever has never said anything, as no node has room for it or its image cannot be pulled, says no
+        more when it is told to stop all."""
+        orders = list(host.entries())
+        if orders and all(order.stopping for order in orders) and host.is_unheard:
+            assert host.pod is not None
+            self._api.delete("Pod", host.namespace, host.name, host.pod["metadata"]["uid"])
 
     def _go_if_idle(self, key: HostKey, host: ObservedHost) -> None:
         if any(host.entries()):
