@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 from weir_runtime.cpu import report
 from weir_runtime.logs.log import MOST_ROWS, ROOM, Log, Room
 from weir_runtime.names import read_json, write_whole
+from weir_runtime.unreachable import read_again
 
 CLOCK = "_clock"
 FORMAT = "weir"
@@ -189,7 +190,7 @@ class WeirStreamReader(DataSourceStreamReader):
         if begin is None:  # earlier versions have not written where
             begin = partition.end.get("from") or self._log.start()
         if begin != end:
-            batches = self._log.read(begin, end)
+            batches = read_again(lambda: self._log.read(begin, end))
             for batch in chain.from_iterable(map(in_chunks, batches)):
                 clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)

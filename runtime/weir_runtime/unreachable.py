@@ -1,18 +1,22 @@
-"""Servers that a fragment needs before its query runs: brokers, an object store."""
+"""Servers that do not answer: brokers, an object store."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
-from weir_runtime.metrics import Metrics
-from weir_runtime.status import ProcessStatus
+if TYPE_CHECKING:  # every task's worker would load them
+    from weir_runtime.metrics import Metrics
+    from weir_runtime.status import ProcessStatus
 
 Answer = TypeVar("Answer")
 
 LOOK = 0.5
 """[s] between two questions; who asks waits for an answer besides."""
+
+PATIENCE = 60.0
+"""[s] for which a running query asks; then it ends, and its next start asks and says so."""
 
 
 class ServersAway(Exception):
@@ -26,9 +30,28 @@ def is_unreachable(error: Exception) -> bool:
     return isinstance(error, TimeoutError) or bool(getattr(error, "retriable", False))
 
 
+def read_again(read: Callable[[], Iterator[Answer]]) -> Iterator[Answer]:
+    """What `read` gives; begun anew while servers are silent and nothing has come, for `PATIENCE`."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        answers = read()
+        try:
+            first = next(answers)
+        except StopIteration:
+            return
+        except Exception as error:
+            if not is_unreachable(error) or time.monotonic() >= deadline:
+                raise
+            time.sleep(LOOK)
+        else:
+            yield first
+            yield from answers
+            return
+
+
 class Patient:
-    """Asks until there is an answer, as readers of sources do while they run, and says meanwhile what it
-    waits for: in the state file and by `weir_unreachable`.
+    """At a start: asks until there is an answer, as readers of sources do while they run. Says meanwhile what
+    it waits for: in the state file and by `weir_unreachable`.
 
     Args:
         leave: called between two questions; raises when the process must end.
