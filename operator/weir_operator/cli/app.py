@@ -85,6 +85,10 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
     message = message.replace("Invalid value for ", "").removeprefix("Invalid value: ")
     # `weir plan a.yaml` and `weir plan -f *.yaml`
     pairs = zip(["", *arguments], arguments, strict=False)
+    if command == "weir" and re.search(r"option: -[vV]$|command 'version'$", message):
+        message += "; write weir --version"
+    if command == "weir init" and "extra argument" in message:
+        message += "; a stream has one sample: run `weir init` for each, or put all rows into one file first"
     files = [word for before, word in pairs if not before.startswith("-") and Path(word).suffix in SUFFIXES]
     context = getattr(error, "ctx", None)
     takes_files = context is not None and any("-f" in each.opts for each in context.command.params)

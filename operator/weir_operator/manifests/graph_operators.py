@@ -166,7 +166,8 @@ def _window_fits(context: OperatorContext) -> bool:
     elif slide is not None and slide <= 0:
         context.refuse("slide", "0s is not a length", "write a duration above 0, or leave it out")
     elif slide is not None and slide > window:
-        context.refuse("slide", "is longer than the window: rows between windows would be lost", "shorten it")
+        wrong = f"{slide:g}s is longer than the window, {window:g}s: rows between windows would be lost"
+        context.refuse("slide", wrong, f"write a duration of at most {window:g}s, or leave it out")
     else:
         return True
     return False

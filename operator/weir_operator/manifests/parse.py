@@ -16,8 +16,10 @@ from weir_operator.api.base import API_VERSION, CelRule, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
 from weir_operator.manifests.duplicates import duplicates
 from weir_operator.manifests.finding import Finding, Key, shown
+from weir_operator.manifests.meant import with_meant_names
 
 M = TypeVar("M", bound=Model)
+NO_FIELD = "no such field"
 _PATTERN_HELP = {
     base.NAME_PATTERN: "write a name of lower-case letters, digits and '-'",
     base.NODE_NAME_PATTERN: "write a name of lower-case letters, digits, '-' and '.'",
@@ -73,13 +75,24 @@ def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | 
 def checked(key: Key, model: type[M], raw: Mapping[str, Any]) -> tuple[M | None, list[Finding]]:
     """The object as a model, or None, and every field in it that is wrong."""
     raw = {name: value for name, value in raw.items() if value is not None}
+    result, findings = _validated(key, model, raw)
+    if any(each.wrong == NO_FIELD for each in findings):
+        # what is missing only because a field's name is mistyped is not told beside it
+        as_meant = _validated(key, model, with_meant_names(model, raw))[1]
+        still = {(each.path, each.wrong) for each in as_meant}
+        findings = [each for each in findings if each.wrong == NO_FIELD or (each.path, each.wrong) in still]
+    return (None, findings) if findings else (result, [])
+
+
+def _validated(key: Key, model: type[M], raw: Mapping[str, Any]) -> tuple[M | None, list[Finding]]:
+    """The object, where it can be read, and everything that is wrong with it."""
     findings = [Finding(key, path, message, "") for path, message in broken_rules(model, raw, "")]
     findings += [Finding(key, *duplicate) for duplicate in duplicates(model, raw)]
     try:
-        result = model.model_validate(raw)
+        return model.model_validate(raw), findings
     except ValidationError as error:
         findings.extend(_finding(key, model, detail) for detail in error.errors(include_url=False))
-    return (None, findings) if findings else (result, [])
+    return None, findings
 
 
 def _unknown_kind(raw: Mapping[str, Any], key: Key) -> Finding:
@@ -147,9 +160,11 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
     """(what is wrong, what would be right) of one of pydantic's errors."""
     kind, context, value = detail["type"], detail.get("ctx", {}), shown(detail["input"])
     if kind == "missing":
-        return "is missing", "it is required"
+        name = str(detail["loc"][-1])
+        written = near(name, map(str, detail["input"]), 0.7) if isinstance(detail["input"], Mapping) else ""
+        return "is missing", f"write {name} for {written}" if written else "it is required"
     if kind == "extra_forbidden":
-        return "no such field", suggestion(str(detail["loc"][-1]), _siblings(model, detail["loc"]), "fields")
+        return NO_FIELD, suggestion(str(detail["loc"][-1]), _siblings(model, detail["loc"]), "fields")
     if kind == "weir":
         return f"{value} {context['wrong']}", context["right"]
     if kind in _TYPE_HELP:

@@ -25,7 +25,8 @@ FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", 
 MOST_BYTES = 64 * 2**20
 """Of a text file that are looked at."""
 
-
+MOST_NAMED = 12
+"""Columns in a message."""
 GZIP = b"\x1f\x8b"
 
 
@@ -69,6 +70,8 @@ def read_file(path: Path) -> SampleContent:
     form = FORMATS.get(path.suffix.lower())
     if path.suffix.lower() == ".gz" and FORMATS.get(Path(path.stem).suffix.lower()):
         raise SampleError(f"{path}: is compressed; unpack it first: `gunzip {path}`")
+    if path.is_dir():
+        raise SampleError(f"{path}: is a folder; give one of its files")
     if form is None:
         raise SampleError(
             f"{path}: cannot be read as a sample; give a file that ends in {', '.join(FORMATS)}, or kafka://HOST:PORT/TOPIC"
@@ -87,8 +90,6 @@ def read_file(path: Path) -> SampleContent:
         raise SampleError(f"{path}:{line}: is not UTF-8; convert it, as with `iconv -t utf-8`") from error
     except FileNotFoundError:
         raise SampleError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise SampleError(f"{path}: is a folder; give one of its files") from None
     except OSError as error:
         raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
@@ -200,6 +201,17 @@ def _no_time(content: SampleContent, name: str | None, units: Mapping[str, str])
         wrong = "no column has times"
     return (
         f"{wrong}. A stream needs an event time: write it as 2026-01-31T12:00:00Z (ISO 8601), as a whole "
-        "number of s, ms or us since 1970, or, in a Parquet file, as a timestamp. The columns are "
-        f"{', '.join(f'{n} {k}' for n, k in types.items())}"
+        f"number of s, ms or us since 1970, or, in a Parquet file, as a timestamp. {_found(content)}"
     )
+
+
+def _found(content: SampleContent) -> str:
+    """The columns that were looked at, with the first value of each."""
+    looked, columns = content.columns, []
+    for name, kind in list(looked.types.items())[:MOST_NAMED]:
+        value = next((value for value in content.values.get(name, ()) if value is not None), None)
+        columns.append(f"{name} {kind}" + ("" if value is None else f" ({str(value)[:30]!r})"))
+    left_out = [f"{name} (left out: {why})" for name, why in looked.omitted.items()]
+    more = max(len(looked.types) - MOST_NAMED, 0)
+    rest = [f"and {more} more"] if more else []
+    return f"The columns, each with its first value, are {', '.join([*columns, *rest, *left_out])}"

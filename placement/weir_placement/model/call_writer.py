@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from weir_placement.model import types
 from weir_placement.model.functions import EXTRACT, NAMED, TRUNCATE, Function
-from weir_placement.model.writer_base import ATOM, BaseWriter, TypedText
+from weir_placement.model.writer_base import ATOM, BaseWriter, TypedText, what_to_mix
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -22,7 +22,7 @@ class CallWriter(BaseWriter):
         if node.this:
             subject = self.write(node.this)
             head = f" {subject.text}"
-            self.comparable(node, [w.type for w in (subject, *(c for c, _ in branches)) if w.type])
+            self.comparable(node, (subject, *(c for c, _ in branches)))
         else:
             self.need(node, [c.type for c, _ in branches if c.type], "BOOLEAN", "WHEN")
         values = [value for _, value in branches] + ([default] if default else [])
@@ -135,4 +135,4 @@ class CallWriter(BaseWriter):
         try:
             return TypedText(text, ATOM, function.result([w.type for w in written]))
         except ValueError as error:
-            self.refuse(node, f"{function.name}: {error}")
+            self.refuse(node, f"{function.name}: {error}{what_to_mix(written)}")

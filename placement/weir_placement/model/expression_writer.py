@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operators
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -11,6 +12,7 @@ from weir_placement.model import types
 from weir_placement.model.call_writer import CallWriter
 from weir_placement.model.expression_parser import UnknownColumn, place_of
 from weir_placement.model.functions import BINARY, FUNCTIONS, UNIT_MICROS, WHY_REFUSED
+from weir_placement.model.mixed_types import as_number
 from weir_placement.model.suggestion import near, suggestion
 from weir_placement.model.writer_base import ATOM, COMPARISON, UNARY, TypedText, inside
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
 
 
+_INTEGER = re.compile(r"-?\d+")
+_WHOLE = {"+": operators.add, "-": operators.sub, "*": operators.mul}
 _TYPOGRAPHIC = ("\u2018", "\u2019", "\u201c", "\u201d", "\u00b4")
 
 
@@ -95,7 +99,8 @@ class Writer(CallWriter):
         if re.fullmatch(r"\d+", text):
             kind = "INT" if value < 2**31 else "BIGINT"
             if value >= 2**63:
-                self.refuse(node, f"{text} does not fit a BIGINT")
+                right = f"CAST('{text}' AS DECIMAL(38,0))" if value < 10**38 else f"{value:.1e}, a DOUBLE"
+                self.refuse(node, f"{text} does not fit a BIGINT, which ends at {2**63 - 1}; write {right}")
             return TypedText(str(int(text)), ATOM, kind)
         if "e" in text.lower():
             return TypedText(text.upper(), ATOM, "DOUBLE")
@@ -123,11 +128,24 @@ class Writer(CallWriter):
             return moved
         left, right = self.write(node.this), self.write(node.expression)
         kind = self._binary_type(node, operator, precedence, left, right)
+        if kind in types.INTEGERS:
+            self._check_constants(node, operator, left.text, right.text, kind)
         # comparisons do not chain; + and * of floats are not associative: keep the tree's shape
         tight = precedence + (operator not in ("AND", "OR", "||"))
         left_tight = precedence + (precedence == COMPARISON)
         text = f"{inside(left, left_tight)} {operator} {inside(right, tight)}"
         return TypedText(text, precedence, kind)
+
+    def _check_constants(self, node: Node, operator: str, left: str, right: str, kind: str) -> None:
+        """Refuses a calculation of whole constants whose result would wrap."""
+        calculate = _WHOLE.get(operator)
+        if calculate is None or not (_INTEGER.fullmatch(left) and _INTEGER.fullmatch(right)):
+            return
+        result, bits = calculate(int(left), int(right)), int(8 * types.type_bytes(kind))
+        if not -(2 ** (bits - 1)) <= result < 2 ** (bits - 1):
+            wider = "BIGINT" if abs(result) < 2**63 else "DECIMAL(38,0)"
+            wrong = f"{left} {operator} {right} is {result}, which does not fit {kind} and would wrap"
+            self.refuse(node, f"{wrong}; write CAST({left} AS {wider}) {operator} {right}")
 
     def _binary_type(
         self, node: Node, operator: str, precedence: int, left: TypedText, right: TypedText
@@ -137,7 +155,7 @@ class Writer(CallWriter):
             self.need(node, operand_types, "BOOLEAN", operator)
             return "BOOLEAN"
         if precedence == COMPARISON:
-            self.comparable(node, operand_types)
+            self.comparable(node, (left, right))
             return "BOOLEAN"
         if operator == "||":
             self.need(node, operand_types, "STRING", operator)
@@ -152,7 +170,8 @@ class Writer(CallWriter):
         try:
             return types.arithmetic(operator, *exact)
         except ValueError as error:
-            hint = ""
+            other = next((w for w in (left, right) if w.type == "STRING"), None)
+            hint = f"; write {as_number((other.text, other.type))}" if other and operator != "div" else ""
             if set(operand_types) == {"TIMESTAMP"}:
                 hint = "; write timestamps' distance as unix_micros(a) - unix_micros(b)"
             elif "TIMESTAMP" in operand_types:
@@ -209,7 +228,7 @@ class Writer(CallWriter):
         if node.args.get("symmetric"):
             self.refuse(node, "BETWEEN SYMMETRIC is not supported")
         this, low, high = (self.write(node.args[key]) for key in ("this", "low", "high"))
-        self.comparable(node, [w.type for w in (this, low, high) if w.type])
+        self.comparable(node, (this, low, high))
         text = f"{inside(this, 5)} BETWEEN {inside(low, 5)} AND {inside(high, 5)}"
         return TypedText(text, COMPARISON, "BOOLEAN")
 
@@ -217,7 +236,7 @@ class Writer(CallWriter):
         if node.args.get("query") or node.args.get("unnest") or not node.expressions:
             self.refuse(node, WHY_REFUSED["Subquery"])
         this, options = self.write(node.this), [self.write(e) for e in node.expressions]
-        self.comparable(node, [w.type for w in (this, *options) if w.type])
+        self.comparable(node, (this, *options))
         listed = ", ".join(o.text for o in options)
         return TypedText(f"{inside(this, 5)} IN ({listed})", COMPARISON, "BOOLEAN")
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from weir_placement.model import types
 from weir_placement.model.expression_parser import ExpressionError, parse_tree, place_of
 from weir_placement.model.expression_writer import Writer
+from weir_placement.model.mixed_types import as_number
 from weir_placement.model.operators import Aggregation, Item
 from weir_placement.model.streams import Stream
 
@@ -159,7 +160,9 @@ def aggregation_type(aggregation: Aggregation, column_types: Mapping[str, str]) 
     if aggregation.function in ("min", "max"):
         return kind
     if types.family(kind) != "number":
-        raise ExpressionError(f"{aggregation.function} needs a number, but {text} is a {kind}", text, 0)
+        right = as_number((text, kind))
+        wrong = f"{aggregation.function} needs a number, but {text} is a {kind}"
+        raise ExpressionError(f"{wrong}; write {right}" if right else wrong, text, 0)
     if kind.startswith("DECIMAL"):
         precision, scale = types.decimal_digits(kind)
         if aggregation.function == "sum":

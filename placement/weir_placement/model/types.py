@@ -133,7 +133,7 @@ def _wider(a: str, b: str) -> str:
     if a == "NULL":
         return b
     if family(a) != "number" or family(b) != "number":
-        raise ValueError(f"{a} and {b} cannot be mixed; write a CAST")
+        raise ValueError(f"{a} and {b} cannot be mixed")
     if a in FLOATS or b in FLOATS:
         both_small = {a, b} <= {"FLOAT", *INTEGERS}
         return "FLOAT" if both_small else "DOUBLE"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from weir_placement.model import types
 from weir_placement.model.functions import AGGREGATES, ALL_NAMES, WHY_REFUSED, Function
+from weir_placement.model.mixed_types import as_one_type, first_two, shortened, typed
 from weir_placement.model.suggestion import near
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ ATOM = 9
 UNARY = 8
 COMPARISON = 4
 _CALL = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
+_FAMILY_CASTS = {"N": "DOUBLE", "S": "STRING", "I": "BIGINT"}
 _FAMILY_WORDS = {"N": "a number", "S": "a STRING", "I": "a whole number", "T": "a TIMESTAMP"}
 
 
@@ -69,6 +71,9 @@ class BaseWriter:
         what = f"the function {sql_name}" if _is_function(node) else f"{sql_name}"
         if why:
             self.refuse(node, f"{what} is not supported: it {why}")
+        if sql_name.lower() == "window":
+            right = "BETWEEN joins rows of two streams by their times; `weir help sql`"
+            self.refuse(node, f"window(...) makes the groups of aggregates: write it in GROUP BY; {right}")
         meant = near(sql_name.lower(), ALL_NAMES, 0.8) if _is_function(node) else ""
         hint = f"did you mean {meant}?" if meant else "`weir help sql` lists what is"
         self.refuse(node, f"{what} is not supported; {hint}")
@@ -78,12 +83,9 @@ class BaseWriter:
             if kind not in (right, "NULL"):
                 self.refuse(node, f"{where} needs {right}, not {kind}; write a comparison or a CAST")
 
-    def comparable(self, node: Node, kinds: Sequence[str]) -> None:
-        families = {types.family(kind) for kind in kinds if kind != "NULL"}
-        if len(families) > 1:
-            names = " with ".join(kinds)
-            literal = " (a time is written TIMESTAMP '2026-01-31 12:00:00')" if "TIMESTAMP" in kinds else ""
-            self.refuse(node, f"this compares {names}; write a CAST{literal}")
+    def comparable(self, node: Node, operands: Sequence[TypedText]) -> None:
+        if mixed := first_two([(each.text, each.type) for each in operands]):
+            self.refuse(node, f"this compares {typed(*mixed)}; {as_one_type(*mixed)}")
 
     def common(self, node: Node, values: Sequence[TypedText]) -> str:
         if any(not v.type for v in values):
@@ -91,7 +93,7 @@ class BaseWriter:
         try:
             return types.common(v.type for v in values)
         except ValueError as error:
-            self.refuse(node, str(error))
+            self.refuse(node, f"{error}{what_to_mix(values)}")
 
     def check_families(self, node: Node, function: Function, written: Sequence[TypedText]) -> None:
         for i, argument in enumerate(written):
@@ -108,7 +110,17 @@ class BaseWriter:
             }[family]
             if not good:
                 word = _FAMILY_WORDS.get(family, "a TIMESTAMP or DATE")
-                self.refuse(node, f"{function.name} needs {word} as argument {i + 1}, not {kind}")
+                value = shortened(argument.text)
+                wrong = f"{function.name} needs {word} as argument {i + 1}, not {value} ({kind})"
+                target = _FAMILY_CASTS.get(family, "TIMESTAMP")
+                right = f"; write CAST({value} AS {target})" if "STRING" in (kind, target) else ""
+                self.refuse(node, f"{wrong}{right}")
+
+
+def what_to_mix(values: Sequence[TypedText]) -> str:
+    """The end of a message about values that cannot be mixed; "" where that is not why."""
+    mixed = first_two([(each.text, each.type) for each in values])
+    return f": {typed(*mixed)}; {as_one_type(*mixed)}" if mixed else ""
 
 
 def inside(written: TypedText, precedence: int) -> str:

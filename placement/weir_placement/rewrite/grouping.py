@@ -70,7 +70,11 @@ class _Grouper:
             for key in scope.select.keys:
                 if type(key).__name__ == "Anonymous" and not _is_window(key):
                     scope.expression(key)  # a session or another kind of window: says that it is not there
-            where = windows[-1] if windows else (scope.select.keys or [items[0].node])[0]
+            if windows:
+                both = " and ".join(key.sql("spark").replace("WINDOW", "window", 1) for key in windows)
+                right = "keep one, and write a query for each of the others"
+                scope.refuse(windows[1], f"aggregates need exactly one time window, not {both}; {right}")
+            where = (scope.select.keys or [items[0].node])[0]
             scope.refuse(
                 where,
                 "aggregates need exactly one time window: GROUP BY window(event_time, '10 minutes'), ...",

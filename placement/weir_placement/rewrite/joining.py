@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, NoReturn
 
 from weir_placement.model.expression_parser import ExpressionError
@@ -13,7 +14,7 @@ from weir_placement.rewrite.constraints import Constraints
 from weir_placement.rewrite.joined_rate import WrittenJoin, joined_rate
 from weir_placement.rewrite.scope import Scope
 from weir_placement.rewrite.statement import TABLE
-from weir_placement.rewrite.time_ranges import TimeLimits, merge, time_limits, windows_of
+from weir_placement.rewrite.time_ranges import TimeLimits, interval_in_words, merge, time_limits, windows_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -64,11 +65,7 @@ class _Joining:
                     pairs.remove(condition)
         merged = merge(limits)
         if contradicts(tighten(merged)):
-            raise ExpressionError(
-                "the time conditions contradict each other: no rows could ever join",
-                self._scope.statement.text,
-                0,
-            )
+            self._refuse_contradiction(merged)
         windows, unlimited = windows_of(merged, self._order)
         for a, b in unlimited:
             self._refuse_table(
@@ -77,6 +74,26 @@ class _Joining:
                 f"write {self._example(a, b)}",
             )
         return self._join_tree(pairs, windows), filters
+
+    def _refuse_contradiction(self, limits: TimeLimits) -> NoReturn:
+        """Of two streams, where the limits between two are enough to contradict each other."""
+        both = next(({a, b} for (a, b), limit in limits.items() if limit + limits.get((b, a), inf) < 0), None)
+        names = [alias for alias in self._order if both is None or alias in both]
+        *others, last = (self._in_words(a, b, limits[a, b]) for a in names for b in names if (a, b) in limits)
+        wrong = "the time conditions contradict each other, so no rows could ever join"
+        right = f"write {self._example(names[0], names[-1])}"
+        self._refuse_table(names[-1], f"{wrong}: {', '.join(others)} and {last}; {right}")
+
+    def _in_words(self, a: str, b: str, limit: float) -> str:
+        """The limit [us] of `t_a - t_b`."""
+        times = [f"{alias}.{self._scope.streams[alias].event_time}" for alias in (a, b)]
+        strict = (limit + 1) % 1000 == 0  # a microsecond was left out
+        distance = int(limit) + strict
+        if not distance:
+            return f"{times[0]} is {'before' if strict else 'at or before'} {times[1]}"
+        words = ("less than", "more than") if strict else ("at most", "at least")
+        side = f"{words[0]} {{}} after" if distance > 0 else f"{words[1]} {{}} before"
+        return f"{times[0]} is {side.format(interval_in_words(abs(distance)))} {times[1]}"
 
     def _example(self, a: str, b: str) -> str:
         times = {alias: f"{alias}.{self._scope.streams[alias].event_time or 'ts'}" for alias in (a, b)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from weir_placement.model.expression_parser import parse_tree
 from weir_placement.model.expression_writer import interval_micros
+from weir_placement.model.functions import UNIT_MICROS
 from weir_placement.model.operators import Window
 from weir_placement.model.windows import implied, tighten
 
@@ -69,6 +70,17 @@ def _moment(node: Node, times: Mapping[str, str]) -> tuple[str, int] | None:
     if inner is None or micros is None:
         return None
     return inner[0], inner[1] + (micros if name == "Add" else -micros)
+
+
+def interval_in_words(micros: int) -> str:
+    """In the largest unit of SQL that gives a whole number.
+
+    >>> interval_in_words(90_000_000), interval_in_words(60_000_000), interval_in_words(1500)
+    ('90 seconds', '1 minute', '1500 microseconds')
+    """
+    units = sorted(UNIT_MICROS.items(), key=lambda unit: -unit[1])
+    name, size = next(unit for unit in units if micros % unit[1] == 0)
+    return f"{micros // size} {name.lower()}{'' if micros == size else 's'}"
 
 
 def merge(limits: Iterable[TimeLimits]) -> TimeLimits:
