@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from weir_operator.cli.exit_codes import DIFFERENT, OK
-from weir_operator.cli.inputs import Namespace, Paths
+from weir_operator.cli.inputs import Namespace, Paths, warn
 from weir_operator.cli.run import CALIBRATION, DEFAULT_FOLDER, RunFolder
 
 
@@ -76,7 +76,7 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     from weir_operator.local.machine import Machine, Options
     from weir_operator.manifests.load import load
 
-    load(paths, namespace)
+    warn(load(paths, namespace).objects)
     options = Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION, trial=True)
     machine = Machine(options, lambda findings: None)
     present = machine.cluster.observe()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from weir_operator.api.base import NAMESPACE_PATTERN
+
+if TYPE_CHECKING:
+    from weir_operator.manifests.objects import Objects
 
 Paths = Annotated[
     list[str],
@@ -68,6 +72,14 @@ TimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", metavar="S", help="Longest time to spend on one plan.", callback=positive),
 ]
+
+
+def warn(objects: Objects) -> None:
+    """Tells what has no effect, a line each, on standard error; the command goes on."""
+    from weir_operator.manifests.unused import unused
+
+    for finding in unused(objects):
+        print(f"warning: {finding}", file=sys.stderr)
 
 
 def pairs(settings: list[str] | None) -> dict[str, str]:

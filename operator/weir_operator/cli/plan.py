@@ -22,6 +22,7 @@ from weir_operator.cli.inputs import (
     TimeLimit,
     pairs,
     positive,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def plan(
     if since and hierarchy:
         raise typer.BadParameter("--since and --hierarchy are two pictures: give one of them")
     loaded = load(filename, namespace, robust=robust)
+    warn(loaded.objects)
     overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit, enough)
     planned = plan_policies(loaded.built.groups, overrides)
     if not planned:
@@ -163,6 +165,7 @@ def evaluate(
     from weir_operator.planning.given_plan import evaluate_plan
 
     loaded = load(filename, namespace, robust=robust)
+    warn(loaded.objects)
     planned = evaluate_plan(loaded.built.groups, plan)
     zones = {node.name: node.zone for node in planned.problem.cluster.nodes}
     write(planned.report, output, zones)

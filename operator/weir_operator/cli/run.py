@@ -12,7 +12,7 @@ import typer
 from weir_placement.model.fragment import LEAST_HEAP_MB
 
 from weir_operator.cli.exit_codes import BAD_INPUT, DIFFERENT, OK
-from weir_operator.cli.inputs import Paths, below_folders
+from weir_operator.cli.inputs import Paths, below_folders, warn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +79,7 @@ def run(
 
     if RunStore(run_folder).attended():
         raise typer.BadParameter(f"`weir run` is at work in {run_folder} already: name another --run-folder")
-    load(filename, site=HERE)  # every error at once, before anything is started
+    warn(load(filename, site=HERE).objects)  # every error at once, before anything is started
     console = columns.console()
     knobs = Knobs(trigger_ms=trigger, heap_mb=heap)
     options = Options(tuple(filename), run_folder, Path("."), knobs, CALIBRATION)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from weir_placement.model.types import INTEGERS, family
 
-Value = tuple[str, str]
+Operand = tuple[str, str]
 """Text and type."""
 
 _NUMBER = re.compile(r"'(-?\d+(\.\d+)?)'")
@@ -20,7 +20,7 @@ _LITERALS = {
 }
 
 
-def typed(*values: Value) -> str:
+def typed(*values: Operand) -> str:
     """
     >>> typed(("r.sensor", "STRING"), ("5", "INT"))
     'r.sensor (STRING) with 5 (INT)'
@@ -28,7 +28,7 @@ def typed(*values: Value) -> str:
     return " with ".join(f"{shortened(text)} ({kind})" for text, kind in values)
 
 
-def first_two(values: Sequence[Value]) -> tuple[Value, Value] | None:
+def first_two(values: Sequence[Operand]) -> tuple[Operand, Operand] | None:
     """Two whose families differ, of which the first is no constant where there is such a one."""
     typed_ones = [value for value in values if value[1] not in ("", "NULL")]
     if not typed_ones:
@@ -38,7 +38,7 @@ def first_two(values: Sequence[Value]) -> tuple[Value, Value] | None:
     return (first, other) if other else None
 
 
-def as_one_type(first: Value, other: Value) -> str:
+def as_one_type(first: Operand, other: Operand) -> str:
     """What to write, so that they are of one family.
 
     >>> as_one_type(("r.sensor", "STRING"), ("5", "INT"))
@@ -55,7 +55,7 @@ def as_one_type(first: Value, other: Value) -> str:
     return f"write {_cast(first, other)}"
 
 
-def as_number(value: Value) -> str:
+def as_number(value: Operand) -> str:
     """What to write for a value of another type where a number is needed; "" where nothing would do."""
     text, kind = value
     if kind == "STRING":
@@ -86,7 +86,7 @@ def _constant(text: str, kind: str) -> str:
     return f"CAST({shortened(text)} AS {kind})"
 
 
-def _cast(one: Value, other: Value) -> str:
+def _cast(one: Operand, other: Operand) -> str:
     """A STRING becomes what it is compared with, a DATE a TIMESTAMP, a TIMESTAMP a number."""
     kinds = {one[1]: one[0], other[1]: other[0]}
     number = next((kind for kind in kinds if family(kind) == "number"), "")
