@@ -36,7 +36,14 @@ class Label:
         """Beside the rows."""
         return {"weir.query": self.query, **({"weir.numbering": self.numbering} if self.numbering else {})}
 
-    def check(self, metadata: Mapping[str, str], place: str, same_plan: bool) -> None:
+    def check_all(self, files: Mapping[str, Mapping[str, str]], folder: str, prefix: str) -> None:
+        """`check` of files by name. A plan that goes on finds others' files by right only in a sink that has
+        its query's own already: one that an edit names may have those of a query that is gone."""
+        at_home = any(metadata.get("weir.query") == self.query for metadata in files.values())
+        for name, metadata in files.items():
+            self.check(metadata, f"{folder}/{name}", name.startswith(prefix), at_home)
+
+    def check(self, metadata: Mapping[str, str], place: str, same_plan: bool, at_home: bool = True) -> None:
         """Raises OtherNumbering for a file with rows of another life of this query, OthersRows for one of
         another query. A query that goes on from a snapshot may have been called otherwise: its numbering is
         the same.
@@ -45,9 +52,11 @@ class Label:
             metadata: the file's.
             place: for the message.
             same_plan: whether it begins with the same prefix.
+            at_home: whether the sink has rows of this query.
         """
         theirs, owner = metadata.get("weir.numbering", ""), metadata.get("weir.query", "")
-        if theirs == self.numbering or not (same_plan or (owner and not self.continues)):
+        by_right = self.continues and at_home
+        if theirs == self.numbering or not (same_plan or (owner and not by_right)):
             return
         if owner in ("", self.query):
             raise OtherNumbering(place, theirs, self.numbering, SINK_REMEDY)

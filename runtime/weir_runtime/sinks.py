@@ -68,8 +68,8 @@ class FolderSink(BatchSink):
     def claim(self, numbering: str, fresh: bool) -> None:
         """Of a fresh checkpoint the first file of each earlier plan is looked at."""
         self._label = replace(self._label, numbering=numbering)
-        for name in firsts(path.name for path in self._folder.glob("*.parquet")) if fresh else ():
-            self._label.check(self._metadata(name), str(self._folder / name), name.startswith(self._prefix))
+        names = firsts(path.name for path in self._folder.glob("*.parquet")) if fresh else ()
+        self._label.check_all({name: self._metadata(name) for name in names}, str(self._folder), self._prefix)
 
     def beyond(self, planned: int) -> str:
         """By the names of this plan's files."""

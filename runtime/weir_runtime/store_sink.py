@@ -35,8 +35,8 @@ class StoreSink(BatchSink):
     def claim(self, numbering: str, fresh: bool) -> None:
         """Of a fresh checkpoint the first object of each earlier plan is looked at."""
         self._label = replace(self._label, numbering=numbering)
-        for name in firsts(self._store.names()) if fresh else ():
-            self._check(name, name.startswith(self._prefix))
+        names = firsts(self._store.names()) if fresh else ()
+        self._label.check_all({name: self._about(name) for name in names}, self._store.uri, self._prefix)
 
     def beyond(self, planned: int) -> str:
         """By the first name of this plan's objects behind the planned ones."""
@@ -44,9 +44,8 @@ class StoreSink(BatchSink):
         name = next(self._store.names(after=f"{self._prefix}-{last}"), "")
         return f"sink {self._store.uri}/{name}" if name.startswith(f"{self._prefix}-") else ""
 
-    def _check(self, name: str, same_plan: bool) -> None:
-        about = {key.replace("-", "."): value for key, value in (self._store.about(name) or {}).items()}
-        self._label.check(about, f"{self._store.uri}/{name}", same_plan)
+    def _about(self, name: str) -> dict[str, str]:
+        return {key.replace("-", "."): value for key, value in (self._store.about(name) or {}).items()}
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Publishes batch `number`; the bytes written."""
@@ -64,6 +63,6 @@ class StoreSink(BatchSink):
         name = f"{self._prefix}-{batch_name(number, 'parquet')}"
         about = {key.replace(".", "-"): value for key, value in self._label.metadata().items()}
         if not self._store.create(name, body, about):
-            self._check(name, same_plan=True)
+            self._label.check(self._about(name), f"{self._store.uri}/{name}", same_plan=True)
         reach("after-publish")
         return len(body)

@@ -14,6 +14,21 @@ def folder(uri: str) -> dict[str, Any]:
     return {"files": {"uri": uri, "format": "parquet"}}
 
 
+def test_of_two_that_are_applied_at_once_only_one_writes() -> None:
+    """The webhook may know neither when it checks the other: its view is up to 5 s old."""
+    cluster = running()
+    for name in ("a", "b"):
+        new = query(name, "s", "mine")
+        new["spec"]["sink"] = folder("/out/same")
+        cluster.objects.append(new)
+    rounds(cluster)
+    assert cluster.of_query("a")
+    assert not cluster.of_query("b")
+    assert "is also that of default/a; give each" in cluster.condition("b", "Stalled")["message"]
+    rounds(cluster)
+    assert not cluster.of_query("b")
+
+
 @pytest.fixture
 def cluster() -> ObjectCluster:
     """Query `a`, which is the older one by its name, and `q` run."""

@@ -67,6 +67,31 @@ def test_an_edit_is_judged_without_its_former_self() -> None:
     assert complaint(wrong, [NODE, STREAM, QUERY])
 
 
+def writing(name: str, folder: str, created: str) -> dict[str, Any]:
+    """A query that has a files sink below its namespace's root."""
+    query = changed(QUERY, "sink", {"files": {"uri": folder}})
+    return {**query, "metadata": {"name": name, "creationTimestamp": created}}
+
+
+OLDER = writing("a", "out/a", "2026-01-01T00:00:00Z")
+NEWER = writing("b", "out/b", "2026-02-01T00:00:00Z")
+IS_TAKEN = "is also that of default/b; give each query its own"
+
+
+@pytest.mark.parametrize("folder", ["out/b", "out/./b/"])
+def test_an_edit_of_the_older_query_does_not_take_the_folder_of_another(folder: str) -> None:
+    present = [NODE, STREAM, OLDER, NEWER]
+    assert IS_TAKEN in complaint(changed(OLDER, "sink", {"files": {"uri": folder}}), present)
+    assert complaint(changed(OLDER, "sink", {"files": {"uri": "out/c"}}), present) == ""
+    assert complaint(changed(NEWER, "priority", 3), present) == ""
+
+
+def test_a_query_that_is_new_here_does_not_take_a_folder_by_its_age() -> None:
+    """One of a backup brings the time of its creation with it."""
+    restored = writing("a", "out/b", "2026-01-01T00:00:00Z")
+    assert IS_TAKEN in complaint(restored, [NODE, STREAM, NEWER])
+
+
 class Refuses:
     def complaint(self, manifest: dict[str, Any]) -> str:
         return f"{manifest['kind']} is wrong"

@@ -14,6 +14,7 @@ import pyspark
 import pytest
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.operators import Filter
+from weir_runtime.labels import Label
 from weir_runtime.lease import FileLease
 from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
 from weir_runtime.publish import OtherNumbering, OthersRows
@@ -129,6 +130,25 @@ def test_another_query_does_not_mix_its_rows_with_those_of_a_deleted_one(
     ):
         run(other)
     assert sink_rows(tmp_path / "out") == written, "nothing was written"
+
+
+def test_an_edit_does_not_move_a_query_among_the_rows_of_a_deleted_one(
+    run: Run, ended: FragmentSpec, tmp_path: Path
+) -> None:
+    """A plan that goes on from a cut is not at home in every folder that its sink names."""
+    written = sink_rows(tmp_path / "out")
+    item = source("a", tmp_path / "a", delay=1)
+    output = replace(ended.output, after=1)
+    edited = fragment(tmp_path / "other", "g", [item], [COUNT], output, query="other")
+    with pytest.raises(OthersRows):
+        run(edited)
+    assert sink_rows(tmp_path / "out") == written, "nothing was written"
+
+
+def test_an_edit_of_a_query_that_was_restored_finds_the_rows_of_its_first_name() -> None:
+    label = Label("team/new", "second", continues=True)
+    before = {"weir.query": "team/old", "weir.numbering": "first"}
+    label.check_all({"a.parquet": before, "b.parquet": {**before, "weir.query": "team/new"}}, "out", "c")
 
 
 def test_a_query_that_goes_on_under_another_name_keeps_its_rows(

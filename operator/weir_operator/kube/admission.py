@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import kopf
 
+from weir_operator.api.query import StreamQuery
 from weir_operator.controller.observed_state import Manifest
 from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.certificate import OwnCertificate
@@ -22,6 +24,7 @@ from weir_operator.kube.settings import OperatorSettings
 from weir_operator.manifests.objects import from_raw
 from weir_operator.manifests.parse import key_of
 from weir_operator.manifests.problem import build
+from weir_operator.manifests.site import FilesPlace, Site
 
 FRESH_SECONDS = 5.0  # for a batch of objects that is applied together the API server is read once
 MOUNTED = Path("/etc/weir/webhook")
@@ -85,8 +88,18 @@ def complaint(
     key = key_of(manifest)
     beside = [o for o in others if o.get("kind") == "Node" or key_of(o) != key]
     objects, findings = from_raw([*beside, manifest])
-    built = build(objects, site=replace(SITE, executors=executors, hosts=hosts))
+    before = from_raw(o for o in others if key_of(o) == key)[0]  # the object as it is before an edit
+    site = replace(SITE, executors=executors, hosts=hosts)
+    queries = {**objects.queries, key.full_name: None} | before.queries
+    built = build(objects, site=site, in_force=partial(_sink, queries, site))
     complaints = [
         f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"
     ]
     return "; ".join(f.message for f in complaints if not f.path.startswith("spec.matrix"))
+
+
+def _sink(queries: Mapping[str, StreamQuery | None], site: Site, name: str) -> FilesPlace | None:
+    """Where a query's files sink is before what is checked: who has a place keeps it."""
+    query = queries.get(name)
+    files = query.spec.sink.files if query else None
+    return site.place(files.location, query.metadata.namespace) if query and files else None
