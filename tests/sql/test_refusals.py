@@ -43,7 +43,7 @@ REFUSED = [
     (f"{JOIN} x.auction = y.auction", (1, 33), "no time window"),
     (f"{JOIN} x.auction = y.auction AND x.ts <= y.ts", (1, 33), "one side only"),
     (f"{JOIN} x.ts = y.ts", (1, 33), "equality"),
-    (f"{JOIN} x.auction = y.auction AND x.ts > y.ts AND x.ts < y.ts", (1, 1), "contradict"),
+    (f"{JOIN} x.auction = y.auction AND x.ts > y.ts AND x.ts < y.ts", (1, 33), "contradict"),
     ("SELECT x.price FROM bids x, bids y", (1, 29), "no time window"),
     ("SELECT x.price FROM bids x CROSS JOIN bids y", (1, 39), "no time window"),
     ("SELECT x.price FROM bids x LEFT JOIN bids y ON x.auction = y.auction", (1, 38), "LEFT JOIN"),

@@ -27,6 +27,7 @@ from weir_placement.model.operators import (
 from weir_placement.model.suggestion import suggestion
 from weir_placement.model.types import is_hidden
 from weir_placement.rewrite import estimates
+from weir_placement.rewrite.grouping import LONGEST_WINDOW
 
 from weir_operator.manifests.graph_context import OperatorContext, OperatorOutput
 
@@ -124,6 +125,10 @@ def _aggregate(context: OperatorContext) -> BuiltOperator | None:
     time = spec.time or context.only_time()
     if not context.has(keys, source.columns, "groupBy") or time is None:
         return None
+    if time not in source.columns and not spec.time:
+        times = ", ".join(sorted(source.times)) or "none is left: keep it in the columns of the projection"
+        context.refuse("time", f"is missing, and {time} is not in the input", f"name an event time: {times}")
+        return None
     if time not in source.columns:
         context.refuse("time", f"no column {time}", suggestion(time, source.columns, "columns"))
         return None
@@ -163,6 +168,9 @@ def _window_fits(context: OperatorContext) -> bool:
     window, slide = context.spec.window or 0.0, context.spec.slide
     if window <= 0:
         context.refuse("window", "0s is not a length", "write a duration above 0, such as 1m")
+    elif window > LONGEST_WINDOW:
+        right = f"write a duration of at most {LONGEST_WINDOW / 3600:g}h"
+        context.refuse("window", f"{window / 3600:.0f}h is too long", right)
     elif slide is not None and slide <= 0:
         context.refuse("slide", "0s is not a length", "write a duration above 0, or leave it out")
     elif slide is not None and slide > window:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
+from weir_placement.model.odd_signs import odd_letter
 from weir_placement.model.suggestion import near, suggestion
 
 from weir_operator.api import base
@@ -164,7 +165,8 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         written = near(name, map(str, detail["input"]), 0.7) if isinstance(detail["input"], Mapping) else ""
         return "is missing", f"write {name} for {written}" if written else "it is required"
     if kind == "extra_forbidden":
-        return NO_FIELD, suggestion(str(detail["loc"][-1]), _siblings(model, detail["loc"]), "fields")
+        name = str(detail["loc"][-1])
+        return NO_FIELD, suggestion(name, _siblings(model, detail["loc"]), "fields") + odd_letter(name)
     if kind == "weir":
         return f"{value} {context['wrong']}", context["right"]
     if kind in _TYPE_HELP:
@@ -177,7 +179,7 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         return f"{value} is not allowed", f"write {close or several + ', '.join(choices)}"
     if kind == "string_pattern_mismatch":
         right = _PATTERN_HELP.get(context["pattern"], f"it must match {context['pattern']}")
-        return f"{value} is not allowed here", right
+        return f"{value} is not allowed here", right + odd_letter(str(detail["input"]))
     limits = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
     if kind in limits:
         words = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}

@@ -153,7 +153,8 @@ class _ValueBuilder:
             if not isinstance(name, yaml.ScalarNode):
                 raise _refused("a list or mapping as a field's name; write a text", name)
             if name.tag != _MERGE and name.value in names:
-                raise _refused(f"field {name.value} is written twice; keep one", name)
+                apart = ", or write --- between two objects" if name.value == "apiVersion" else ""
+                raise _refused(f"field {name.value} is written twice; keep one{apart}", name)
             names.add(name.value)
         self.loader.flatten_mapping(node)
         return {name.value: self.build(value) for name, value in node.value}

@@ -24,7 +24,7 @@ class CallWriter(BaseWriter):
             head = f" {subject.text}"
             self.comparable(node, (subject, *(c for c, _ in branches)))
         else:
-            self.need(node, [c.type for c, _ in branches if c.type], "BOOLEAN", "WHEN")
+            self.need(node, [condition for condition, _ in branches], "BOOLEAN", "WHEN")
         values = [value for _, value in branches] + ([default] if default else [])
         text = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in branches)
         tail = f" ELSE {default.text}" if default else ""
@@ -35,7 +35,7 @@ class CallWriter(BaseWriter):
         otherwise = (
             self.write(node.args["false"]) if node.args.get("false") else TypedText("NULL", ATOM, "NULL")
         )
-        self.need(node, [condition.type] if condition.type else [], "BOOLEAN", "IF")
+        self.need(node, [condition], "BOOLEAN", "IF")
         text = f"if({condition.text}, {then.text}, {otherwise.text})"
         return TypedText(text, ATOM, self.common(node, [then, otherwise]))
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from weir_placement.model import syntax_errors
+from weir_placement.model.odd_signs import refused_signs
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression as Node
@@ -108,6 +109,8 @@ def check_text(text: str) -> None:
         message = "a string or a quoted name is not closed"
         opened = syntax_errors.unclosed(text)
         raise ExpressionError(message if opened is not None else str(error), text, opened) from None
+    for message, offset in refused_signs(tokens):
+        raise ExpressionError(message, text, offset)
     depth = 0
     for previous, token in zip([None, *tokens], tokens, strict=False):
         depth += {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}.get(

@@ -13,6 +13,7 @@ from weir_placement.model.call_writer import CallWriter
 from weir_placement.model.expression_parser import UnknownColumn, place_of
 from weir_placement.model.functions import BINARY, FUNCTIONS, UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.mixed_types import as_number
+from weir_placement.model.odd_signs import odd_letter
 from weir_placement.model.suggestion import near, suggestion
 from weir_placement.model.writer_base import ATOM, COMPARISON, UNARY, TypedText, inside
 
@@ -75,7 +76,7 @@ class Writer(CallWriter):
             elsewhere = [full for full in names if full.rpartition(".")[2].lower() == short.lower()]
             right = f"did you mean {' or '.join(elsewhere)}?" if elsewhere else suggestion(qualifier, sources)
             return f"there is no stream or alias {qualifier} in FROM; {right}"
-        return f"there is no column {name}; {self._written_like(name, short, names)}"
+        return f"there is no column {name}; {self._written_like(name, short, names)}{odd_letter(name)}"
 
     def _written_like(self, name: str, short: str, names: Sequence[str]) -> str:
         meant = near(name, names)
@@ -152,13 +153,13 @@ class Writer(CallWriter):
     ) -> str:
         operand_types = [w.type for w in (left, right) if w.type]
         if operator in ("AND", "OR"):
-            self.need(node, operand_types, "BOOLEAN", operator)
+            self.need(node, (left, right), "BOOLEAN", operator)
             return "BOOLEAN"
         if precedence == COMPARISON:
             self.comparable(node, (left, right))
             return "BOOLEAN"
         if operator == "||":
-            self.need(node, operand_types, "STRING", operator)
+            self.need(node, (left, right), "STRING", operator)
             return "STRING"
         if len(operand_types) < 2:
             return ""
@@ -209,7 +210,7 @@ class Writer(CallWriter):
         if type(node.this).__name__ == "Is":
             return self._is(node.this, "IS NOT")
         inner = self.write(node.this)
-        self.need(node, [inner.type] if inner.type else [], "BOOLEAN", "NOT")
+        self.need(node, [inner], "BOOLEAN", "NOT")
         return TypedText(f"NOT {inside(inner, ATOM)}", 3, "BOOLEAN")
 
     def _write_is(self, node: Node) -> TypedText:
@@ -220,7 +221,7 @@ class Writer(CallWriter):
         if what not in ("Null", "Boolean"):
             self.refuse(node, "IS needs NULL, TRUE or FALSE; compare other values with =")
         if what == "Boolean":
-            self.need(node, [inner.type] if inner.type else [], "BOOLEAN", "IS TRUE")
+            self.need(node, [inner], "BOOLEAN", "IS TRUE")
         value = self.write(node.expression).text
         return TypedText(f"{inside(inner, 5)} {words} {value}", COMPARISON, "BOOLEAN")
 
@@ -234,7 +235,9 @@ class Writer(CallWriter):
 
     def _write_in(self, node: Node) -> TypedText:
         if node.args.get("query") or node.args.get("unnest") or not node.expressions:
-            self.refuse(node, WHY_REFUSED["Subquery"])
+            written = node.args.get("query") or node.args.get("unnest")
+            right = "IN needs values in parentheses, as in IN ('a', 'b')"
+            self.refuse(node, WHY_REFUSED["Subquery"] if written else right)
         this, options = self.write(node.this), [self.write(e) for e in node.expressions]
         self.comparable(node, (this, *options))
         listed = ", ".join(o.text for o in options)
@@ -251,7 +254,7 @@ class Writer(CallWriter):
         if type(pattern).__name__ != "Literal" or not pattern.is_string:
             self.refuse(node, f"{word} needs a pattern written as a string")
         this = self.write(node.this)
-        self.need(node, [this.type] if this.type else [], "STRING", word)
+        self.need(node, [this], "STRING", word)
         text = f"{inside(this, 5)} {word} {quoted(pattern.name)}"
         if node.args.get("negate"):  # sqlglot's mark of NOT LIKE; other negations are nodes of their own
             return TypedText(f"NOT ({text})", 3, "BOOLEAN")

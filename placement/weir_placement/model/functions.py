@@ -172,6 +172,8 @@ WHY_REFUSED: dict[str, str] = {
     "timestamp_millis": "fails on large numbers; write timestamp_micros(x * 1000)",
     "Dot": "functions of catalogs or packages are not supported; a name is quoted in backticks, as in "
     "`a`.`column`, for what is in double quotes is text",
+    "Filter": "FILTER is not supported; write sum(if(condition, 1, 0)), or sum(if(condition, x, 0))",
+    "datediff": "has another form here: write (unix_seconds(a) - unix_seconds(b)) div 86400",
     "Escape": "LIKE with ESCAPE is not supported",
     "Bracket": "arrays and maps are not supported",
     "JSONExtract": "lambda functions and JSON paths are not supported",
@@ -183,7 +185,14 @@ WHY_REFUSED |= dict.fromkeys(
         *("rand", "randn", "random", "uuid", "shuffle", "now", "curdate", "localtimestamp"),
         *("current_timestamp", "current_date", "current_time", "current_user", "current_database"),
         *("current_schema", "current_catalog", "current_timezone", "session_user", "user", "version"),
-        *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+        *(
+            "getdate",
+            "sysdate",
+            "today",
+            "monotonically_increasing_id",
+            "spark_partition_id",
+            "input_file_name",
+        ),
     ],
     "gives a different value each time it runs, so a replay would change the result",
 )

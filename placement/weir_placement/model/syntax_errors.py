@@ -10,6 +10,7 @@ from weir_placement.model.functions import WHY_REFUSED
 from weir_placement.model.suggestion import near
 from weir_placement.model.types import PLAIN
 
+TOP_N = "filter in WHERE instead (the first rows of each window, top-N, are not supported yet)"
 KEYWORDS = (
     *(
         "SELECT",
@@ -29,6 +30,8 @@ KEYWORDS = (
 )
 
 
+_OPENING = ("WHERE", "ON", "HAVING", "AND", "OR", "(")
+_TABLE_FUNCTIONS = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_TABLE = "Expected table name"
 _ARGUMENTS = re.compile(r"The number of provided arguments \((\d+)\) .* supported arguments \((\d+)\)")
 
@@ -41,6 +44,8 @@ def wording(details: Mapping[str, Any], tokens: Sequence[Any], offset: int) -> t
         at, offset = len(tokens), tokens[at].end + 1
     before = tokens[at - 1] if at else None
     here = f"before {tokens[at].text}" if at < len(tokens) else "at the end"
+    if answer := _of_a_construct(reason, tokens, at, offset):
+        return answer
     if reason.startswith("Required keyword"):
         return f"something is missing after {before.text if before else ''}, {here}", offset
     if match := re.match(
@@ -58,6 +63,26 @@ def wording(details: Mapping[str, Any], tokens: Sequence[Any], offset: int) -> t
     if "Unexpected token" in reason:
         return _unexpected(tokens, at, offset)
     return re.sub(r"( for| but got)? <[^>]*>", "", reason), offset
+
+
+def _of_a_construct(reason: str, tokens: Sequence[Any], at: int, offset: int) -> tuple[str, int] | None:
+    """What is wrong with BETWEEN, AND, CASE, or a function in FROM; None where it is something else."""
+    words = [token.text.upper() for token in tokens]
+    if reason.startswith("Required keyword: 'high'"):
+        return "BETWEEN needs two limits; write BETWEEN low AND high", offset
+    if re.match(r"Required keyword: 'this' missing for .*\.(And|Or)'", reason):
+        for i in range(1, len(words)):
+            if words[i] in ("AND", "OR") and words[i - 1] in _OPENING:
+                return f"something is missing between {words[i - 1]} and {words[i]}", tokens[i].start
+    if reason == "Expected END after CASE":
+        return f"CASE is not closed; write END after {tokens[min(at, len(tokens) - 1)].text}", offset
+    for i in range(len(words) - 2):
+        if words[i] in ("FROM", "JOIN") and words[i + 1] in _TABLE_FUNCTIONS and words[i + 2] == "(":
+            wrong = f"{tokens[i + 1].text}(...) is not supported in {words[i]}"
+            return f"{wrong}; name a stream, and write GROUP BY window(event_time, '10 minutes')", tokens[
+                i + 1
+            ].start
+    return None
 
 
 def _ends(reason: str, last: Any) -> bool:
@@ -86,6 +111,14 @@ def _unexpected(tokens: Sequence[Any], at: int, offset: int) -> tuple[str, int]:
         return f"a name with a dash is written in backticks: `{dashed}`", offset
     if token.text == ")":
         return "this ) has no (", offset
+    if before is not None and before.text.upper() == "TOP":
+        return f"TOP is not supported: a stream never ends; {TOP_N}", before.start
+    if before is not None and before.text.upper() == "AS" and token.text.isalpha() and not _is_name(token):
+        return f"{token.text} is a keyword; write another name, or `{token.text}` in backticks", offset
+    if token.text == "~":
+        return "regular expressions are not supported; use LIKE", offset
+    if any(each.text == ":" for each in tokens[max(at - 2, 0) : at]):
+        return "JSON paths are not supported", offset
     for word in filter(None, (token, before)):
         meant = _keyword(word)
         if meant:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from weir_placement.model import types
+from weir_placement.model.expression_parser import place_of
 from weir_placement.model.functions import AGGREGATES, ALL_NAMES, WHY_REFUSED, Function
 from weir_placement.model.mixed_types import as_one_type, first_two, shortened, typed
 from weir_placement.model.suggestion import near
@@ -18,6 +19,7 @@ ATOM = 9
 UNARY = 8
 COMPARISON = 4
 _CALL = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
+_OPEN_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(\s*$")
 _FAMILY_CASTS = {"N": "DOUBLE", "S": "STRING", "I": "BIGINT"}
 _FAMILY_WORDS = {"N": "a number", "S": "a STRING", "I": "a whole number", "T": "a TIMESTAMP"}
 
@@ -66,7 +68,8 @@ class BaseWriter:
                 node, f"{sql_name} is an aggregate; it is only allowed as an item of SELECT with GROUP BY"
             )
         if name in WHY_REFUSED and written.lower() not in WHY_REFUSED:
-            self.refuse(node, WHY_REFUSED[name])
+            value = f"{node.sql('spark')}: " if name == "Interval" else ""
+            self.refuse(node, f"{value}{WHY_REFUSED[name]}")
         why = WHY_REFUSED.get(sql_name.lower())
         what = f"the function {sql_name}" if _is_function(node) else f"{sql_name}"
         if why:
@@ -78,10 +81,11 @@ class BaseWriter:
         hint = f"did you mean {meant}?" if meant else "`weir help sql` lists what is"
         self.refuse(node, f"{what} is not supported; {hint}")
 
-    def need(self, node: Node, kinds: Sequence[str], right: str, where: str) -> None:
-        for kind in kinds:
-            if kind not in (right, "NULL"):
-                self.refuse(node, f"{where} needs {right}, not {kind}; write a comparison or a CAST")
+    def need(self, node: Node, operands: Sequence[TypedText], right: str, where: str) -> None:
+        for value, _, kind in operands:
+            if kind not in (right, "NULL", ""):
+                cast = "a comparison" if right == "BOOLEAN" else f"CAST({shortened(value)} AS {right})"
+                self.refuse(node, f"{where} needs {right}, not {shortened(value)} ({kind}); write {cast}")
 
     def comparable(self, node: Node, operands: Sequence[TypedText]) -> None:
         if mixed := first_two([(each.text, each.type) for each in operands]):
@@ -132,6 +136,10 @@ def written_name(node: Node, text: str) -> str:
     if type(node).__name__ == "Anonymous":
         return str(node.this)
     match = _CALL.match(text, node.meta.get("start", len(text)))
+    if match is None and "start" not in node.meta and _is_function(node):
+        # sqlglot keeps no place of some functions: it is before their first argument
+        before = _OPEN_CALL.search(text, 0, place_of(node) or 0)
+        return before[1] if before else ""
     return match[0] if match else ""
 
 

@@ -166,7 +166,10 @@ class BranchBuilder:
                 self.scope.refuse(node, f"there is no stream {node.args['table'].name} in FROM")
             for table in tables:
                 stream = self.scope.stream(table.alias)
-                items += [SelectItem(exp.column(c.name, table=table.alias), "") for c in stream.columns]
+                columns = [exp.column(c.name, table=table.alias) for c in stream.columns]
+                for column in columns:
+                    column.parent = node.parent  # its place is that of the list
+                items += [SelectItem(column, "") for column in columns]
         return items
 
     def _plain_item(self, item: SelectItem, types: Mapping[str, str]) -> tuple[str, Expression, Node]:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {"Count": "count", "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max"}
 WINDOW = {"window.start": "TIMESTAMP", "window.end": "TIMESTAMP"}
-_MAX_WINDOW = 366 * 86_400_000_000
+LONGEST_WINDOW = 366 * 86_400.0  # [s]
+_MAX_WINDOW = round(LONGEST_WINDOW * 1e6)
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,8 @@ class _Grouper:
             )
         argument = node.this
         if type(argument).__name__ == "Distinct" or node.args.get("distinct"):
-            scope.refuse(node, f"{function}(DISTINCT ...) is not supported")
+            right = f"group by the column too: {AGGREGATE_TWICE}"
+            scope.refuse(node, f"{function}(DISTINCT ...) is not supported in SQL; {right}")
         if any(value for key, value in node.args.items() if key not in ("this", "big_int")):
             scope.refuse(node, f"{function} takes one argument")
         from sqlglot import exp

@@ -161,6 +161,8 @@ class Statement:
         source = node.args.get("from_")
         if source is None:
             self.refuse(node, "FROM is missing; name the stream", "SELECT")
+        if not node.expressions:
+            self.refuse(node, "SELECT names no columns; write them before FROM, or * for all", "SELECT")
         select = Select([self._table(source.this)], [], [self._item(e) for e in node.expressions])
         conditions: list[Node] = []
         for join in node.args.get("joins") or ():
