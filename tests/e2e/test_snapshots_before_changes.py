@@ -33,6 +33,8 @@ def running(objects: list[Manifest], release: None, request: pytest.FixtureReque
         (query,) = [o for o in objects if o["kind"] == "StreamQuery"]
         query["spec"]["snapshots"] = {"beforeEdit": True, "beforeUpgrade": True}
         flights.run(namespace, objects, (QUERY,))
+        sent = flights.STREAMS
+        wait_until(120, "rows of every stream", lambda: all(flights.topics(namespace, sent).values()))
         judge_so_far(namespace, 300, (QUERY,))  # there is state to copy
         yield namespace
 
