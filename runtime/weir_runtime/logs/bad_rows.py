@@ -43,11 +43,13 @@ class BadRow:
         position: in the file, or the offset; None: the file as a whole cannot be read.
         reason: for people.
         raw: its bytes, as they are in the log; of a columnar file the values as JSON.
+        ahead: whether it is bad only because its event time is too far ahead of the wall clock.
     """
 
     position: int | None
     reason: str
     raw: bytes
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class Parsed:
     rows: pa.Table
     positions: NDArray[np.uint64]
     bad: tuple[BadRow, ...] = ()
+
+    def ahead(self) -> bool:
+        """Whether one of them is too far ahead of the wall clock: a later clock might allow it."""
+        return any(row.ahead for row in self.bad)
 
 
 def isolate(
@@ -111,7 +117,8 @@ def sift(parsed: Parsed, event_time: str, limit: int | None, raw: Callable[[int]
     for i in np.flatnonzero(wrong):
         position = int(parsed.positions[i])
         reason = _reason(event_time, None if missing[i] else int(times[i]), limit, unit)
-        bad.append(BadRow(position, reason, raw(position)))
+        ahead = bool(last < times[i] < PLAUSIBLE)
+        bad.append(BadRow(position, reason, raw(position), ahead))
     keep = ~wrong
     bad.sort(key=lambda row: -1 if row.position is None else row.position)
     return Parsed(parsed.rows.filter(pa.array(keep)), parsed.positions[keep], tuple(bad))

@@ -34,11 +34,12 @@ class TimeIndex:
         """The last file known before which nothing is later than `after` [us], and the running maximum there.
         A log that was emptied and begun anew has other files: its notes count for nothing."""
         for number, maximum, size in reversed(self._all()):
-            if maximum <= after and self._holds(number, size):
+            if maximum <= after and self.holds(number, size):
                 return number, maximum
         return None
 
-    def _holds(self, number: int, size: int) -> bool:
+    def holds(self, number: int, size: object) -> bool:
+        """Whether the file before that of a number is the one that had this size, or is gone."""
         there = self._size(number - 1)
         return there == size if there is not None else self._size(number) is not None
 

@@ -23,6 +23,7 @@ from weir_runtime.logs.batches import batch_rows, dense, write_batch
 from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import clock_after, on_time
+from weir_runtime.logs.left_out import LeftOut, Part
 from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
 from weir_runtime.logs.missing_files import Absent, MissingFiles
@@ -63,12 +64,14 @@ def open_log(
 
 @dataclass(frozen=True)
 class Look:
-    """Of a file: its newest event time [us], its rows, how many more are bad, by which limit [us]."""
+    """Of a file: its newest event time [us], its rows, how many more are bad, by which limit [us], and
+    whether a later limit might allow one of these."""
 
     newest: int | None
     rows: int
     bad: int
     limit: int | None
+    ahead: bool
 
 
 class FileLog(Log):
@@ -115,6 +118,7 @@ class FileLog(Log):
         self._after = after
         identity = [files.address, files.options.get("endpoint"), form, event_time, str(schema)]
         self._index = TimeIndex(sidelog, identity, self._folder, form)
+        self._left_out = LeftOut(sidelog, identity, bad_rows.ahead)
         self._bad_rows = bad_rows
         self._losses = losses or Losses("files", files.address, "Fail")
         self._missing = MissingFiles(self._folder, form, clock)
@@ -140,7 +144,7 @@ class FileLog(Log):
         first, passed = number, False
         limit = self._bad_rows.limit()
         while self._after and self._has(number):
-            newest = self._look(number, limit).newest
+            newest = self._look(number, self._allowed(number, limit)).newest
             if newest is not None and newest > self._after:
                 break
             passed = passed or newest is not None
@@ -163,8 +167,9 @@ class FileLog(Log):
 
     def _advance_now(self, place: Place, clock: int, most: int, room: Room) -> Advance:
         number, maximum = place["next"], place["max"]
-        limit, bad = self._bad_rows.limit(), 0
-        while number < place["next"] + most and (size := self._folder.size(self._name(number))) is not None:
+        limit = self._allowed(number, self._bad_rows.limit())
+        beyond, bad, ahead, last_size = self._bound(number, most), 0, False, 0
+        while number < beyond and (size := self._folder.size(self._name(number))) is not None:
             if room.after(size, 0) is None:
                 break
             look = self._look(number, limit)
@@ -173,12 +178,15 @@ class FileLog(Log):
             room = left
             if look.newest is not None:
                 maximum = look.newest if maximum is None else max(maximum, look.newest)
-            bad += look.bad
+            bad, ahead, last_size = bad + look.bad, ahead or look.ahead, size
             number += 1
         here = {name: value for name, value in place.items() if name != "jump"}
         absent = Absent() if self._has(number) else self._missing.look(number)
         new = clock_after(maximum, self._delay) if not absent.ended else FOREVER
         if number > place["next"]:
+            if ahead and limit is not None:
+                least = limit if maximum is None else min(limit, maximum)
+                self._left_out.note(Part(place["next"], number, least, last_size))
             behind = self._bad_rows.behind({**here, "next": number, "max": maximum}, bad, limit)
             return Advance(behind, new, absent.ended)
         if absent.later is not None:
@@ -304,8 +312,32 @@ class FileLog(Log):
         self._bad_rows.check(parsed.bad, self._shown(number))
         times = event_times(parsed.rows, self._event_time)
         newest = int(times.max()) if len(times) else None
-        self._looks = {number: Look(newest, len(times), len(parsed.bad), limit)}
+        self._looks = {number: Look(newest, len(times), len(parsed.bad), limit, parsed.ahead())}
         return self._looks[number]
+
+    def _allowed(self, number: int, limit: int | None) -> int | None:
+        """[us] Later event times in a file are bad: by the clock, or readers before have left them out."""
+        part = self._part(number, 1)
+        return limit if part is None or limit is None else min(limit, part.limit)
+
+    def _bound(self, number: int, most: int) -> int:
+        """Up to which file one limit is right, at most `most` on."""
+        part = self._part(number, most)
+        if part is None:
+            return number + most
+        stop: int = part.first if part.first > number else part.beyond
+        return min(stop, number + most)
+
+    def _part(self, number: int, most: int) -> Part | None:
+        """The first one known that has some of `most` files. Only a changed plan reads rows again."""
+        for part in self._left_out.parts() if self._after else ():
+            if (
+                part.first < number + most
+                and number < part.beyond
+                and self._index.holds(part.beyond, part.of)
+            ):
+                return part
+        return None
 
     def _set_aside(self, late: pa.Table, number: int) -> None:
         if self._sidelog:

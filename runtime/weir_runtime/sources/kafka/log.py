@@ -17,6 +17,7 @@ from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.logs.batches import batch_rows, write_batch
 from weir_runtime.logs.dead_letters import BadRows
 from weir_runtime.logs.lateness import clock_after, on_time
+from weir_runtime.logs.left_out import LeftOut, Part
 from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
 from weir_runtime.sources.kafka.idle import Silence
@@ -99,6 +100,7 @@ class KafkaLog(Log):
         self._from_newest = options.get("startingOffsets", "earliest") == "latest" and not after
         identity = [options.get("bootstrapServers"), self._topic, event_time, str(schema), idle]
         self._noted = PlacesNoted(sidelog, identity)
+        self._left_out = LeftOut(sidelog, identity, bad_rows.ahead)
         self._away_since: float | None = None  # [s, monotonic] no such topic
         self.schema = schema.append(pa.field("_id", pa.binary()))
 
@@ -205,25 +207,43 @@ class KafkaLog(Log):
 
     def _step(self, place: Place, ends: Mapping[str, int], most: int, room: Room) -> Place:
         """The messages up to `ends` that fit into a batch."""
-        bound = most * BATCH_ROWS
+        bounds = {key: at + most * BATCH_ROWS for key, at in place["next"].items()}
+        limit = self._bad_rows.limit()
+        if (part := self._part(place, ends)) and limit is not None:
+            inside = all(at >= part.first.get(key, 0) for key, at in place["next"].items())
+            stop, limit = (part.beyond, min(limit, part.limit)) if inside else (part.first, limit)
+            bounds = {key: min(bounds[key], max(at, stop.get(key, at))) for key, at in place["next"].items()}
         ranges = {
-            key: Range(at, min(max(at, ends[key]), at + bound), at + bound)
+            key: Range(at, min(max(at, ends[key]), bounds[key]), bounds[key])
             for key, at in place["next"].items()
         }
         if all(item.first == item.until for item in ranges.values()):
             return place
         reached, maxima = dict(place["next"]), dict(place["max"])
-        limit, bad = self._bad_rows.limit(), 0
+        bad, ahead = 0, False
         for key, messages in self._reader().fetch(ranges, room, BATCH_SECONDS).items():
             first, reached[key] = reached[key], messages.reached
             parsed = self._rows.parse(messages, limit)
             self._bad_rows.check(parsed.bad, self._shown(key))
-            bad += len(parsed.bad)
+            bad, ahead = bad + len(parsed.bad), ahead or parsed.ahead()
             self._rows.keep(key, first, messages.reached, parsed)
             if len(parsed.positions):
                 newest = int(self._rows.times(parsed).max())
                 maxima[key] = max(newest, maxima[key] or newest)
+        if ahead and limit is not None:
+            newest = max((maximum for maximum in maxima.values() if maximum is not None), default=limit)
+            self._left_out.note(Part(place["next"], reached, min(limit, newest), place["topic"]))
         return self._bad_rows.behind({**place, "next": reached, "max": maxima}, bad, limit)
+
+    def _part(self, place: Place, ends: Mapping[str, int]) -> Part | None:
+        """The first one known that is not altogether before a place, in partitions that go up to `ends`. Only
+        a changed plan reads rows again."""
+        for part in self._left_out.parts() if self._after else ():
+            left = any(at < part.beyond.get(key, 0) for key, at in place["next"].items())
+            there = all(ends.get(key, 0) >= at for key, at in part.beyond.items())
+            if left and there and part.of == place["topic"]:
+                return part
+        return None
 
     def _overtaken(self, place: Place) -> Place:
         """Behind what retention has deleted. Raises DataLoss."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from weir_runtime.arrow_types import event_times
 from weir_runtime.logs import json_rows
 from weir_runtime.logs.ahead import Ahead
-from weir_runtime.logs.bad_rows import BadRow, Parsed
+from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.sources.kafka.intake import Messages
 
 OFFSET = "_offset"
@@ -36,7 +37,7 @@ class TopicRows:
         """Of one partition; event times after `limit` [us] are bad."""
         parsed = json_rows.parse(messages.values, self._schema, self._event_time, limit)
         offsets = np.array(messages.offsets, np.uint64)
-        bad = (BadRow(messages.offsets[row.position or 0], row.reason, row.raw) for row in parsed.bad)
+        bad = (replace(row, position=messages.offsets[row.position or 0]) for row in parsed.bad)
         return Parsed(parsed.rows, offsets[parsed.positions], tuple(bad))
 
     def times(self, parsed: Parsed) -> NDArray[np.int64]:
