@@ -214,7 +214,8 @@ def _time(text: str, kind: str) -> str:
     cut = f"make_timestamp(epoch_ns(TRY_CAST({text} AS TIMESTAMP_NS)) // 1000)"
     typed = f"CASE typeof({text}) WHEN 'VARCHAR' THEN {of_text} ELSE TRY_CAST({text} AS {cast}) END"
     instant = f"CASE typeof({text}) WHEN 'TIMESTAMP_NS' THEN {cut} ELSE CAST({typed} AS TIMESTAMP) END"
-    return typed if day else instant
+    time = typed if day else instant
+    return f"CASE WHEN year({time}) BETWEEN 1 AND 9999 THEN {time} END"
 
 
 def _moment(text: str, microseconds: int) -> str:

@@ -159,6 +159,84 @@ def test_columnar_files_have_types_of_their_own(
     assert len(letters) == count == bad
 
 
+FAR = 1_700_000_000_000_000_000
+"""Nanoseconds since 1970, and where they are taken for microseconds a time in the year 55,840."""
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("kind", "column", "written"),
+    [
+        ("TIMESTAMP", pa.array([FAR], pa.timestamp("us", "UTC")), FAR),
+        ("TIMESTAMP", pa.array([-FAR], pa.timestamp("us", "UTC")), -FAR),
+        ("TIMESTAMP", pa.array([ORIGIN], pa.timestamp("ms")), ORIGIN),
+        ("TIMESTAMP", pa.array([2**60], pa.timestamp("s")), 2**60),
+        ("TIMESTAMP_NTZ", pa.array([FAR], pa.timestamp("us")), FAR),
+        ("TIMESTAMP", pa.array([2**31 - 1], pa.date32()), 2**31 - 1),
+        ("DATE", pa.array([2**31 - 1], pa.date32()), 2**31 - 1),
+        ("DATE", pa.array([-(2**31)], pa.date32()), -(2**31)),
+        ("DATE", pa.array([FAR], pa.timestamp("us")), FAR),
+    ],
+    ids=str,
+)
+def test_a_time_beyond_the_year_9999_is_a_bad_row(
+    tmp_path: Path, form: str, kind: str, column: pa.Array, written: int
+) -> None:
+    """In any column, and its letter has the number: Python has no such time."""
+    good = pa.array([None], column.type)
+    table = pa.table(
+        {"c0": pa.concat_arrays([good, column]), "ts": pa.array([ORIGIN] * 2, pa.timestamp("us"))}
+    )
+    try:
+        write(tmp_path / f"0000000000.{form}", table)
+    except pa.ArrowInvalid:
+        assert (form, column.type) == ("parquet", pa.timestamp("s")), "Parquet has no seconds"
+        return
+    rows, (letter,), count = read(text_input(tmp_path, form, kind), tmp_path / "late")
+    assert (values(rows), letter["offset"], count) == ([None], 1, 1)
+    assert "years 1 to 9999" in letter["reason"] or "out of bounds" in letter["reason"]
+    assert json.loads(letter["row"])["c0"] in (written, written * 1000)
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([ORIGIN, FAR], pa.timestamp("us", "UTC")),
+        pa.array([ORIGIN, FAR], pa.timestamp("us")),
+        pa.array([ORIGIN, -FAR], pa.timestamp("us", "UTC")),
+        pa.array([ORIGIN // 1000, ORIGIN], pa.timestamp("ms", "UTC")),
+    ],
+    ids=str,
+)
+def test_an_event_time_of_another_unit_is_a_bad_row(tmp_path: Path, form: str, times: pa.Array) -> None:
+    write(tmp_path / f"0000000000.{form}", pa.table({"c0": [1, 2], "ts": times}))
+    rows, (letter,), count = read(text_input(tmp_path, form, "BIGINT"), tmp_path / "late")
+    assert (values(rows), letter["offset"], count) == ([1], 1, 1)
+    assert json.loads(letter["row"]) == {"c0": 2, "ts": times.cast(pa.int64())[1].as_py()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "type_of_it", "far"),
+    [("TIMESTAMP", pa.timestamp("us"), FAR), ("DATE", pa.date32(), 2**31 - 1), ("BINARY", pa.binary(), None)],
+    ids=str,
+)
+def test_a_row_without_an_event_time_may_have_any_other(
+    tmp_path: Path, kind: str, type_of_it: pa.DataType, far: int | None
+) -> None:
+    """Also where its event time is in a zone that nobody knows."""
+    times = pa.array([ORIGIN, None, -1], pa.timestamp("us", "Not/AZone"))
+    write(
+        tmp_path / "0000000000.arrow", pa.table({"c0": pa.array([None, far, None], type_of_it), "ts": times})
+    )
+    rows, letters, _ = read(text_input(tmp_path, "arrow", kind), tmp_path / "late")
+    assert (len(rows), [letter["offset"] for letter in letters]) == (1, [1, 2])
+    assert [json.loads(letter["row"]) for letter in letters] == [
+        {"c0": far, "ts": None},
+        {"c0": None, "ts": -1},
+    ]
+
+
 def write(path: Path, table: pa.Table) -> None:
     if path.suffix == ".parquet":
         pq.write_table(table, path)

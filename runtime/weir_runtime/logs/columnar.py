@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from weir_runtime.json_values import python_rows
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
-from weir_runtime.logs.typed import converted
+from weir_runtime.logs.typed import converted, is_time
 
 
 def parse(
@@ -20,31 +21,29 @@ def parse(
 
     Args:
         limit: [us] later event times are bad.
-        whole: all columns; else the event time and those alone in which a bad row can be.
+        whole: all columns; else those alone, all times among them, in which a bad row can be.
 
     Raises:
         Unreadable, pa.ArrowException, OSError: the file as a whole.
     """
-    table = _parquet(file, schema, event_time, whole) if form == "parquet" else _arrow(file, schema)
+    table = _parquet(file, schema, whole) if form == "parquet" else _arrow(file, schema)
     schema = pa.schema([field for field in schema if field.name in table.column_names])
 
     def some(low: int, high: int) -> pa.Table:
         return converted(table.slice(low, high - low), schema)
 
     def raw(position: int) -> bytes:
-        return json.dumps(table.slice(position, 1).to_pylist()[0], default=str).encode()
+        return json.dumps(python_rows(table.slice(position, 1))[0], default=str).encode()
 
     some(0, 0)  # a column that has another type altogether: the file, and not each of its rows
     return sift(isolate(table.num_rows, some, raw), event_time, limit, raw)
 
 
-def _parquet(file: pa.NativeFile, schema: pa.Schema, event_time: str, whole: bool) -> pa.Table:
+def _parquet(file: pa.NativeFile, schema: pa.Schema, whole: bool) -> pa.Table:
     with pq.ParquetFile(file) as parquet:
         there = parquet.schema_arrow
         check_columns(there.names, schema)
-        names = [
-            f.name for f in schema if whole or f.name == event_time or there.field(f.name).type != f.type
-        ]
+        names = [f.name for f in schema if whole or is_time(f.type) or there.field(f.name).type != f.type]
         return parquet.read(names, use_threads=False)
 
 

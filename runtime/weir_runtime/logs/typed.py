@@ -16,6 +16,9 @@ WHOLE = pa.decimal128(38, 18)
 YEAR_1, YEAR_10_000 = -62_135_596_800_000_000, 253_402_300_800_000_000
 """[us]"""
 
+DAY = 86_400_000_000
+"""[us]"""
+
 
 def converted(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a table with a stream's types. Raises Unreadable for a value that has no such type."""
@@ -26,7 +29,7 @@ def converted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def column(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """One of them. A number for a time needs a unit that the source names: any other would be a guess."""
     have, want = values.type, field.type
-    if have == want:
+    if have == want and not is_time(have):
         return values
     if types.is_dictionary(have):
         return column(values.cast(have.value_type), field)
@@ -42,7 +45,8 @@ def column(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
             return _times(pc.ascii_trim_whitespace(values.cast(pa.string())), want)
         if _is_text(have) and types.is_date(want):
             return pc.ascii_trim_whitespace(values).cast(want)
-        return values.cast(options=pc.CastOptions(target_type=want, allow_time_truncate=True))
+        of_type = values.cast(options=pc.CastOptions(target_type=want, allow_time_truncate=True))
+        return _within_years(of_type, 1, "us") if is_time(want) else of_type
     except pa.ArrowNotImplementedError as error:
         raise Unreadable(
             f"column {field.name}: {have}, which cannot be read as {type_name(want)}{hint(field)}"
@@ -60,6 +64,11 @@ def hint(field: pa.Field) -> str:
     return "; write 2026-01-31" if types.is_date(field.type) else ""
 
 
+def is_time(kind: pa.DataType) -> bool:
+    """Whether values of a type are instants or days."""
+    return bool(types.is_timestamp(kind) or types.is_date(kind))
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
@@ -75,14 +84,19 @@ def _family(kind: pa.DataType) -> str:
 
 
 def _moments(numbers: pa.ChunkedArray, unit: str, kind: pa.DataType) -> pa.ChunkedArray:
-    """Whole numbers since 1970, within the years 1 to 9999, as text of ISO 8601 has them."""
-    times = numbers.cast(pa.timestamp(unit, kind.tz)).cast(kind)
-    ends = pc.min_max(times.cast(pa.int64())).as_py()
+    """Whole numbers since 1970."""
+    return _within_years(numbers.cast(pa.timestamp(unit, kind.tz)).cast(kind), MICROSECONDS[unit], unit)
+
+
+def _within_years(times: pa.ChunkedArray, size: int, unit: str) -> pa.ChunkedArray:
+    """The same, if they are within the years 1 to 9999, as text of ISO 8601 has them: Python has no others.
+    For messages `size` [us] is that of the `unit`."""
+    days = types.is_date32(times.type)
+    ends = pc.min_max(times.cast(pa.int32() if days else pa.int64())).as_py()
     for end in (ends["min"], ends["max"]):
-        if end is not None and not YEAR_1 <= end < YEAR_10_000:
-            raise pa.ArrowInvalid(
-                f"{end // MICROSECONDS[unit]} {unit} since 1970 is not within the years 1 to 9999"
-            )
+        if end is not None and not YEAR_1 <= end * (DAY if days else 1) < YEAR_10_000:
+            number = f"{end} days" if days else f"{end // size} {unit}"
+            raise pa.ArrowInvalid(f"{number} since 1970 is not within the years 1 to 9999")
     return times
 
 
