@@ -46,7 +46,10 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
     except typer.Abort:
         print("aborted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        # Typer and Rich make an exit with 1 of a broken pipe.
+        if not isinstance(error.__context__ or error, BrokenPipeError):
+            raise
         # The reader is gone (`| head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
