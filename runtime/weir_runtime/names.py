@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
 from weir_placement.model.fragment import FOREVER
 
-from weir_runtime.durable import sync
+from weir_runtime.durable import put_in_place
 
 END = "END"
 """A file of this name in a log or an exchange: no further batch will come."""
@@ -38,14 +36,8 @@ def batch_name(number: int, suffix: str) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replaces `path` atomically: a reader sees the old text or the new one, also after a loss of power; on
-    return it is the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}")
-    temporary.write_text(text)
-    sync(temporary)
-    os.replace(temporary, path)
-    sync(path.parent)
+    """Replaces `path` by one with this text, as `put_in_place` does."""
+    put_in_place(path, lambda temporary: temporary.write_text(text))
 
 
 def read_json(path: Path) -> Any | None:

@@ -127,6 +127,7 @@ class WeirStreamReader(DataSourceStreamReader):
         self._cpu = cpu
         self._room = room
         self._greeted = False
+        self._committed: dict[str, Any] = {}  # what Spark has told last
         self._waits: tuple[str, int | None] = ("", None)
 
     def initialOffset(self) -> dict[str, Any]:
@@ -201,8 +202,12 @@ class WeirStreamReader(DataSourceStreamReader):
             report(self._cpu)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Makes the position known to the log."""
-        self._log.committed(end["at"])
+        """Makes known to the log what is passed for good: the end of the batch before. Spark tells of a
+        commit when it plans the next batch, and leaves its file to the kernel until that one is published
+        (`Checkpoint.sync`): after a loss of power before that, this batch is read again."""
+        if self._committed and self._committed != end:
+            self._log.committed(self._committed["at"])
+        self._committed = end
 
 
 def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

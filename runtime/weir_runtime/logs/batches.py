@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
+from weir_runtime.durable import put_in_place
 from weir_runtime.names import batch_name
 
 
@@ -44,26 +43,10 @@ def size_of(path: Path) -> int | None:
 
 
 def write_batch(path: Path, table: pa.Table) -> None:
-    """Puts an Arrow file in its place in one step; writing it again changes nothing."""
+    """Puts an Arrow file in its place in one step."""
 
     def write(temporary: Path) -> None:
         with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
 
     put_in_place(path, write)
-
-
-def put_in_place(path: Path, write: Callable[[Path], None]) -> None:
-    """What `write` writes to the path that it is given, at `path` in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A task may run again on another machine while its first try still writes.
-    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    write(temporary)
-    temporary.replace(path)
-
-
-def batch_rows(path: Path) -> int:
-    """Rows of a file of `write_batch`."""
-    with pa.memory_map(str(path)) as file:
-        reader = pa.ipc.open_file(file)
-        return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import Input
 from weir_placement.model.location import STORE, files_location
 
+from weir_runtime.durable import put_in_place
 from weir_runtime.logs.bad_rows import BadRow
-from weir_runtime.logs.batches import put_in_place
 from weir_runtime.logs.log import Place
 
 FOLDER = "bad"

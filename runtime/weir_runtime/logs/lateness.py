@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from weir_runtime.logs.log import Place
 from weir_runtime.names import PLAUSIBLE
 
 MILLISECOND = 1_000
@@ -25,6 +26,12 @@ def on_time(times: NDArray[np.int64], maximum: int | None, delay: int) -> NDArra
     before[0] = times[0] if maximum is None else maximum
     np.maximum(np.maximum.accumulate(times)[:-1], before[0], out=before[1:])
     return times >= before - delay
+
+
+def behind_late(place: Place, late: int) -> Place:
+    """A place with the count of late rows before it, which stands in it where there are any: files of late
+    rows are for people, and nobody counts them again."""
+    return {**place, "late": place.get("late", 0) + late} if late else place
 
 
 def clock_after(maximum: int | None, delay: int) -> int:

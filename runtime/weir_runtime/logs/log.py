@@ -86,8 +86,10 @@ class Log(ABC):
         return 0
 
     def late(self, start: Place | None, end: Place) -> int:
-        """Rows between two positions, or before `end`, that came too late and were set aside."""
-        return 0
+        """Rows between two positions, or before `end`, that came too late and were set aside. (Those before a
+        place of an earlier version, which does not say, are not counted.)"""
+        count: int = end.get("late", 0) - (start.get("late", 0) if start else 0)
+        return count
 
     def lost(self, start: Place | None, end: Place) -> int:
         """Rows between two positions, or before `end`, that were gone before they were read."""

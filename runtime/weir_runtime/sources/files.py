@@ -19,10 +19,10 @@ from weir_placement.model.location import Location, files_location
 from weir_runtime.arrow_types import event_times
 from weir_runtime.logs import columnar, csv_rows, json_rows
 from weir_runtime.logs.bad_rows import BadRow, Parsed, Unreadable
-from weir_runtime.logs.batches import batch_rows, dense, write_batch
+from weir_runtime.logs.batches import dense, write_batch
 from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.folder import folder_at
-from weir_runtime.logs.lateness import clock_after, on_time
+from weir_runtime.logs.lateness import behind_late, clock_after, on_time
 from weir_runtime.logs.left_out import LeftOut, Part
 from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
@@ -65,20 +65,23 @@ def open_log(
 @dataclass(frozen=True)
 class Look:
     """Of a file: its newest event time [us], its rows, how many more are bad, by which limit [us], and
-    whether a later limit might allow one of these."""
+    whether a later limit might allow one of these; how many are late behind which running maximum [us]."""
 
     newest: int | None
     rows: int
     bad: int
     limit: int | None
     ahead: bool
+    late: int
+    before: int | None
 
 
 class FileLog(Log):
     """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]};
-    when there are any, "bad": rows before it that cannot be read; with `maxAhead`, "limit": the event time
-    [us] beyond which a row between the place before and this one is bad; "jump": the files between the place
-    before and this one are gone; "lost_files": how many of those before it are.
+    when there are any, "bad", "late": rows before it that cannot be read, that came too late; with
+    `maxAhead`, "limit": the event time [us] beyond which a row between the place before and this one is bad;
+    "jump": the files between the place before and this one are gone; "lost_files": how many of those before
+    it are.
 
     Args:
         files: where they are.
@@ -144,7 +147,7 @@ class FileLog(Log):
         first, passed = number, False
         limit = self._bad_rows.limit()
         while self._after and self._has(number):
-            newest = self._look(number, self._allowed(number, limit)).newest
+            newest = self._look(number, self._allowed(number, limit), maximum).newest
             if newest is not None and newest > self._after:
                 break
             passed = passed or newest is not None
@@ -168,17 +171,17 @@ class FileLog(Log):
     def _advance_now(self, place: Place, clock: int, most: int, room: Room) -> Advance:
         number, maximum = place["next"], place["max"]
         limit = self._allowed(number, self._bad_rows.limit())
-        beyond, bad, ahead, last_size = self._bound(number, most), 0, False, 0
+        beyond, bad, late, ahead, last_size = self._bound(number, most), 0, 0, False, 0
         while number < beyond and (size := self._folder.size(self._name(number))) is not None:
             if room.after(size, 0) is None:
                 break
-            look = self._look(number, limit)
+            look = self._look(number, limit, maximum)
             if (left := room.after(size, look.rows)) is None:
                 break
             room = left
             if look.newest is not None:
                 maximum = look.newest if maximum is None else max(maximum, look.newest)
-            bad, ahead, last_size = bad + look.bad, ahead or look.ahead, size
+            bad, late, ahead, last_size = bad + look.bad, late + look.late, ahead or look.ahead, size
             number += 1
         here = {name: value for name, value in place.items() if name != "jump"}
         absent = Absent() if self._has(number) else self._missing.look(number)
@@ -187,7 +190,8 @@ class FileLog(Log):
             if ahead and limit is not None:
                 least = limit if maximum is None else min(limit, maximum)
                 self._left_out.note(Part(place["next"], number, least, last_size))
-            behind = self._bad_rows.behind({**here, "next": number, "max": maximum}, bad, limit)
+            behind = behind_late({**here, "next": number, "max": maximum}, late)
+            behind = self._bad_rows.behind(behind, bad, limit)
             return Advance(behind, new, absent.ended)
         if absent.later is not None:
             return Advance(self._behind_gap(here, absent.later), clock, False)
@@ -212,14 +216,6 @@ class FileLog(Log):
         with self._folder.waiting():
             return self._waiting(place["next"])
         return 0
-
-    def late(self, start: Place | None, end: Place) -> int:
-        """From the side log."""
-        if not self._sidelog:
-            return 0
-        numbers = range(start["next"] if start else self._start, end["next"])
-        paths = (Path(self._sidelog) / batch_name(number, "arrow") for number in numbers)
-        return sum(batch_rows(path) for path in paths if path.exists())
 
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
         """Rows on time; the others go to the side log, under the number of their file, and those that cannot
@@ -302,18 +298,21 @@ class FileLog(Log):
         lines = [line for line in content.split(b"\n") if line.strip()]
         return json_rows.parse(lines, self._rows, self._event_time, limit)
 
-    def _look(self, number: int, limit: int | None) -> Look:
+    def _look(self, number: int, limit: int | None, maximum: int | None) -> Look:
         """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
         where the later limit cannot change anything."""
         look = self._looks.get(number)
-        if look and not look.bad and (limit or 0) >= (look.limit or 0):
+        same = look and look.before == maximum and not look.bad
+        if look and same and (limit or 0) >= (look.limit or 0):
             return look
         parsed = self._parsed(number, limit, whole=False)
         self._bad_rows.check(parsed.bad, self._shown(number))
         times = event_times(parsed.rows, self._event_time)
         newest = int(times.max()) if len(times) else None
-        self._looks = {number: Look(newest, len(times), len(parsed.bad), limit, parsed.ahead())}
-        return self._looks[number]
+        late = int(np.count_nonzero(~on_time(times, maximum, self._delay)))
+        look = Look(newest, len(times), len(parsed.bad), limit, parsed.ahead(), late, maximum)
+        self._looks = {number: look}
+        return look
 
     def _allowed(self, number: int, limit: int | None) -> int | None:
         """[us] Later event times in a file are bad: by the clock, or readers before have left them out."""

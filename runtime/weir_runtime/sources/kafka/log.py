@@ -14,9 +14,9 @@ from confluent_kafka import KafkaException
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime.logs.bad_rows import Parsed
-from weir_runtime.logs.batches import batch_rows, write_batch
+from weir_runtime.logs.batches import write_batch
 from weir_runtime.logs.dead_letters import BadRows
-from weir_runtime.logs.lateness import clock_after, on_time
+from weir_runtime.logs.lateness import behind_late, clock_after, on_time
 from weir_runtime.logs.left_out import LeftOut, Part
 from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
@@ -165,16 +165,6 @@ class KafkaLog(Log):
                 write_batch(Path(self._sidelog) / f"{name}.arrow", table.filter(pa.array(~keep)))
             yield from table.filter(pa.array(keep)).to_batches()
 
-    def late(self, start: Place | None, end: Place) -> int:
-        """From the side log."""
-        total = 0
-        for path in Path(self._sidelog).glob("*.arrow") if self._sidelog else ():
-            key, first = str(int(path.stem[:5])), int(path.stem[6:])
-            since = _position(start, key) if start else 0
-            if since <= first < _position(end, key):
-                total += batch_rows(path)
-        return total
-
     def _reader(self) -> KafkaReader:
         names = ("bootstrapServers", "security", "topic")
         key = json.dumps([self._options.get(name) for name in names])
@@ -220,7 +210,7 @@ class KafkaLog(Log):
         if all(item.first == item.until for item in ranges.values()):
             return place
         reached, maxima = dict(place["next"]), dict(place["max"])
-        bad, ahead = 0, False
+        bad, late, ahead = 0, 0, False
         for key, messages in self._reader().fetch(ranges, room, BATCH_SECONDS).items():
             first, reached[key] = reached[key], messages.reached
             parsed = self._rows.parse(messages, limit)
@@ -228,12 +218,15 @@ class KafkaLog(Log):
             bad, ahead = bad + len(parsed.bad), ahead or parsed.ahead()
             self._rows.keep(key, first, messages.reached, parsed)
             if len(parsed.positions):
-                newest = int(self._rows.times(parsed).max())
+                times = self._rows.times(parsed)
+                late += int(np.count_nonzero(~on_time(times, place["max"].get(key), self._delay)))
+                newest = int(times.max())
                 maxima[key] = max(newest, maxima[key] or newest)
         if ahead and limit is not None:
             newest = max((maximum for maximum in maxima.values() if maximum is not None), default=limit)
             self._left_out.note(Part(place["next"], reached, min(limit, newest), place["topic"]))
-        return self._bad_rows.behind({**place, "next": reached, "max": maxima}, bad, limit)
+        behind = behind_late({**place, "next": reached, "max": maxima}, late)
+        return self._bad_rows.behind(behind, bad, limit)
 
     def _part(self, place: Place, ends: Mapping[str, int]) -> Part | None:
         """The first one known that is not altogether before a place, in partitions that go up to `ends`. Only
@@ -305,8 +298,3 @@ class KafkaLog(Log):
 
     def _shown(self, key: str) -> str:
         return f"topic {self._topic}, partition {key}"
-
-
-def _position(place: Place, key: str) -> int:
-    """Of the next message, as row ids have it."""
-    return int(place["next"].get(key, 0) + place.get("base", {}).get(key, 0))

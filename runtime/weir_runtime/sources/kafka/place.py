@@ -11,6 +11,7 @@ A place is a mapping:
 - lost: how many offsets were jumped over in all
 - idle: partitions that the clock does not wait for
 - bad: how many messages before it cannot be read
+- late: how many messages before it came too late
 - limit: event time [us] beyond which a message between the place before and this one is one of them
 
 Versions before the first that knew topics' ids have written `next` and `max` alone.
