@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput
@@ -24,6 +26,7 @@ class Reports:
         self._checkpoint = checkpoint
         self._metrics = metrics
         self._batch = -1  # the last one that was taken
+        self._ends: dict[str, dict[str, Any]] = {}  # its offsets: Spark deletes them a while later
 
     def committed(self) -> int:
         """The last batch that is committed; -1: none."""
@@ -39,12 +42,15 @@ class Reports:
         """Takes everything new; the last batch committed, None if there is none since the last call."""
         for report in self._progress.new():
             self._metrics.progress(report)
-        batch, before = self.committed(), self._batch
-        if batch == before:
+        batch = self.committed()
+        if batch == self._batch:
             return None
         reach("after-commit")
-        self._batch = batch
-        starts, ends = self._checkpoint.offsets(before), self._checkpoint.offsets(batch)
+        try:
+            starts, ends = self._ends, self._checkpoint.offsets(batch)
+        except FileNotFoundError:  # gone since: the next look finds a later one
+            return None
+        self._batch, self._ends = batch, ends
         for item in self.inputs:
             name = item.spec.name
             start, end = starts[name]["at"] if starts else None, ends[name]["at"]

@@ -48,7 +48,8 @@ SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
     "spark.sql.streaming.stateStore.maintenanceInterval": "30s",
-    "spark.sql.streaming.minBatchesToRetain": "20",
+    # A snapshot is copied while its batches are there: 20 of them are 4 s at a trigger of 200 ms.
+    "spark.sql.streaming.minBatchesToRetain": "100",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "100",
     "spark.sql.streaming.pollingDelay": "20ms",

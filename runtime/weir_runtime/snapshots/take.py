@@ -1,7 +1,7 @@
 """Taking a snapshot while the query runs: nobody is stopped, and nothing is asked of its processes.
 
 A fragment's cut is a batch c that it has committed. Everything up to it never changes again: offsets, commits
-and versions of the state are files of their own, written before the commit of c; Spark keeps the last 20.
+and versions of the state are files of their own, written before the commit of c; Spark keeps the last 100.
 The offsets of the batch after it, where they are written already, belong to the cut: the batch is run again
 with the same rows.
 
