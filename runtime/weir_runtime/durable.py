@@ -35,6 +35,13 @@ def put_in_place(path: Path, write: Callable[[Path], object]) -> None:
     sync(path.parent)
 
 
+def drop_unfinished(folder: Path, names: str) -> None:
+    """Removes what writers that were killed have left of files of these names, a glob. For whoever alone may
+    write them now: one that was frozen finds its file gone, and publishes nothing."""
+    for path in folder.glob(f".{names}.*"):
+        path.unlink(missing_ok=True)
+
+
 @cache
 def _machine() -> str:
     """A task may run again on another machine while its first try still writes; in pods, ids of processes are

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime.compiler import TIME
-from weir_runtime.durable import sync
+from weir_runtime.durable import beside, sync
 from weir_runtime.faults import reach
 
 Fence = Callable[[], None]
@@ -82,11 +82,15 @@ class BatchSink(ABC):
             FragmentError: as `claim`.
         """
         self.claim(numbering, planned < 0)
+        self.drop_unfinished()
         if beyond := self.beyond(planned):
             raise OlderCheckpoint(beyond, planned)
 
     def keep_plain_ids(self) -> None:  # noqa: B027 - most give rows no ids
         """Rows keep the ids that earlier versions gave them, which do not say whose they are."""
+
+    def drop_unfinished(self) -> None:  # noqa: B027 - most have nothing that is half written
+        """Removes what a process before has half written. Called when it is claimed."""
 
     def beyond(self, planned: int) -> str:
         """Which published batch has a number above `planned`, in words; "": none, as far as the sink knows
@@ -102,21 +106,30 @@ class BatchSink(ABC):
         brokers."""
 
 
-def put_once(temporary: Path, final: Path, fence: Fence) -> bool:
-    """Publishes `temporary` as `final`; False when that name was there (a replay): the file is dropped. Its
-    content is on the disk before its name is, so a loss of power leaves no name without content."""
-    sync(temporary)
-    reach("before-publish")
-    try:
+def put_once(final: Path, write: Callable[[Path], object], fence: Fence) -> tuple[int, bool]:
+    """Publishes what `write` writes to the path that it is given as `final`: its bytes, and False when that
+    name was there (a replay), which then stays as it is. The content is on the disk before its name is, so a
+    loss of power leaves no name without content."""
+    with beside(final) as temporary:
+        reach("before-temporary")
+        write(temporary)
+        reach("after-temporary")
+        size = temporary.stat().st_size
+        sync(temporary)
+        reach("before-publish")
         fence()
+        is_new = _link(temporary, final)
+    reach("after-publish")
+    return size, is_new
+
+
+def _link(temporary: Path, final: Path) -> bool:
+    try:
         os.link(temporary, final)
-        sync(final.parent)
-        return True
     except FileExistsError:
         return False
-    finally:
-        temporary.unlink()
-        reach("after-publish")
+    sync(final.parent)
+    return True
 
 
 def described(table: pa.Table, epoch: int, clock: int, numbering: str = "") -> dict[str, str]:

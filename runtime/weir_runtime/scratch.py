@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weir_placement.model.fragment import FragmentSpec
 
+from weir_runtime.durable import drop_unfinished
 from weir_runtime.lease import holder_is_gone, holder_name
 
 PREFIX = "weir-process-"
@@ -32,7 +33,10 @@ def between(spec: FragmentSpec, what: str) -> Path:
 
 
 def clear_earlier(spec: FragmentSpec) -> None:
-    """Removes what epochs before have left between driver and tasks."""
+    """Removes what epochs before have left between driver and tasks, and half written of late rows and dead
+    letters in the side log. With the lease held."""
+    for folder in Path(spec.sidelog).glob("**/") if spec.sidelog else ():
+        drop_unfinished(folder, "[0-9]*.*")
     for what in BETWEEN if spec.executors else ():
         for folder in between(spec, what).parent.glob("e*"):
             if folder.name[1:].isdigit() and int(folder.name[1:]) < spec.epoch:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,7 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.location import STORE
 
-from weir_runtime.faults import reach
+from weir_runtime.durable import drop_unfinished
 from weir_runtime.json_values import json_values
 from weir_runtime.labels import Label, firsts
 from weir_runtime.names import batch_name
@@ -61,7 +59,6 @@ class FolderSink(BatchSink):
         self._folder = Path(folder)
         self._label = Label.of(spec)
         self._prefix = prefix
-        self._epoch = spec.epoch
         self._columns = columns
         self._folder.mkdir(parents=True, exist_ok=True)
 
@@ -70,6 +67,10 @@ class FolderSink(BatchSink):
         self._label = replace(self._label, numbering=numbering)
         names = firsts(path.name for path in self._folder.glob("*.parquet")) if fresh else ()
         self._label.check_all({name: self._metadata(name) for name in names}, str(self._folder), self._prefix)
+
+    def drop_unfinished(self) -> None:
+        """Of this plan's files: those of another one may be written now."""
+        drop_unfinished(self._folder, f"{self._prefix}-[0-9]*.parquet")
 
     def beyond(self, planned: int) -> str:
         """By the names of this plan's files."""
@@ -82,15 +83,12 @@ class FolderSink(BatchSink):
         """Publishes batch `number`; the bytes written."""
         rows = user_rows(table, self._columns)
         final = self._folder / f"{self._prefix}-{batch_name(number, 'parquet')}"
-        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}.{threading.get_native_id()}"
         if rows.num_rows == 0:
             fence()
             return 0
-        reach("before-temporary")
-        pq.write_table(rows.replace_schema_metadata(self._label.metadata()), temporary)
-        reach("after-temporary")
-        size = temporary.stat().st_size
-        if not put_once(temporary, final, fence):
+        rows = rows.replace_schema_metadata(self._label.metadata())
+        size, is_new = put_once(final, lambda temporary: pq.write_table(rows, temporary), fence)
+        if not is_new:
             self._label.check(self._metadata(final.name), str(final), same_plan=True)
         return size
 

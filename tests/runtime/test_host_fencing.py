@@ -22,7 +22,6 @@ from weir_runtime import (
     incarnations,
     kubernetes_lease,
     lease,
-    names,
     publish,
     renewal,
     tenure,
@@ -139,9 +138,10 @@ class ModelHost:
             with open(plan, "x") as file:
                 file.write(rows)
         turn()
-        temporary = checkpoint.sink / f".{number}.{hold._attempt}.{self.process}"
-        temporary.write_text(plan.read_text())
-        put_once(temporary, checkpoint.sink / str(number), lambda: self._fence(hold))
+        planned = plan.read_text()
+        put_once(
+            checkpoint.sink / str(number), lambda path: path.write_text(planned), lambda: self._fence(hold)
+        )
         turn()
         (checkpoint.commits / str(number)).touch()
         self.machine.batches += 1
@@ -186,7 +186,7 @@ class HostsMachine(RuleBasedStateMachine):
         for module in (lease, incarnations, kubernetes_lease):
             self.patches.setattr(module, "holder_is_gone", lambda holder: holder in self.gone)
         self.patches.setattr(incarnations, "Renewal", SteppedRenewal)
-        for module in (durable, names, publish):
+        for module in (durable, publish):
             self.patches.setattr(module, "sync", lambda path: None)
         self.hosts: dict[str, ModelHost] = {}
         self.frozen: list[ModelHost] = []

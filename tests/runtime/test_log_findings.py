@@ -61,10 +61,9 @@ def test_a_name_that_exists_is_never_replaced(tmp_path: Path) -> None:
     """Exists-then-rename lets two writers publish one batch."""
     final = tmp_path / "0000000000.arrow"
     for text, published in (("first", True), ("second", False)):
-        temporary = tmp_path / f".{text}"
-        temporary.write_text(text)
-        assert put_once(temporary, final, lambda: None) is published
-        assert not temporary.exists()
+        size, is_new = put_once(final, lambda temporary, text=text: temporary.write_text(text), lambda: None)
+        assert (size, is_new) == (len(text), published)
+        assert list(tmp_path.iterdir()) == [final]
     assert final.read_text() == "first"
 
 

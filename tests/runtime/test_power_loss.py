@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.location import Location
 from weir_runtime import durable, process, publish
-from weir_runtime import sinks as writer
 from weir_runtime.exchanges import writer_of
 from weir_runtime.faults import POINTS
 from weir_runtime.lease import FileLease
@@ -57,7 +56,7 @@ def until(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> LIFE_ENDS:
                 return super()._must_go()
 
         with monkeypatch.context() as patch:
-            for module in (process, publish, writer):
+            for module in (process, publish):
                 patch.setattr(module, "reach", reach)
             for module in syncing_modules():
                 patch.setattr(module, "sync", disk.sync)
@@ -168,9 +167,8 @@ def test_what_is_synced_is_on_the_disk_before_its_name(
 ) -> None:
     order: list[str] = []
     link = os.link
-    monkeypatch.setattr(publish, "sync", lambda path: order.append(f"sync {path.name}"))
+    monkeypatch.setattr(publish, "sync", lambda path: order.append(f"sync {path.name[:6]}"))
     monkeypatch.setattr(os, "link", lambda a, b: (order.append("link"), link(a, b)))
-    (tmp_path / "t").write_text("rows")
-    assert publish.put_once(tmp_path / "t", tmp_path / "final", lambda: None)
-    assert order == ["sync t", "link", f"sync {tmp_path.name}"]
+    assert publish.put_once(tmp_path / "final", lambda path: path.write_text("rows"), lambda: None)[1]
+    assert order == ["sync .final", "link", f"sync {tmp_path.name[:6]}"]
     assert durable.sync(tmp_path / "final") is None

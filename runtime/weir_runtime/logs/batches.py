@@ -44,9 +44,10 @@ def size_of(path: Path) -> int | None:
 
 def write_batch(path: Path, table: pa.Table) -> None:
     """Puts an Arrow file in its place in one step."""
+    put_in_place(path, lambda temporary: write_table(temporary, table))
 
-    def write(temporary: Path) -> None:
-        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
 
-    put_in_place(path, write)
+def write_table(path: Path, table: pa.Table) -> None:
+    """As an Arrow file."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 
 from weir_runtime.checkpoint import FORMAT
+from weir_runtime.durable import drop_unfinished
 from weir_runtime.exchanges.folder.log import batch_metadata, claimed_by
 from weir_runtime.exchanges.ports import ExchangeWriter, Unread
-from weir_runtime.faults import reach
 from weir_runtime.installation import OWNER, owner_of, record
-from weir_runtime.logs.batches import size_of
+from weir_runtime.logs.batches import size_of, write_table
 from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name, read_json, write_whole
 from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest, put_once
 
@@ -51,6 +48,10 @@ class FolderWriter(ExchangeWriter):
     def put_claim(self, numbering: str) -> None:
         """Writes `numbering.json`."""
         write_whole(self._folder / NUMBERING, json.dumps({"format": FORMAT, "numbering": numbering}))
+
+    def drop_unfinished(self) -> None:
+        """Of batches; a standby may be writing other files."""
+        drop_unfinished(self._folder, "[0-9]*.arrow")
 
     def used(self) -> bool:
         """By its batches, its end and its readers' positions."""
@@ -95,13 +96,8 @@ class FolderWriter(ExchangeWriter):
         """The bytes written."""
         schema = table.schema.with_metadata(described(table, self._epoch, clock, self.numbering))
         final = self._batch(number)
-        temporary = self._folder / f".{final.name}.{self._epoch}.{os.getpid()}.{threading.get_native_id()}"
-        reach("before-temporary")
-        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            writer.write_table(table.cast(schema))
-        reach("after-temporary")
-        size = temporary.stat().st_size
-        if not put_once(temporary, final, fence):
+        size, is_new = put_once(final, lambda path: write_table(path, table.cast(schema)), fence)
+        if not is_new:
             theirs = batch_metadata(final).get("numbering", "")
             if theirs != self.numbering:
                 raise OtherNumbering(str(final), theirs, self.numbering, FLOW_REMEDY)
