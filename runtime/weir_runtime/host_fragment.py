@@ -94,12 +94,15 @@ class HostedFragment(FragmentProcess):
         """As `live`, from a thread of its own. Its lease is given back when its query has stopped, however it
         ended. Raises QueryStuck when it does not."""
         spark = sessions.take(self.spec.partitions)
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{self.spec.name}-e{self.spec.epoch}")
-        self._server = open_server(self.status, self.metrics.registry, 0)
-        self._port = self.spec.port or int(self._server.server_address[1])  # the host's answers readers too
-        self.status.say(phase="starting", port=self._port)
-        secrets.watch(self._rotated, self.terminate)
         try:
+            pool = f"{self.spec.name}-e{self.spec.epoch}"
+            spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+            self._server = open_server(self.status, self.metrics.registry, 0)
+            self._port = self.spec.port or int(
+                self._server.server_address[1]
+            )  # the host's answers readers too
+            self.status.say(phase="starting", port=self._port)
+            secrets.watch(self._rotated, self.terminate)
             return self.live(spark)
         finally:
             self._turn.give(self)

@@ -159,14 +159,16 @@ class Member:
         self.error = f"{type(error).__name__}: {error}"
         if any(name in self.error for name in OUT_OF_MEMORY):
             self.alone = f"out of memory: {self.error}"
-        state = self._raw.get("state") if isinstance(self._raw, dict) else None
-        if self._fragment is None and isinstance(state, str):  # it never came to say so itself
-            ProcessStatus(state, str(self._raw.get("name")), self._raw.get("epoch", 0)).say(
-                phase="failed", error=self.error
-            )
         if time.monotonic() - self._began > WELL:
             self._restarts = 0
         self._next = time.monotonic() + min(2.0 ** (self._restarts + 1), LONGEST)
+        state = self._raw.get("state") if isinstance(self._raw, dict) else None
+        if self._fragment is None and isinstance(state, str):  # it never came to say so itself
+            status = ProcessStatus(state, str(self._raw.get("name")), self._raw.get("epoch", 0))
+            try:
+                status.say(phase="failed", error=self.error)
+            except OSError as silent:
+                print(f"{self.key}: {silent}", file=sys.stderr)
 
 
 def _phase(raw: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,8 +35,33 @@ class Orders(Protocol):
         ...
 
     def say(self, state: Mapping[str, Any]) -> None:
-        """What runs now; called again and again, also when nothing is new."""
+        """What runs now; called again and again, also when nothing is new. What cannot be written now is
+        tried again."""
         ...
+
+
+class News:
+    """What is new is written; what cannot be written now, as on a full disk, is told again a while later.
+
+    Args:
+        write: raises OSError or ValueError.
+    """
+
+    def __init__(self, write: Callable[[Mapping[str, Any]], None]) -> None:
+        self._write = write
+        self._told: Mapping[str, Any] = {}
+        self._tell_at = float("-inf")  # [s, monotonic]
+
+    def tell(self, state: Mapping[str, Any]) -> None:
+        """Writes it unless it is what was written last."""
+        if state == self._told or time.monotonic() < self._tell_at:
+            return
+        try:
+            self._write(state)
+            self._told = state
+        except (OSError, ValueError) as error:
+            print(f"what runs cannot be said: {error}", file=sys.stderr)
+            self._tell_at = time.monotonic() + _RETRY
 
 
 class FileOrders:
@@ -44,7 +69,7 @@ class FileOrders:
 
     def __init__(self, desired: str, state: str) -> None:
         self._desired, self._state = Path(desired), Path(state)
-        self._said: Mapping[str, Any] = {}
+        self._news = News(self._write)
 
     def read(self) -> Mapping[str, Any] | None:
         """As of Orders."""
@@ -55,10 +80,11 @@ class FileOrders:
             raise ValueError(f"{self._desired} cannot be read: {error!r}") from error
 
     def say(self, state: Mapping[str, Any]) -> None:
-        """As of Orders. Raises OSError."""
-        if state != self._said:
-            self._said = state
-            write_whole(self._state, json.dumps({**state, "at": time.time()}))
+        """As of Orders."""
+        self._news.tell(state)
+
+    def _write(self, state: Mapping[str, Any]) -> None:
+        write_whole(self._state, json.dumps({**state, "at": time.time()}))
 
 
 class KubernetesOrders:
@@ -74,8 +100,8 @@ class KubernetesOrders:
         self._watch: NamedWatch | None = None
         self._orders: Mapping[str, Any] | None = None
         self._version = 0
-        self._ask_at = self._say_at = float("-inf")  # [s, monotonic]
-        self._said: Mapping[str, Any] = {}
+        self._ask_at = float("-inf")  # [s, monotonic]
+        self._news = News(self._write)
 
     def read(self) -> Mapping[str, Any] | None:
         """As of Orders."""
@@ -99,17 +125,13 @@ class KubernetesOrders:
             self._version = version
 
     def say(self, state: Mapping[str, Any]) -> None:
-        """As of Orders. What cannot be written now is tried again."""
-        if state == self._said or time.monotonic() < self._say_at:
-            return
-        try:
-            manifest = self._get(self._state)
-            text = json.dumps({**state, "pod": self._pod, "at": time.time()})
-            self._put({**manifest, "data": {STATE: text}})
-            self._said = state
-        except (OSError, ValueError) as error:
-            print(f"what runs cannot be said: {error}", file=sys.stderr)
-            self._say_at = time.monotonic() + _RETRY
+        """As of Orders."""
+        self._news.tell(state)
+
+    def _write(self, state: Mapping[str, Any]) -> None:
+        manifest = self._get(self._state)
+        text = json.dumps({**state, "pod": self._pod, "at": time.time()})
+        self._put({**manifest, "data": {STATE: text}})
 
     def _get(self, name: str) -> dict[str, Any]:
         status, body = self._requests.send("GET", f"{self._collection}/{name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def test_what_does_not_fit_leaves_nothing(tmp_path: Path, what: str) -> None:
     assert len(files(tmp_path)) == 1, "with room again it is written"
 
 
-def killed(*paths: Path) -> list[object]:
+def killed(*paths: Path) -> Sequence[object]:
     """Writers that were killed in the middle: what they leave stays as long as this list does."""
     writers = [durable.beside(path) for path in paths]
     for path, writer in zip(paths, writers, strict=True):
