@@ -19,10 +19,10 @@ from weir_placement.fragments import Layout, cut
 from weir_placement.model.fragment import FragmentSpec
 from weir_placement.model.plan import QueryPlan
 from weir_runtime.audit import Verdict, compare
-from weir_runtime.checkpoint import Checkpoint
 
 from tests.manifests.scene import node, obj
 from tests.nexmark import events
+from tests.runtime.feeding import files_read
 from tests.runtime.support import wait_for
 
 
@@ -104,7 +104,7 @@ def feed(house: House, reader: FragmentSpec) -> Callable[[], None]:
     failure: list[BaseException] = []
 
     def read() -> int:
-        return min(_read(reader, name) for name in sources)
+        return min(files_read(reader, name) for name in sources)
 
     def put_all() -> None:
         try:
@@ -132,16 +132,6 @@ def verdict(root: Path, expected: pa.Table) -> Verdict:
         pa.concat_tables([pq.ParquetFile(file).read() for file in files]) if files else expected.slice(0, 0)
     )
     return compare(expected, rows)
-
-
-def _read(spec: FragmentSpec, name: str) -> int:
-    """How many files of a source are in committed batches."""
-    for folder in Path(spec.checkpoint).glob("*"):
-        checkpoint = Checkpoint(folder)
-        ends = checkpoint.offsets(checkpoint.committed())
-        if name in ends:
-            return int(ends[name]["at"]["next"])
-    return 0
 
 
 def _naive(kind: pa.DataType) -> pa.DataType:

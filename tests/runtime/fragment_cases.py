@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from weir_placement.model.operators import (
     Window,
 )
 
+from tests.runtime.feeding import Order
+
 TICK = 250_000
 """[us] Event times are multiples of it, so that ties are common."""
 
@@ -31,6 +34,7 @@ class FragmentCase:
     ends: set[str]
     delay: int  # [us]
     most: int  # batches at once
+    live: Order  # in which its logs grow while it runs; empty: they are there before
 
 
 @st.composite
@@ -57,7 +61,17 @@ def cases(draw: st.DrawFn) -> FragmentCase:
         top, columns = aggregate(draw, operators, top, columns, f"g{i}")
     ends = {operator.id for operator in operators[:-1] if draw(st.booleans())}
     delay = draw(st.sampled_from([0, TICK, 4 * TICK, 12 * TICK][len(aliases) // 3 * 2 :]))
-    return FragmentCase(logs, operators, columns, ends, delay, draw(st.sampled_from([1, 2, 64])))
+    most = draw(st.sampled_from([1, 2, 64]))
+    return FragmentCase(logs, operators, columns, ends, delay, most, draw(st.just([]) | feed_order(logs)))
+
+
+def feed_order(logs: Mapping[str, Sequence[object]]) -> st.SearchStrategy[Order]:
+    """Of the files and ENDs of all logs: a stream may be far ahead of another, or end before it begins."""
+    steps = [alias for alias, batches in logs.items() for _ in range(len(batches) + 1)]
+    waits = st.lists(st.booleans(), min_size=len(steps), max_size=len(steps))
+    return st.builds(
+        lambda order, awaited: [*zip(order, awaited, strict=True)], st.permutations(steps), waits
+    )
 
 
 def log() -> st.SearchStrategy[list[list[tuple[int, int, int]]]]:
