@@ -68,6 +68,11 @@ class Metrics:
             "weir_idle_partitions", "Idle partitions: the event-time clock does not wait for them", "operator"
         )
         self.silent = gauge("weir_silent_seconds", "Seconds since the last row of a source", "operator")
+        self.clock_behind = gauge(
+            "weir_clock_behind_seconds",
+            "By how much the machine's clock is behind an earlier one",
+            "operator",
+        )
         self.bad = counter("weir_bad_rows", "Bad rows: rows of a source that cannot be read", "operator")
         self.dropped = counter("weir_dropped_rows", "Rows dropped as late by Spark: must be 0")
         self.link = gauge("weir_link_seconds", "One-way latency to the producer of an input", "operator")

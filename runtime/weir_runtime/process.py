@@ -31,6 +31,7 @@ from weir_runtime.last_words import cause_of
 from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
 from weir_runtime.logs.dead_letters import BadRowError
+from weir_runtime.logs.wall_clock import check_clock
 from weir_runtime.metrics import Metrics, stateful
 from weir_runtime.mounts import STALE
 from weir_runtime.names import PLAUSIBLE
@@ -148,6 +149,7 @@ class FragmentProcess:
 
     def _execute(self, spark: SparkSession | None) -> int:
         spec = self.spec
+        check_clock()
         for folder in filter(None, (spec.checkpoint, spec.sidelog)):
             installation.take(Path(folder))
         exchange = writer_of(spec) if spec.output.kind == "exchange" else None

@@ -64,5 +64,6 @@ class Reports:
             self._metrics.lost_files.labels(**labels).inc(item.log.lost_files(start, end))
             self._metrics.bad.labels(**labels).inc(bad)
             self._metrics.balance.add(name, late=late, lost=lost, bad=bad)
+            self._metrics.clock_behind.labels(**labels).set(item.log.clock_behind(end))
             self._metrics.idle.labels(**labels).set(item.log.idle(end))
         return batch

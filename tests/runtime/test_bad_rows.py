@@ -271,7 +271,7 @@ def test_a_row_far_ahead_of_the_wall_clock_is_bad_and_makes_no_other_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = ORIGIN + 100
-    monkeypatch.setattr("weir_runtime.logs.dead_letters.time.time_ns", lambda: now * 1000)
+    monkeypatch.setattr("weir_runtime.logs.wall_clock.time.time_ns", lambda: now * 1000)
     times = [1, 2 * DAY, 2, DAY + 100, 3]
     table = pa.table({"c0": list(range(5)), "ts": pa.array([ORIGIN + t for t in times], pa.timestamp("us"))})
     write(tmp_path / "0000000000.parquet", table)
@@ -370,5 +370,5 @@ def test_a_query_goes_on_past_bad_rows(tmp_path: Path) -> None:
     process = launch(spec)
     assert process.wait(120) == 0
     assert sink_rows(tmp_path / "out") == [(i,) for i in range(9)]
-    assert BadRows().limit() is None
+    assert BadRows().limit(0) is None
     wait_for(lambda: len(list((tmp_path / "late" / "f" / "a" / "bad").iterdir())) == 2, "dead letters")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,16 +125,17 @@ class BadRows:
     ahead: int = 0
     unit: PositionUnit = "row"
 
-    def limit(self) -> int | None:
-        """[us] Later event times are bad, by the wall clock. What was decided by it is part of the place."""
-        return time.time_ns() // 1000 + self.ahead if self.ahead else None
+    def limit(self, now: int) -> int | None:
+        """[us] Later event times are bad at a time of day. What was decided by it is part of the place."""
+        return now + self.ahead if self.ahead else None
 
-    def behind(self, place: Place, bad: int, limit: int | None) -> Place:
-        """A place with the count of bad rows before it and the limit that decided them; neither where it is
-        0."""
+    def behind(self, place: Place, bad: int, limit: int | None, now: int) -> Place:
+        """A place with the count of bad rows before it, the limit that decided them, and the time of day
+        then; none of these where there are no bad rows, or no limit."""
         total = place.get("bad", 0) + bad
-        place = {key: value for key, value in place.items() if key not in ("bad", "limit")}
-        return {**place, **({"bad": total} if total else {}), **({"limit": limit} if limit else {})}
+        place = {key: value for key, value in place.items() if key not in ("bad", "limit", "wall")}
+        by = {"limit": limit, "wall": now} if limit else {}
+        return {**place, **({"bad": total} if total else {}), **by}
 
     def check(self, bad: Sequence[BadRow], source: str) -> None:
         """Raises BadRowError for the first of them if the policy is Fail."""

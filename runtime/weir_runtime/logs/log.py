@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -107,6 +108,12 @@ class Log(ABC):
         """Rows between two positions, or before `end`, that could not be read."""
         count: int = end.get("bad", 0) - (start.get("bad", 0) if start else 0)
         return count
+
+    def clock_behind(self, place: Place) -> float:
+        """[s] By how much the clock of this machine is behind the one by which the rows before a place were
+        read; 0 where it is not."""
+        behind: int = place.get("wall", 0) - time.time_ns() // 1000
+        return max(0, behind) / 1e6
 
     def committed(self, place: Place) -> None:  # noqa: B027 - most logs need not know
         """Everything before `place` has been processed for good."""

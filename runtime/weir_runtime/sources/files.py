@@ -28,6 +28,7 @@ from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
 from weir_runtime.logs.missing_files import Absent, MissingFiles
 from weir_runtime.logs.time_index import TimeIndex
+from weir_runtime.logs.wall_clock import WallClock
 from weir_runtime.names import END, batch_name
 
 ROW_BITS = 24
@@ -79,9 +80,9 @@ class Look:
 class FileLog(Log):
     """`place` is {"next": the next file's number, "max": running maximum of the event time before it [us]};
     when there are any, "bad", "late": rows before it that cannot be read, that came too late; with
-    `maxAhead`, "limit": the event time [us] beyond which a row between the place before and this one is bad;
-    "jump": the files between the place before and this one are gone; "lost_files": how many of those before
-    it are.
+    `maxAhead`, "limit": the event time [us] beyond which a row between the place before and this one is bad,
+    and "wall": the time of day [us] then; "jump": the files between the place before and this one are gone;
+    "lost_files": how many of those before it are.
 
     Args:
         files: where they are.
@@ -123,6 +124,7 @@ class FileLog(Log):
         self._index = TimeIndex(sidelog, identity, self._folder, form)
         self._left_out = LeftOut(sidelog, identity, bad_rows.ahead)
         self._bad_rows = bad_rows
+        self._wall = WallClock(files.address)
         self._losses = losses or Losses("files", files.address, "Fail")
         self._missing = MissingFiles(self._folder, form, clock)
         self._looks: dict[int, Look] = {}
@@ -145,7 +147,7 @@ class FileLog(Log):
         number, maximum = self._index.before(self._after) or (self._start, None)
         expected, number = number, self._first_from(number)
         first, passed = number, False
-        limit = self._bad_rows.limit()
+        limit = self._bad_rows.limit(self._wall.now({}))
         while self._after and self._has(number):
             newest = self._look(number, self._allowed(number, limit), maximum).newest
             if newest is not None and newest > self._after:
@@ -170,7 +172,8 @@ class FileLog(Log):
 
     def _advance_now(self, place: Place, clock: int, most: int, room: Room) -> Advance:
         number, maximum = place["next"], place["max"]
-        limit = self._allowed(number, self._bad_rows.limit())
+        now = self._wall.now(place)
+        limit = self._allowed(number, self._bad_rows.limit(now))
         beyond, bad, late, ahead, last_size = self._bound(number, most), 0, 0, False, 0
         while number < beyond and (size := self._folder.size(self._name(number))) is not None:
             if room.after(size, 0) is None:
@@ -191,7 +194,7 @@ class FileLog(Log):
                 least = limit if maximum is None else min(limit, maximum)
                 self._left_out.note(Part(place["next"], number, least, last_size))
             behind = behind_late({**here, "next": number, "max": maximum}, late)
-            behind = self._bad_rows.behind(behind, bad, limit)
+            behind = self._bad_rows.behind(behind, bad, limit, now)
             return Advance(behind, new, absent.ended)
         if absent.later is not None:
             return Advance(self._behind_gap(here, absent.later), clock, False)

@@ -20,6 +20,7 @@ from weir_runtime.logs.lateness import behind_late, clock_after, on_time
 from weir_runtime.logs.left_out import LeftOut, Part
 from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
 from weir_runtime.logs.losses import Losses
+from weir_runtime.logs.wall_clock import WallClock
 from weir_runtime.sources.kafka.idle import Silence
 from weir_runtime.sources.kafka.intake import Messages, OffsetsGone, Range
 from weir_runtime.sources.kafka.place import (
@@ -96,6 +97,7 @@ class KafkaLog(Log):
         self._sidelog = sidelog
         self._silence = Silence(idle)
         self._bad_rows = bad_rows
+        self._wall = WallClock(f"topic {self._topic}")
         self._after = after
         self._from_newest = options.get("startingOffsets", "earliest") == "latest" and not after
         identity = [options.get("bootstrapServers"), self._topic, event_time, str(schema), idle]
@@ -198,7 +200,8 @@ class KafkaLog(Log):
     def _step(self, place: Place, ends: Mapping[str, int], most: int, room: Room) -> Place:
         """The messages up to `ends` that fit into a batch."""
         bounds = {key: at + most * BATCH_ROWS for key, at in place["next"].items()}
-        limit = self._bad_rows.limit()
+        now = self._wall.now(place)
+        limit = self._bad_rows.limit(now)
         if (part := self._part(place, ends)) and limit is not None:
             inside = all(at >= part.first.get(key, 0) for key, at in place["next"].items())
             stop, limit = (part.beyond, min(limit, part.limit)) if inside else (part.first, limit)
@@ -226,7 +229,7 @@ class KafkaLog(Log):
             newest = max((maximum for maximum in maxima.values() if maximum is not None), default=limit)
             self._left_out.note(Part(place["next"], reached, min(limit, newest), place["topic"]))
         behind = behind_late({**place, "next": reached, "max": maxima}, late)
-        return self._bad_rows.behind(behind, bad, limit)
+        return self._bad_rows.behind(behind, bad, limit, now)
 
     def _part(self, place: Place, ends: Mapping[str, int]) -> Part | None:
         """The first one known that is not altogether before a place, in partitions that go up to `ends`. Only

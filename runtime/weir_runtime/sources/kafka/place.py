@@ -13,6 +13,7 @@ A place is a mapping:
 - bad: how many messages before it cannot be read
 - late: how many messages before it came too late
 - limit: event time [us] beyond which a message between the place before and this one is one of them
+- wall: the time of day [us] then
 
 Versions before the first that knew topics' ids have written `next` and `max` alone.
 """
