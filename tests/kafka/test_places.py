@@ -106,6 +106,19 @@ def test_a_topic_that_was_made_again_is_seen_by_its_id(topic: Topic) -> None:
     assert rows(patient, before) == []
 
 
+def test_a_planned_batch_of_a_topic_made_again_and_shorter_is_told(topic: Topic) -> None:
+    topic.send(range(5))
+    log = log_of(topic)
+    before = follow(log, log.start(), at(p0=5))[-1]
+    topic.send(range(5, 9))
+    planned = follow(log, before, at(p0=9))[-1]
+    topic.make_again()
+    topic.send([20, 21])
+    with pytest.raises(DataLoss, match="recreated"):
+        rows(log, [before, planned])
+    assert rows(log_of(topic, onDataLoss="Continue"), [before, planned]) == []
+
+
 def test_late_rows_of_a_topic_made_again_are_counted_apart(topic: Topic, tmp_path: Path) -> None:
     topic.send([10, 5])
     log = log_of(topic, sidelog=str(tmp_path), onDataLoss="Continue")

@@ -30,6 +30,7 @@ from weir_runtime.sources.kafka.place import (
     opened,
     overtaken,
     settled,
+    within,
     without_idle,
 )
 from weir_runtime.sources.kafka.places_noted import PlacesNoted
@@ -262,32 +263,53 @@ class KafkaLog(Log):
         return {key: (first, beyond) for key, (first, beyond) in spans.items() if first < beyond}
 
     def _read_again(self, end: Place, spans: Mapping[str, tuple[int, int]]) -> dict[str, Parsed]:
-        """What is not on this machine. Raises DataLoss where something is gone and `onDataLoss` is Fail."""
+        """What is not on this machine.
+
+        Raises:
+            DataLoss: something is gone, and `onDataLoss` is Fail.
+            TimeoutError: there is no such topic, or it does not give what it says that it has.
+        """
         if not spans:
             return {}
-        reader = self._reader()
-        while True:
-            ranges = {key: Range(first, beyond, beyond) for key, (first, beyond) in spans.items()}
+        left = spans
+        while not self._is_another(end):
+            ranges = {key: Range(first, beyond, beyond) for key, (first, beyond) in left.items()}
             try:
-                fetched = reader.fetch(ranges)
+                fetched = self._reader().fetch(ranges)
+            except (OffsetsGone, TimeoutError) as error:
+                left = self._left(left, error)
+                continue
+            if not self._is_another(end):  # else these may be messages of either
                 break
-            except OffsetsGone:
-                spans = self._left(spans)
-        if "topic" in end and end["topic"] != reader.layout().id:
+        else:
             self._losses.check("it was recreated before a planned batch was committed")
-            fetched = {key: Messages(beyond) for key, (_, beyond) in spans.items()}
-        return {key: self._rows.parse(messages, end.get("limit")) for key, messages in fetched.items()}
+            fetched = {}
+        taken = {key: fetched.get(key, Messages(beyond)) for key, (_, beyond) in spans.items()}
+        return {key: self._rows.parse(messages, end.get("limit")) for key, messages in taken.items()}
 
-    def _left(self, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-        """The spans without what was deleted from their beginnings. Raises DataLoss."""
-        beginnings = self._reader().beginnings(spans)
-        deleted = {
-            key: min(beginnings[key], beyond) - first
+    def _is_another(self, place: Place) -> bool:
+        """Whether the topic is not the one of the place."""
+        try:
+            return made_again(place, self._reader().layout())
+        except NoTopic as error:
+            raise TimeoutError(str(error)) from error
+
+    def _left(self, spans: Mapping[str, tuple[int, int]], error: Exception) -> dict[str, tuple[int, int]]:
+        """The spans without what the topic no longer has at their beginnings and ends. Raises DataLoss; and
+        TimeoutError when it has all, so that `error` has another cause."""
+        left = within(spans, self._reader().beginnings(spans), self._reader().ends(spans))
+        gone = {
+            key: beyond - first - (left[key][1] - left[key][0] if key in left else 0)
             for key, (first, beyond) in spans.items()
-            if beginnings[key] > first
         }
-        self._losses.check_rows(deleted, "{} of a batch that was not committed were deleted")
-        return {key: (first + deleted.get(key, 0), beyond) for key, (first, beyond) in spans.items()}
+        if not any(gone.values()):
+            where = ", ".join(f"partition {key} from {first} on" for key, (first, _) in spans.items())
+            raise TimeoutError(
+                f"topic {self._topic}: {where} is there, and cannot be read: {error}"
+            ) from error
+        gone = {key: count for key, count in gone.items() if count}
+        self._losses.check_rows(gone, "{} of a batch that was not committed are gone")
+        return left
 
     def _await_topic(self, error: NoTopic) -> None:
         now = time.monotonic()

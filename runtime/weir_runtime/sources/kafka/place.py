@@ -82,6 +82,17 @@ def missing(place: Place, beginnings: Mapping[str, int]) -> dict[str, int]:
     return {key: count for key, count in deleted.items() if count > 0}
 
 
+def within(
+    spans: Mapping[str, tuple[int, int]], beginnings: Mapping[str, int], ends: Mapping[str, int]
+) -> dict[str, tuple[int, int]]:
+    """What partitions that go from `beginnings` to `ends` have of `spans`, each a first offset and the one
+    behind the last; those of which nothing is left are not in it."""
+    left = {
+        key: (max(first, beginnings[key]), min(beyond, ends[key])) for key, (first, beyond) in spans.items()
+    }
+    return {key: (first, beyond) for key, (first, beyond) in left.items() if first < beyond}
+
+
 def made_again(place: Place, layout: TopicLayout) -> bool:
     """Whether the topic is another one than that of the place, under the same name."""
     if "topic" in place:
