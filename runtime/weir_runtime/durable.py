@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import socket
 import threading
@@ -35,11 +36,16 @@ def put_in_place(path: Path, write: Callable[[Path], object]) -> None:
     sync(path.parent)
 
 
-def drop_unfinished(folder: Path, names: str) -> None:
-    """Removes what writers that were killed have left of files of these names, a glob. For whoever alone may
-    write them now: one that was frozen finds its file gone, and publishes nothing."""
-    for path in folder.glob(f".{names}.*"):
-        path.unlink(missing_ok=True)
+def drop_unfinished(folder: Path, names: str, below: bool = False) -> None:
+    """Removes what writers that were killed have left of files of these names, a glob; also in folders below.
+    For whoever alone may write them now: one that was frozen finds its file gone, and publishes nothing.
+    One listing of each folder."""
+    for path, folders, files in os.walk(folder):
+        if not below:
+            folders.clear()
+        hidden = (name for name in files if name.startswith("."))  # of many, few
+        for name in fnmatch.filter(hidden, f".{names}.*"):
+            Path(path, name).unlink(missing_ok=True)
 
 
 @cache

@@ -35,8 +35,8 @@ def between(spec: FragmentSpec, what: str) -> Path:
 def clear_earlier(spec: FragmentSpec) -> None:
     """Removes what epochs before have left between driver and tasks, and half written of late rows and dead
     letters in the side log. With the lease held."""
-    for folder in Path(spec.sidelog).glob("**/") if spec.sidelog else ():
-        drop_unfinished(folder, "[0-9]*.*")
+    if spec.sidelog:
+        drop_unfinished(Path(spec.sidelog), "[0-9]*.*", below=True)
     for what in BETWEEN if spec.executors else ():
         for folder in between(spec, what).parent.glob("e*"):
             if folder.name[1:].isdigit() and int(folder.name[1:]) < spec.epoch:
