@@ -26,6 +26,19 @@ the fragments and their JVMs. A lost volume is a checkpoint that is not there, a
 In the first 45 faults (seeds 102 and 103) the three queries had one controller, disk and clock."""
 
 
+def stood_still(runs: list[dict[str, Any]]) -> list[str]:
+    """The lines about runs that were ended for that."""
+    if not runs:
+        return []
+    missing = sum(int(row["missing"]) for result in runs for row in result["audit"].values())
+    seeds = " and ".join(str(result["seed"]) for result in runs)
+    return [
+        "",
+        f"In {len(runs)} runs (seeds {seeds}) a query stood still for 420 s. They were ended there: "
+        f"{missing:,} of their rows had not been delivered yet, and count as missing.",
+    ]
+
+
 def page(results: list[dict[str, Any]], findings: str) -> str:
     """The page's text."""
     faults = [fault for result in results for fault in result["faults"]]
@@ -34,7 +47,6 @@ def page(results: list[dict[str, Any]], findings: str) -> str:
     for result in results:
         for row in result["audit"].values():
             counts.update(row)
-    stuck = sum(bool(result["stuck"]) for result in results)
     lines = [
         "# Faults at random",
         "",
@@ -42,9 +54,8 @@ def page(results: list[dict[str, Any]], findings: str) -> str:
         "",
         f"{len(results)} runs, {len(faults)} faults, {inside} of them within a batch (planned, not "
         f"committed). Missing {counts['missing']}, doubled {counts['doubled']}, wrong {counts['wrong']} of "
-        f"{counts['rows']:,} rows; {stuck} runs ended with a query that stood still: they "
-        "were stopped there, and what was not delivered yet is among the missing. "
-        "`make chaos` goes on until there are 1,000 faults.",
+        f"{counts['rows']:,} rows. `make chaos` goes on until there are 1,000 faults.",
+        *stood_still([result for result in results if result["stuck"]]),
         "",
         "| fault | struck | within a batch | lasted [s], median | back after [s], median | at most |",
         "|---|---|---|---|---|---|",
