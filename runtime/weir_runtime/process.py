@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 
-from weir_runtime import installation, secrets
+from weir_runtime import secrets
 from weir_runtime.back_pressure import BackPressure
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
@@ -42,6 +42,7 @@ from weir_runtime.publish import BatchSink, Fenced
 from weir_runtime.reports import Reports
 from weir_runtime.results import Results
 from weir_runtime.scratch import RESULTS, between, clear_earlier, scratch
+from weir_runtime.side_log import take_folders
 from weir_runtime.sinks import make_sink
 from weir_runtime.source import Control, WeirSource
 from weir_runtime.source_waits import SourceWaits
@@ -150,8 +151,7 @@ class FragmentProcess:
     def _execute(self, spark: SparkSession | None) -> int:
         spec = self.spec
         check_clock()
-        for folder in filter(None, (spec.checkpoint, spec.sidelog)):
-            installation.take(Path(folder))
+        take_folders(spec)
         exchange = writer_of(spec) if spec.output.kind == "exchange" else None
         if exchange and self._patient.ask(exchange.ended):
             self.status.say(phase="finished")

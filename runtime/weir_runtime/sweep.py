@@ -22,11 +22,13 @@ from weir_placement.model.location import Flows
 from weir_runtime.exchanges import backend
 from weir_runtime.installation import VARIABLE, Swept, current, owner_of
 from weir_runtime.names import TIMES
+from weir_runtime.side_log import drop_late_rows, query_lives
 
 FLOWS = "WEIR_FLOWS"
 """Environment variable."""
 
-FOLDERS = ("checkpoints", "late")
+SIDE_LOGS = "late"
+FOLDERS = ("checkpoints", SIDE_LOGS)
 """What fragments leave on the volume beside their flows."""
 
 TERMINATION = Path("/dev/termination-log")
@@ -35,8 +37,8 @@ MESSAGE = 4096
 
 
 def sweep(root: Path, namespace: str, keep: frozenset[str], installation: str) -> Swept:
-    """Folders of fragments that are not in `keep`, as far as they are `installation`'s; without any left,
-    also what they share. Raises OSError."""
+    """Folders of fragments that are not in `keep`, as far as they are `installation`'s, but for the dead
+    letters of queries that live; without any fragment left, also what they share. Raises OSError."""
     volume = Flows()
     swept = backend(volume.kind).remove(
         volume, str(root), namespace, lambda name: name not in keep, installation
@@ -44,11 +46,18 @@ def sweep(root: Path, namespace: str, keep: frozenset[str], installation: str) -
     for what in FOLDERS:
         below = root / what / namespace
         for folder in sorted(below.glob("[!.]*")):
-            if folder.name not in keep and swept.sort(str(folder), owner_of(folder), installation):
+            if folder.name in keep or (what == SIDE_LOGS and _letters_stay(folder, keep, installation)):
+                continue
+            if swept.sort(str(folder), owner_of(folder), installation):
                 shutil.rmtree(folder)
         if (below / TIMES).exists() and not keep and not any(below.glob("[!.]*")):
             shutil.rmtree(below / TIMES)
     return swept
+
+
+def _letters_stay(folder: Path, keep: frozenset[str], installation: str) -> bool:
+    """Whether a side log has dead letters of a query that lives; then they alone are left in it."""
+    return owner_of(folder) == installation and query_lives(folder, keep) and drop_late_rows(folder)
 
 
 def sweep_flows(flows: Flows, root: Path, namespace: str, keep: frozenset[str], installation: str) -> Swept:

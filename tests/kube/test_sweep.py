@@ -8,6 +8,7 @@ import pytest
 from weir_operator.kube.driver_pod import DATA_PATH, RESTRICTED_POD, DriverTemplate
 from weir_operator.kube.sweeper import build_sweep_pod_spec
 from weir_runtime.installation import VARIABLE, take
+from weir_runtime.side_log import side_log_of
 from weir_runtime.sweep import main, sweep
 
 
@@ -37,6 +38,53 @@ def test_only_folders_of_fragments_that_are_gone_and_of_this_namespace(
     assert (tmp_path / "exchange/b/f1/deep").is_dir()
     assert "mine/f1" in left
     assert not (tmp_path / "late/a/f3").exists()
+
+
+def side_log(root: Path, fragment: str, query: str) -> Path:
+    """With a late row and a dead letter."""
+    folder = root / "late" / "a" / fragment
+    for name in ("s/0000000000.arrow", "s/bad/0000000007.parquet"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    take(folder)
+    if query:
+        side_log_of(folder, query)
+    return folder
+
+
+@pytest.fixture
+def east(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "east")
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.usefixtures("east")
+@pytest.mark.parametrize("started", [True, False])
+def test_dead_letters_stay_as_long_as_their_query_does(tmp_path: Path, started: bool) -> None:
+    """After an edit those of the plan before: its rows are read by nobody any more."""
+    before = side_log(tmp_path, "before", "a/q")
+    other = side_log(tmp_path, "other", "a/r")
+    if started:
+        side_log(tmp_path, "after", "a/q")
+    for _ in range(2):
+        sweep(tmp_path, "a", frozenset({"after", "other"}), "east")
+        assert files(before) == ["owner.json", "query.json", "s/bad/0000000007.parquet"]
+    assert len(files(other)) == 4
+    sweep(tmp_path, "a", frozenset({"other"}), "east")
+    assert not before.exists()
+    assert len(files(other)) == 4
+
+
+@pytest.mark.usefixtures("east")
+def test_what_a_version_before_has_left_goes_as_it_did(tmp_path: Path) -> None:
+    """It has not recorded whose query's it is."""
+    before = side_log(tmp_path, "before", "")
+    side_log(tmp_path, "after", "a/q")
+    sweep(tmp_path, "a", frozenset({"after"}), "east")
+    assert not before.exists()
 
 
 def test_without_arguments_it_removes_nothing_and_says_how(tmp_path: Path) -> None:

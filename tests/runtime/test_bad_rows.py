@@ -19,6 +19,7 @@ from weir_runtime.logs import json_rows
 from weir_runtime.logs.bad_rows import Unreadable, isolate
 from weir_runtime.logs.dead_letters import BadRows
 from weir_runtime.names import END
+from weir_runtime.side_log import query_of
 from weir_runtime.sources import source_log
 from weir_runtime.sources.files import file_row_ids
 
@@ -372,3 +373,4 @@ def test_a_query_goes_on_past_bad_rows(tmp_path: Path) -> None:
     assert sink_rows(tmp_path / "out") == [(i,) for i in range(9)]
     assert BadRows().limit(0) is None
     wait_for(lambda: len(list((tmp_path / "late" / "f" / "a" / "bad").iterdir())) == 2, "dead letters")
+    assert query_of(tmp_path / "late" / "f") == "default/q", "so that they stay as long as it does"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from weir_placement.model.fragment import Input
-from weir_runtime.logs.dead_letters import FOLDER, UNIT, in_words, letters_folder
+from weir_runtime.logs.dead_letters import UNIT, in_words, letters_folder
+from weir_runtime.side_log import BAD
 
 from weir_operator.local.results import FolderSinkReader, ResultRow, RunResults
 
@@ -19,7 +20,7 @@ def bad_rows(run_folder: Path) -> Iterator[str]:
 
     Complexity: one listing of each reader's folder, one file of it read.
     """
-    for folder in sorted(run_folder.glob(f"late/*/*/*/{FOLDER}")):
+    for folder in sorted(run_folder.glob(f"late/*/*/*/{BAD}")):
         files = sorted(folder.glob("*.parquet"))
         if files:
             letters = pq.ParquetFile(files[0]).read()

@@ -15,9 +15,7 @@ from weir_placement.model.location import STORE, files_location
 from weir_runtime.durable import put_in_place
 from weir_runtime.logs.bad_rows import BadRow
 from weir_runtime.logs.log import Place
-
-FOLDER = "bad"
-"""Of an input's side log: its dead letters, where the stream names no other place."""
+from weir_runtime.side_log import BAD
 
 MAX_AHEAD = 86_400_000_000
 """[us] of a stream that does not say how far ahead of the wall clock its rows may be."""
@@ -164,7 +162,7 @@ def letters_folder(item: Input, sidelog: str) -> Path | None:
     """Where the dead letters of an input lie, whose side log is `sidelog`; None: in no folder."""
     place = item.bad_rows.get("deadLetter")
     if place is None:
-        return Path(sidelog) / FOLDER if sidelog else None
+        return Path(sidelog) / BAD if sidelog else None
     files = files_location(place["files"]) if "files" in place else None
     return Path(files.address) / _own(sidelog) if files and files.kind != STORE else None
 
