@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,36 +11,26 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 from weir_placement.model.location import Location, files_location
 
 from weir_runtime.arrow_types import event_times
-from weir_runtime.logs import columnar, csv_rows, json_rows
-from weir_runtime.logs.bad_rows import BadRow, Parsed, Unreadable
+from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.logs.batches import dense, write_batch
 from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import behind_late, clock_after, on_time
 from weir_runtime.logs.left_out import LeftOut, Part
-from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room, row_ids
+from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room
 from weir_runtime.logs.losses import Losses
 from weir_runtime.logs.missing_files import Absent, MissingFiles
 from weir_runtime.logs.time_index import TimeIndex
 from weir_runtime.logs.wall_clock import WallClock
 from weir_runtime.names import END, batch_name
-
-ROW_BITS = 24
-"""A row id is the file's number and the row's position in it."""
-
-SPARE_BITS = 6
-"""Of a file's number that stand for positions of more bits: 1,073,741,824 rows a file."""
-
+from weir_runtime.sources.file_rows import FORMATS, FileRows, file_row_ids
 
 LOOK = 0.5
 """[s] between two looks for where a log begins, while its store does not answer."""
-
-FORMATS = ("parquet", "arrow", "json", "csv")
 
 
 def open_log(
@@ -114,7 +103,7 @@ class FileLog(Log):
     ) -> None:
         self._folder = folder_at(files)
         self._form = form
-        self._rows = schema
+        self._file_rows = FileRows(form, schema, event_time)
         self._event_time = event_time
         self._delay = delay
         self._sidelog = sidelog
@@ -245,7 +234,7 @@ class FileLog(Log):
             raise ValueError(f"{self._folder.shown(END)}: no such file; the log may still grow")
         count = self._waiting(self._start)
         tables = [self._parsed(number, None).rows for number in range(self._start, self._start + count)]
-        return pa.concat_tables([self._rows.empty_table(), *tables])
+        return pa.concat_tables([self._file_rows.schema.empty_table(), *tables])
 
     def _name(self, number: int) -> str:
         return batch_name(number, self._form)
@@ -280,26 +269,7 @@ class FileLog(Log):
         return dense(lambda i: self._has(first + i))
 
     def _parsed(self, number: int, limit: int | None, whole: bool = True) -> Parsed:
-        """A file's rows. `whole`: all columns; else its event times at least, and every bad row."""
-        try:
-            return self._rows_in(self._folder.open(self._name(number)), limit, whole)
-        except (Unreadable, pa.ArrowInvalid, OSError) as error:
-            content = self._folder.open(self._name(number)).read()  # what cannot be fetched is no bad row
-            try:
-                return self._rows_in(pa.BufferReader(content), limit, whole)
-            except (Unreadable, pa.ArrowInvalid, OSError):
-                unreadable = BadRow(None, f"not a file of format {self._form} with this schema: {error}", b"")
-                return Parsed(self._rows.empty_table(), np.empty(0, np.uint64), (unreadable,))
-
-    def _rows_in(self, file: pa.NativeFile, limit: int | None, whole: bool) -> Parsed:
-        with file:
-            if self._form in ("parquet", "arrow"):
-                return columnar.parse(file, self._form, self._rows, self._event_time, limit, whole)
-            content = file.read().removeprefix(BOM_UTF8)
-        if self._form == "csv":
-            return csv_rows.parse(content, self._rows, self._event_time, limit)
-        lines = [line for line in content.split(b"\n") if line.strip()]
-        return json_rows.parse(lines, self._rows, self._event_time, limit)
+        return self._file_rows.parsed(lambda: self._folder.open(self._name(number)), limit, whole)
 
     def _look(self, number: int, limit: int | None, maximum: int | None) -> Look:
         """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
@@ -344,13 +314,3 @@ class FileLog(Log):
     def _set_aside(self, late: pa.Table, number: int) -> None:
         if self._sidelog:
             write_batch(Path(self._sidelog) / batch_name(number, "arrow"), late)
-
-
-def file_row_ids(number: int, positions: NDArray[np.uint64]) -> pa.BinaryArray:
-    """Of rows in the file of a number; numbers have ten digits (34 bits), and leave six bits of a file's 40
-    free. Raises ValueError for a file of more rows than that."""
-    high = positions >> np.uint64(ROW_BITS)
-    if len(high) and int(high.max()) >= 1 << (SPARE_BITS):
-        raise ValueError(f"file {number}: more than {1 << (ROW_BITS + SPARE_BITS)} rows; write several files")
-    upper = (high << np.uint64(64 - ROW_BITS - SPARE_BITS)) | np.uint64(number)
-    return row_ids(upper, positions & np.uint64((1 << ROW_BITS) - 1), ROW_BITS)
