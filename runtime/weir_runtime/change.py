@@ -10,12 +10,14 @@ import dataclasses
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from weir_placement.model.change import Change
 
+from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.compiler import TIME
 from weir_runtime.faults import reach
 from weir_runtime.lease import FragmentLease
@@ -35,17 +37,27 @@ class Share:
         after: [us] the cut at which this plan began; 0: it began with the query.
         folder: the checkpoint's: the newest event time ever published is kept there, written before the
             rows are, so that no later life of the fragment agrees to a cut below it.
+        clock: [us] of the last batch that earlier lives have committed; 0: they have committed none.
+        has_begun: whether they have planned one: without it nothing was published.
     """
 
-    def __init__(self, after: int, folder: Path) -> None:
+    def __init__(self, after: int, folder: Path, clock: int = 0, has_begun: bool = True) -> None:
         self._after = after
+        self._has_begun = has_begun
         self._file = folder.with_name(f"{folder.name}.newest")
         self._newest = int(self._file.read_text()) if self._file.exists() else 0
         self._lock = threading.Condition()
         self._change: Change | None = None
         self._unsure = False  # a cut was agreed to, and whether that was written is not known
-        self._clock = 0
+        self._clock = clock
         self._clocks: deque[tuple[float, int]] = deque()
+
+    @staticmethod
+    def of(after: int, checkpoint: Checkpoint, clock: Callable[[int], int]) -> Share:
+        """Of a plan with what is in its checkpoint; `clock` [us] of a watermark [ms]."""
+        last = checkpoint.committed()
+        passed = clock(checkpoint.watermark_ms(last)) if last >= 0 else 0
+        return Share(after, checkpoint.folder, passed, checkpoint.planned() >= 0)
 
     def restrict(self, table: pa.Table) -> pa.Table:
         """The rows that this plan publishes, called before each publish. Raises RuntimeError when it cannot
@@ -53,6 +65,7 @@ class Share:
         with self._lock:
             if not self._lock.wait_for(lambda: not self._unsure, PATIENCE):
                 raise RuntimeError(f"the lease has not confirmed the cut of a change for {PATIENCE:.0f} s")
+            self._has_begun = True
             times = table.column(TIME).cast(pa.int64())
             mine = pc.greater(times, self._after) if self._after else None
             if self._change and self._change.time is not None:
@@ -86,7 +99,7 @@ class Share:
             return record is not None and not self._unsure
         if change.time is None:
             with self._lock:  # no batch is between its filter and its note
-                agreed = dataclasses.replace(change, time=self._cut(change.lead))
+                agreed = self._agreed(change)
                 reach("before-agree")
                 self._unsure = True  # an answer that failed may have been written all the same
                 if not lease.answer(epoch, holder, agreed):
@@ -107,6 +120,12 @@ class Share:
         """With the lock."""
         self._change, self._unsure = change, False
         self._lock.notify_all()
+
+    def _agreed(self, change: Change) -> Change:
+        """A plan that has not begun ends where it was to begin, whatever keeps it from its first batch."""
+        if not self._has_begun:
+            return dataclasses.replace(change, time=self._after, passed=True)
+        return dataclasses.replace(change, time=self._cut(change.lead))
 
     def _cut(self, lead: float) -> int:
         """Nothing later was published, and nothing up to it is left to the plan before."""

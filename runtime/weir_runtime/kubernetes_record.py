@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from weir_placement.model.change import Change
 from weir_placement.model.from_plain import build_plain
+from weir_placement.model.hosted import NOBODY
 
-from weir_runtime.lease import NOBODY, LeaseRecord
+from weir_runtime.lease import LeaseRecord
 
 HANDOVER = "weir.dev/handover-epoch"
 RELEASED = "weir.dev/released"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weir_placement.model.change import Change
-from weir_placement.model.hosted import HostedHolder
+from weir_placement.model.hosted import NOBODY, HostedHolder
 
 from weir_runtime.names import read_json, write_whole
 
@@ -32,10 +32,6 @@ class LeaseRecord:
     handover: int | None = None
     released: bool = False
     change: Change | None = None
-
-
-NOBODY = "nobody:0:1"
-"""Holder of a lease that nobody has had."""
 
 
 class FragmentLease(Protocol):
@@ -204,10 +200,16 @@ class FileLease:
             if self.read() is None:
                 self._write(LeaseRecord(epoch, NOBODY, 0.0, 0.0, released=True, change=change))
 
-    def request_cut(self, lead: float) -> None:
-        """Kept until the lease goes. Raises OSError without a lease."""
+    def request_cut(self, lead: float, began: int | None = None) -> None:
+        """Kept until the lease goes. With `began` [us]: where nobody has ever had it the cut is agreed there,
+        and passed, so that whoever takes it still publishes nothing. Raises OSError without a lease."""
         with self._locked():
             record = self.read()
+            if began is not None and (record is None or record.holder == NOBODY):
+                record = record or LeaseRecord(1, NOBODY, 0.0, 0.0, released=True)
+                if record.change is None:
+                    self._write(dataclasses.replace(record, change=Change(lead, began, passed=True)))
+                return
             if record is None:
                 raise OSError(f"{self._path}: no process has acquired it yet")
             if record.change is None:

@@ -171,14 +171,11 @@ class FragmentProcess:
             self._warm_up(spark, inputs)
             at_gate = self._start_to_gate(plan, sink, checkpoint)
             self.status.say(phase="standby-ready")
-            self._begin(checkpoint, sink)
+            self._begin(plan, sink, checkpoint)
             query = at_gate or self._start(plan, sink, checkpoint)
         else:
-            self._begin(checkpoint, sink)
+            self._begin(plan, sink, checkpoint)
             query = self._start(plan, sink, checkpoint)
-        if not exchange:
-            share = self._share = Share(spec.output.after, checkpoint.folder)
-            self._await(lambda: self.tenure.answer(share))
         self.control.set("go")
         self.status.say(phase="running")
         if exchange and self._port:
@@ -239,17 +236,21 @@ class FragmentProcess:
             self._executors.end_others(wait=not self.tenure.left_in_order)
         reach("after-acquire")
 
-    def _begin(self, checkpoint: Checkpoint, sink: BatchSink) -> None:
-        """From here on this process is the one that publishes."""
+    def _begin(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> None:
+        """From here on this process is the one that publishes. What a cut asks is answered first."""
         self._acquire()
-        deadline = time.monotonic() + STALE
-        self._await(lambda: checkpoint.shows_all(deadline))
+        self._await(partial(checkpoint.shows_all, time.monotonic() + STALE))
         checkpoint.drop_unfinished()
         clear_earlier(self.spec)
         planned, self._numbering = checkpoint.planned(), checkpoint.numbering()
+        if self.spec.output.kind != "exchange":
+            self._share = Share.of(self.spec.output.after, checkpoint, plan.clock)
+        if sink.knows_cuts or not self.spec.output.after:
+            self.tenure.agree(self._share, self._leave_unasked)
         if not checkpoint.has_own_ids():
             sink.keep_plain_ids()
         self._patient.ask(lambda: sink.take_over(self._numbering, planned))
+        self.tenure.agree(self._share, self._leave_unasked)
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         results = Results(between(self.spec, RESULTS))

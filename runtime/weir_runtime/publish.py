@@ -66,7 +66,14 @@ class OlderCheckpoint(FragmentError):
 
 
 class BatchSink(ABC):
-    """Takes batches in order; a batch may come again after a crash, with the same rows."""
+    """Takes batches in order; a batch may come again after a crash, with the same rows.
+
+    Attributes:
+        knows_cuts: whether it refuses a plan over rows of one that began at the same cut. Without that, one
+            behind a cut whose checkpoint is empty may have lost it, so it must not say that it has not begun.
+    """
+
+    knows_cuts = False
 
     def claim(self, numbering: str, fresh: bool) -> None:  # noqa: B027 - most sinks know nothing of numbers
         """Called with the lease held, before the first batch: what numbering the batches are of, and whether

@@ -13,11 +13,15 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.location import STORE
 
+from weir_runtime.checkpoint import RESTORED
 from weir_runtime.durable import drop_unfinished
 from weir_runtime.json_values import json_values
 from weir_runtime.labels import Label, firsts
-from weir_runtime.names import batch_name
+from weir_runtime.names import batch_name, read_json, write_whole
 from weir_runtime.publish import BatchSink, Fence, put_once, user_rows
+
+NAMES = ".weir-queries.json"
+"""A file of this name in a folder sink, where a query was restored under another name: all its names."""
 
 
 class NoSink(BatchSink):
@@ -55,18 +59,33 @@ class FolderSink(BatchSink):
         columns: (column, name that readers see), in order.
     """
 
+    knows_cuts = True
+
     def __init__(self, folder: str, spec: FragmentSpec, prefix: str, columns: list[tuple[str, str]]) -> None:
         self._folder = Path(folder)
         self._label = Label.of(spec)
         self._prefix = prefix
+        self._restored = (Path(spec.checkpoint) / RESTORED).exists()
         self._columns = columns
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def claim(self, numbering: str, fresh: bool) -> None:
-        """Of a fresh checkpoint the first file of each earlier plan is looked at."""
-        self._label = replace(self._label, numbering=numbering)
-        names = firsts(path.name for path in self._folder.glob("*.parquet")) if fresh else ()
-        self._label.check_all({name: self._metadata(name) for name in names}, str(self._folder), self._prefix)
+        """Of a fresh checkpoint the first file of each earlier plan is looked at; of one that came from a
+        snapshot, by whom its own was begun: the sink notes that both names are this query's."""
+        all_names = frozenset(read_json(self._folder / NAMES) or ())
+        names = all_names if self._label.query in all_names else frozenset()
+        self._label = replace(self._label, numbering=numbering, names=names)
+        listed = (
+            firsts(path.name for path in self._folder.glob("*.parquet")) if fresh or self._restored else []
+        )
+        first = {name: self._metadata(name) for name in listed if fresh or name.startswith(self._prefix)}
+        if fresh:
+            self._label.check_all(first, str(self._folder), self._prefix)
+            return
+        for metadata in first.values():
+            owner = metadata.get("weir.query", "")
+            if metadata.get("weir.numbering") == numbering and not self._label.is_mine(owner):
+                write_whole(self._folder / NAMES, json.dumps(sorted({*all_names, owner, self._label.query})))
 
     def drop_unfinished(self) -> None:
         """Of this plan's files: those of another one may be written now."""

@@ -23,10 +23,11 @@ class StoreSink(BatchSink):
         spec, prefix, columns: as of `FolderSink`.
     """
 
+    knows_cuts = True
+
     def __init__(
         self, store: ObjectStore, spec: FragmentSpec, prefix: str, columns: list[tuple[str, str]]
     ) -> None:
-        store.quick().probe("sink.files.uri")
         self._store = store
         self._label = Label.of(spec)
         self._prefix = prefix
@@ -34,6 +35,7 @@ class StoreSink(BatchSink):
 
     def claim(self, numbering: str, fresh: bool) -> None:
         """Of a fresh checkpoint the first object of each earlier plan is looked at."""
+        self._store.quick().probe("sink.files.uri")
         self._label = replace(self._label, numbering=numbering)
         names = firsts(self._store.names()) if fresh else ()
         self._label.check_all({name: self._about(name) for name in names}, self._store.uri, self._prefix)

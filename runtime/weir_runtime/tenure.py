@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 
 from weir_runtime.change import Share
 from weir_runtime.lease import FragmentLease, LeaseRecord, holder_name, owns
 from weir_runtime.publish import Fenced
 from weir_runtime.renewal import Renewal, now
+
+LOOK = 0.02
+"""[s] between two looks at a lease that does not say yet what is asked."""
 
 
 class Tenure:
@@ -94,6 +99,13 @@ class Tenure:
     def answer(self, share: Share) -> bool:
         """As `Share.look`, for this holder."""
         return share.look(self._lease, self._epoch, self._holder)
+
+    def agree(self, share: Share | None, leave: Callable[[], None]) -> None:
+        """Returns when it is known which rows are this plan's: nothing is published before. `leave` is called
+        between two looks; it raises when the process must end."""
+        while share and not self.answer(share):
+            leave()
+            time.sleep(LOOK)
 
     def release(self) -> None:
         """Whoever follows may take the lease at once."""

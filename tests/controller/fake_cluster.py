@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,6 +48,9 @@ class FakeCluster:
     slow_nodes: frozenset[str] = frozenset()  # a standby there goes on warming up
     bad_images: frozenset[str] = frozenset()  # they cannot be pulled
     faulty_images: frozenset[str] = frozenset()  # they warm up, and fail as soon as they work
+    never_up: set[str] = field(default_factory=set)  # fragments whose processes stay as they are
+    refused: set[str] = field(default_factory=set)  # fragments that have their lease, and cannot run
+    before_request: Callable[[], None] = lambda: None  # what happens between a look and a request for a cut
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
     protected: set[str] = field(default_factory=set)
@@ -109,6 +112,8 @@ class FakeCluster:
             return
         if process.state in ("stopped", "failed", "finished"):
             return
+        if process.fragment in self.never_up and not process.terminating:
+            return
         if process.image in self.bad_images and not process.terminating:
             return
         if process.image in self.faulty_images and process.state == "running":
@@ -156,8 +161,19 @@ class FakeCluster:
             self.leases[process.fragment] = Lease(
                 process.fragment, process.epoch, "me", self.time, 10.0, change=change
             )
+            if process.fragment in self.refused:
+                self._refuse(key, process)
+                return
             self.writers.setdefault(process.fragment, []).append(process.epoch)
             self.processes[key] = replace(process, state="running")
+
+    def _refuse(self, key: tuple[str, int], process: Process) -> None:
+        """It has planned nothing, so a cut that is asked for has passed; then it ends with exit code 2."""
+        lease = self.leases[process.fragment]
+        if lease.change:
+            passed = replace(lease.change, time=0, passed=True)
+            self.leases[process.fragment] = replace(lease, change=passed)
+        self.processes[key] = replace(process, state="failed", refused=True)
 
     def _write(self, what: str) -> None:
         self.log.append(what)
@@ -194,9 +210,8 @@ class FakeCluster:
                 raise Refused(self.unfit)
             self.restored |= {spec.name for spec in action.specs}
         elif isinstance(action, RequestCut):
-            lease = self.leases[action.fragment]
-            if lease.change is None:
-                self.leases[action.fragment] = replace(lease, change=Change(action.lead))
+            self.before_request()
+            self._request(action)
         elif isinstance(action, Stop):
             key = (action.fragment, action.epoch)
             process = self.processes.get(key)
@@ -210,6 +225,15 @@ class FakeCluster:
         elif isinstance(action, Protect):
             (self.protected.add if action.enabled else self.protected.discard)(action.fragment)
         self._write(type(action).__name__)
+
+    def _request(self, action: RequestCut) -> None:
+        lease = self.leases.get(action.fragment)
+        if action.began is not None and (lease is None or not lease.holder):
+            lease = lease or Lease(action.fragment, 1, "", 0.0, 0.0, released=True)
+            passed = Change(action.lead, action.began, passed=True)
+            self.leases[action.fragment] = replace(lease, change=passed)
+        elif lease is not None and lease.change is None:
+            self.leases[action.fragment] = replace(lease, change=Change(action.lead))
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         if isinstance(placement, DeletePlacement):

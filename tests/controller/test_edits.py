@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 from weir_operator.controller.loop import Loop
+from weir_operator.controller.observed_state import Lease
+from weir_placement.model.change import Change
 from weir_placement.model.fragment import FOREVER, Output
 
 from tests.controller.fake_cluster import FakeCluster
@@ -46,6 +48,63 @@ def test_an_edit_of_a_plan_that_never_ran_starts_from_the_beginning() -> None:
     it.once()
     cluster.processes.clear()
     scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
+    settle(it)
+    packed = cluster.placements["default/q"].spec["plan"]
+    assert (packed["since"], packed["leaving"]) == (0, [])
+    assert len(cluster.running()) == len(packed["told"])
+
+
+def put_elsewhere(scenario: Scenario) -> None:
+    """An edit of the query's sink."""
+    edited = scenario.queries["default/q"]
+    ends = replace(edited.ends, sink=Output("files", "/out/another"))
+    scenario.queries["default/q"] = replace(edited, ends=ends, source="another sink")
+
+
+@pytest.mark.parametrize("state", ["starting", "failed"])
+def test_an_edit_of_a_plan_that_never_came_up_starts_from_the_beginning(state: str) -> None:
+    """An upstream fragment cannot start, so the delivering one waits for its flow, and never has a lease."""
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
+    it.once()
+    cluster.never_up = {fragment for fragment, _ in cluster.processes}
+    for _ in range(5):
+        it.once()
+        cluster.processes = {k: replace(p, state=state) for k, p in cluster.processes.items()}  # type: ignore[arg-type]
+    old = set(cluster.never_up)
+    put_elsewhere(scenario)
+    settle(it)
+    packed = cluster.placements["default/q"].spec["plan"]
+    assert (packed["since"], packed["leaving"]) == (0, [])
+    assert not {fragment for fragment, _ in cluster.processes} & old
+    assert len(cluster.running()) == len(packed["told"])
+    assert "has published nothing" in str(cluster.placements["default/q"].status["decisions"])
+
+
+def test_one_that_takes_its_lease_after_all_publishes_nothing_beside_the_next_plan() -> None:
+    """It gets the lease after the controller has looked, before that asks for the cut: its holder answers."""
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
+    it.once()
+    last = cluster.placements["default/q"].spec["plan"]["told"][-1]["name"]
+    cluster.never_up = {last}
+    it.once()
+    put_elsewhere(scenario)
+    lease = Lease(last, 1, "me", cluster.time, 10.0)
+    cluster.before_request = lambda: cluster.leases.update({last: lease})
+    it.once()
+    assert cluster.leases[last].change == Change(20.0), "asked, and not answered for it"
+
+
+def test_an_edit_of_a_plan_that_is_refused_comes_into_force() -> None:
+    """Its processes have the lease, answer, and end with exit code 2, as over a sink with another's rows."""
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
+    it.once()
+    cluster.refused = {fragment for fragment, _ in cluster.processes}
+    for _ in range(5):
+        it.once()
+    put_elsewhere(scenario)
     settle(it)
     packed = cluster.placements["default/q"].spec["plan"]
     assert (packed["since"], packed["leaving"]) == (0, [])

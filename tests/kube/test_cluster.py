@@ -23,7 +23,10 @@ from weir_operator.kube.api import ApiError, NoAnswer, ObjectGone
 from weir_operator.kube.cluster import KubernetesCluster
 from weir_operator.kube.rights import RIGHTS
 from weir_operator.kube.settings import OperatorSettings
+from weir_placement.model.change import Change
 from weir_placement.model.fragment import FragmentSpec, Output
+from weir_runtime.kubernetes_record import manifest_of, record_of
+from weir_runtime.lease import LeaseRecord, may_take
 
 from tests.kube.memory import Manifest, Memory
 
@@ -220,6 +223,30 @@ def test_the_question_for_a_cut_never_overwrites_an_answer() -> None:
     memory.get = lambda *_: stale  # type: ignore[method-assign]
     with pytest.raises(ApiError, match="modified"):
         adapter.apply(RequestCut("f1", 99.0))
+
+
+@pytest.mark.parametrize("handed_over", [False, True])
+def test_where_nobody_has_had_a_lease_its_plan_ends_where_it_began(handed_over: bool) -> None:
+    memory = Memory()
+    adapter = placed(memory)
+    if handed_over:
+        adapter.apply(HandOver("f1", 2))
+    adapter.apply(RequestCut("f1", 20.0, "a/q", began=7))
+    lease = adapter.observe().leases["f1"]
+    assert (lease.change, lease.released) == (Change(20.0, 7, passed=True), True)
+    record = record_of(memory.objects["Lease", "a", "f1"])
+    epoch = 2 if handed_over else 1
+    assert may_take(record, epoch, "n:1:1", expired=False)
+    assert record is not None
+    assert record.change == lease.change
+
+
+def test_a_driver_that_was_quicker_answers_for_its_plan() -> None:
+    memory = Memory()
+    adapter = placed(memory)
+    memory.put(manifest_of(memory.objects["Lease", "a", "f1"], LeaseRecord(1, "n:1:1", 1.0, 10.0)))
+    adapter.apply(RequestCut("f1", 20.0, "a/q", began=7))
+    assert adapter.observe().leases["f1"].change == Change(20.0)
 
 
 def ending(*_: str) -> None:

@@ -140,6 +140,20 @@ def test_handing_over_an_unheld_lease_lets_only_that_epoch_begin(lease: FileLeas
     assert os.path.exists(lease._path)
 
 
+def test_where_nobody_has_had_it_a_plan_ends_where_it_began(lease: FileLease) -> None:
+    """Whoever takes it afterwards reads that none of its rows are to be published."""
+    lease.request_cut(20.0, 7)
+    lease.request_cut(99.0, 8)
+    assert lease.acquire(1, ALIVE, 10)
+    assert lease.read().change == Change(20.0, 7, passed=True)  # type: ignore[union-attr]
+
+
+def test_whoever_was_quicker_answers_for_its_plan(lease: FileLease) -> None:
+    assert lease.acquire(1, ALIVE, 10)
+    lease.request_cut(20.0, 7)
+    assert lease.read().change == Change(20.0)  # type: ignore[union-attr]
+
+
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: FileLease) -> None:
     with pytest.raises(OSError, match="no process has acquired it"):
         lease.request_cut(20.0)

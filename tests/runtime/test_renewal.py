@@ -16,6 +16,7 @@ from weir_placement.model.fragment import Output
 from weir_runtime import renewal as renewal_module
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.lease import FileLease, LeaseRecord, holder_name
+from weir_runtime.plan import SparkPlan
 from weir_runtime.process import FragmentProcess
 from weir_runtime.publish import BatchSink, Fence
 from weir_runtime.renewal import Renewal, now
@@ -54,7 +55,8 @@ def test_slow_storage_does_not_take_the_lease(tmp_path: Path) -> None:
     lease = FileLease(spec.lease)
     process = FragmentProcess(spec, lease)
     try:
-        process._begin(Checkpoint(tmp_path / "c"), SlowSink(lease))
+        plan = SparkPlan(None, (), {}, 0)  # type: ignore[arg-type]
+        process._begin(plan, SlowSink(lease), Checkpoint(tmp_path / "c"))
     finally:
         process.tenure.stop()
 

@@ -146,9 +146,30 @@ def test_an_edit_does_not_move_a_query_among_the_rows_of_a_deleted_one(
 
 
 def test_an_edit_of_a_query_that_was_restored_finds_the_rows_of_its_first_name() -> None:
-    label = Label("team/new", "second", continues=True)
+    label = Label("team/new", "second", after=1)
     before = {"weir.query": "team/old", "weir.numbering": "first"}
     label.check_all({"a.parquet": before, "b.parquet": {**before, "weir.query": "team/new"}}, "out", "c")
+
+
+def test_a_plan_does_not_begin_over_rows_of_one_that_began_at_the_same_cut(run: Run, tmp_path: Path) -> None:
+    """As of a plan that has lost its checkpoint, says that it has begun nothing, and gives way to an edit."""
+    grow(tmp_path / "a", range(3), end=True)
+    first = count(tmp_path)
+
+    def plan(name: str, after: int, delay: int) -> FragmentSpec:
+        item = source("a", tmp_path / "a", delay=delay)
+        output = replace(first.output, after=after)
+        return fragment(tmp_path / name, "g", [item], [COUNT], output)
+
+    cut_time = support.ORIGIN + 2_000_000
+    run(plan("second", cut_time, 0))
+    written = sink_rows(tmp_path / "out")
+    assert written
+    with pytest.raises(OtherNumbering):
+        run(plan("third", cut_time, 1))
+    assert sink_rows(tmp_path / "out") == written
+    run(plan("fourth", cut_time + 2_000_000, 1))
+    assert len(sink_rows(tmp_path / "out")) > len(written)
 
 
 def test_a_query_that_goes_on_under_another_name_keeps_its_rows(

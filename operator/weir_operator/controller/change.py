@@ -13,11 +13,15 @@ from dataclasses import replace
 
 from weir_placement.fragments import cut
 from weir_placement.model.fragment import FOREVER, FragmentSpec
+from weir_placement.model.hosted import NOBODY
 
 from weir_operator.controller.decision import RequestCut
 from weir_operator.controller.desired_state import DesiredQuery, Group
 from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState
+
+WORKED = ("running", "stopped", "finished")
+"""States of a process that may have had its fragment's lease, also where that is gone."""
 
 
 def leave(before: Record, after: Record, anew: bool = False) -> Record:
@@ -56,6 +60,8 @@ def _advanced(state: RoundState, record: Record) -> Record:
         since = change.time
     if since is not None and record.since is None:
         text = f"edited: rows up to event time {since / 1e6:.6f} s come from the previous plan"
+        if since == last.output.after:
+            text = "edited: the previous plan has published nothing"
         record = replace(record, since=since).with_decision(state.observed.now, text)
     return replace(record, leaving=()) if passed and since is not None else record
 
@@ -90,10 +96,22 @@ def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[Frag
 
 
 def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:
-    """The request for the cut, while the lease of the delivering fragment does not have one."""
+    """The request for the cut, while the lease of the delivering fragment does not have one. Where nobody has
+    ever had it nothing was published, so the request has the answer with it."""
     if not record.leaving:
         return ()
-    lease = state.observed.leases.get(record.leaving[-1].name)
-    if lease is None or lease.change is not None:
+    last = record.leaving[-1]
+    lease = state.observed.leases.get(last.name)
+    began = last.output.after if _never_worked(state, record, last.name) else None
+    if (lease is None and began is None) or (lease is not None and lease.change is not None):
         return ()
-    return (RequestCut(record.leaving[-1].name, state.settings.change_lead),)
+    return (RequestCut(last.name, state.settings.change_lead, record.query, began),)
+
+
+def _never_worked(state: RoundState, record: Record, fragment: str) -> bool:
+    """Whether, as far as one can see, nobody has ever had a fragment's lease; who writes looks again. Of a
+    query that was deleted the lease comes back, and one that a person has deleted was had by who runs."""
+    lease = state.observed.leases.get(fragment)
+    has_holder = lease is not None and lease.holder not in ("", NOBODY)
+    worked = any(p.state in WORKED for p in state.processes.get(fragment, ()))
+    return not (has_holder or worked or fragment in record.owner.leases)

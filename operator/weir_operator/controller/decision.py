@@ -58,10 +58,13 @@ class RestoreState:
 
 @dataclass(frozen=True)
 class RequestCut:
-    """Write into the fragment's lease, once, that its plan is to end at a cut, `lead` [s] from now."""
+    """Write into the fragment's lease, once, that its plan is to end at a cut, `lead` [s] from now. With
+    `began` [us]: where nobody has ever had that lease, that it ended where it began."""
 
     fragment: str
     lead: float
+    query: str = ""  # namespace/name
+    began: int | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from weir_operator.controller.desired_state import DesiredQuery, Fault, Group
 from weir_operator.controller.moves import FragmentStep
 from weir_operator.controller.progress import WORKING, elsewhere, overdue, serves, taken_over
 from weir_operator.controller.query_snapshots import FAILED
+from weir_operator.controller.record import Record
 from weir_operator.controller.round_state import RoundState, specs_of
 
 END_TEXT = "every input has ended, and all results are written"
@@ -51,10 +52,8 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
         return Health.failed("InputEnded", why, ready=_runs_as_before(state, name))
     steps = {spec.name: state.steps[spec.name] for spec in specs_of(state, name)}
     if record.leaving and record.since is None:
-        text = (
-            f"{record.leaving[-1].name} of the previous plan runs until it has set the event time of the edit"
-        )
-        return Health.in_progress("Changing", text, moving=True)
+        text = "of the previous plan runs until it has set the event time of the edit"
+        return Health.in_progress("Changing", f"{_leaving(state, record)} {text}", moving=True)
     if not steps:
         reason = "Proposed" if record.status.get("proposed") else "Planning"
         return Health.in_progress(reason, f"no plan in force yet (mode {group.policy.mode})")
@@ -67,8 +66,8 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
             return Health.failed("FragmentRefused", text)
         return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
     if record.leaving:
-        text = f"{record.leaving[-1].name} of the previous plan still publishes rows from before the edit"
-        return Health.current("Changing", text, moving=True)
+        text = "of the previous plan still publishes rows from before the edit"
+        return Health.current("Changing", f"{_leaving(state, record)} {text}", moving=True)
     if moving:
         return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
     if all(step.owner is not None and step.owner.state == "finished" for step in steps.values()):
@@ -100,6 +99,13 @@ def _runs_as_written(state: RoundState, name: str) -> bool:
 def _work(state: RoundState, specs: Sequence[FragmentSpec]) -> bool:
     working = {f for f, all_of in state.processes.items() if any(p.state in WORKING for p in all_of)}
     return bool(specs) and all(spec.name in working for spec in specs)
+
+
+def _leaving(state: RoundState, record: Record) -> str:
+    """The fragment that delivers under the previous plan, and how it stands where it gets no further."""
+    last = record.leaving[-1].name
+    step = state.steps.get(last)
+    return last if step is None or serves(step) else f"{last} ({_standing(state, last)})"
 
 
 def _is_refused(step: FragmentStep) -> bool:

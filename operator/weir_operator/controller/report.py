@@ -83,12 +83,14 @@ def numbers(state: RoundState) -> bool:
 
 
 def assess(state: RoundState) -> None:
-    """Events about processes that are not on their planned node, have failed, or skipped rows."""
+    """Events about processes that are not on their planned node, have failed, or skipped rows, also of a plan
+    that is leaving."""
     for group in state.desired.groups:
         for name in group.queries:
             with state.guard(name):
-                for spec in specs_of(state, name):
-                    state.events += _process_events(state, name, spec.name)
+                for spec in (*specs_of(state, name), *state.records[name].leaving):
+                    if spec.name in state.steps:
+                        state.events += _process_events(state, name, spec.name)
 
 
 def _process_events(state: RoundState, query: str, fragment: str) -> Iterator[Event]:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from weir_placement.model.change import Change
 from weir_placement.model.from_plain import build_plain
+from weir_placement.model.hosted import NOBODY
 
 from weir_operator.controller.decision import HandOver, RequestCut, RestoreLease
 from weir_operator.controller.observed_state import Lease
@@ -40,7 +41,7 @@ def build_released_lease_spec(action: RestoreLease, namespace: str, owner: Owner
     notes = {names.RELEASED: "true"}
     if action.change is not None:
         notes[names.CHANGE] = json.dumps(asdict(action.change))
-    spec = {"holderIdentity": "nobody:0:1", "leaseTransitions": action.epoch, "leaseDurationSeconds": 1}
+    spec = {"holderIdentity": NOBODY, "leaseTransitions": action.epoch, "leaseDurationSeconds": 1}
     return {**lease, "metadata": {**lease["metadata"], "annotations": notes}, "spec": spec}
 
 
@@ -79,16 +80,31 @@ def hand_over(api: Api, namespace: str, action: HandOver) -> None:
 
 
 def request_cut(api: Api, namespace: str, action: RequestCut) -> None:
-    """Once: the holder's answer must not be overwritten, so the patch names the version that was read."""
+    """Once: neither the holder's answer nor one who takes the lease meanwhile must be overwritten, so the
+    patch names the version that was read."""
     manifest = api.get("Lease", namespace, names.object_name(action.fragment))
-    if manifest is not None and names.CHANGE not in (manifest["metadata"].get("annotations") or {}):
+    if manifest is None or names.CHANGE in (manifest["metadata"].get("annotations") or {}):
+        return
+    lease = read_lease(manifest)
+    if action.began is None or (lease is not None and lease.holder not in ("", NOBODY)):
         _annotate(api, manifest, names.CHANGE, json.dumps(asdict(Change(action.lead))))
+        return
+    notes = {
+        names.CHANGE: json.dumps(asdict(Change(action.lead, action.began, passed=True))),
+        names.RELEASED: "true",
+    }
+    spec = {"holderIdentity": NOBODY, "leaseTransitions": lease.epoch if lease else 1}
+    _merge(api, manifest, notes, spec={**spec, "leaseDurationSeconds": 1})
 
 
 def _annotate(api: Api, manifest: Mapping[str, Any], key: str, value: str) -> None:
+    _merge(api, manifest, {key: value})
+
+
+def _merge(api: Api, manifest: Mapping[str, Any], notes: Mapping[str, str], **more: Any) -> None:
     meta = manifest["metadata"]
-    patch = {"annotations": {key: value}, "resourceVersion": meta["resourceVersion"]}
-    api.merge("Lease", meta["namespace"], meta["name"], {"metadata": patch})
+    patch = {"annotations": notes, "resourceVersion": meta["resourceVersion"]}
+    api.merge("Lease", meta["namespace"], meta["name"], {"metadata": patch, **more})
 
 
 GAP = 30.0

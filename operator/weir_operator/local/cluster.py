@@ -94,13 +94,9 @@ class LocalCluster:
         elif isinstance(action, HandOver):
             self._lease(action.fragment).hand_over(action.epoch)
         elif isinstance(action, RequestCut):
-            self._lease(action.fragment).request_cut(action.lead)
+            self._lease_of(action).request_cut(action.lead, action.began)
         elif isinstance(action, RestoreLease):
-            namespace = action.query.split("/")[0]
-            path = self._layout.lease.format(
-                root=self._layout.root, namespace=namespace, fragment=action.fragment, epoch=action.epoch
-            )
-            FileLease(path).restore(action.epoch, action.change)
+            self._lease_of(action).restore(action.epoch, action.change)
         elif isinstance(action, RestoreState):
             self.snapshots.restore(action.snapshot, action.specs, self._own)
         elif isinstance(action, CleanUp):
@@ -114,6 +110,14 @@ class LocalCluster:
         spec = next((o.get("spec") or {} for o in queries), {})
         own = {installation.VARIABLE: self._own}
         return {entry["name"]: entry.get("value") or "" for entry in spec.get("env") or ()} | own
+
+    def _lease_of(self, action: RequestCut | RestoreLease) -> FileLease:
+        """Of a fragment that may have none yet."""
+        namespace = action.query.split("/")[0]
+        path = self._layout.lease.format(
+            root=self._layout.root, namespace=namespace, fragment=action.fragment, epoch=1
+        )
+        return FileLease(path)
 
     def _lease(self, fragment: str) -> FileLease:
         return FileLease(self._find(fragment))

@@ -1,10 +1,14 @@
-"""The name under which a fragment that runs in a host holds its lease (docs/runtime.md, "Hosts")."""
+"""Names under which leases are held: of fragments in a host (docs/runtime.md, "Hosts"), and nobody's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 PREFIX = "host/"  # no machine's name has a slash, so no process is taken for a host
+
+
+NOBODY = "nobody:0:1"
+"""Holder of a lease that nobody has had."""
 
 
 @dataclass(frozen=True)

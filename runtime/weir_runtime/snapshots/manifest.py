@@ -58,14 +58,15 @@ class SnapshotManifest:
         about: what whoever took it wants to know again: the query, its plan and statistics.
         taken: [s since 1970].
         fragments: in topological order.
-        sink: where the query's rows go: `kind`, `uri`.
+        sink: where the query's rows go: `kind`, `uri`; of a folder `files`: by the prefix of each plan that
+            has rows there its highest number, without the plan that is copied. Earlier versions have none.
         files: path below the folder -> length [bytes], SHA-256.
     """
 
     about: Mapping[str, Any]
     taken: float
     fragments: tuple[FragmentCut, ...]
-    sink: Mapping[str, str]
+    sink: Mapping[str, Any]
     files: Mapping[str, tuple[int, str]]
 
     def write(self, folder: Path) -> None:

@@ -15,6 +15,7 @@ from weir_placement.model.location import FOLDER, STORE
 from weir_runtime.checkpoint import RESTORED
 from weir_runtime.durable import sync
 from weir_runtime.installation import OWNER, record
+from weir_runtime.labels import parts
 from weir_runtime.names import write_whole
 from weir_runtime.snapshots.manifest import (
     FragmentCut,
@@ -114,17 +115,20 @@ def _check_sink(folder: Path, manifest: SnapshotManifest, last: FragmentSpec) ->
         )
     if output.kind != "files":
         return
-    pattern = f"{cut.checkpoint}-[0-9]*.parquet"
-    later = sorted(p.name for p in Path(output.uri).glob(pattern) if _number(p) > cut.planned)
-    if later:
-        raise SnapshotError(
-            f"snapshot {folder}: sink {output.uri} has {len(later)} files written after it, {later[0]} to "
-            f"{later[-1]}: their rows would come twice; remove these files, or give the query another sink"
-        )
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.rsplit("-", 1)[1])
+    before = {**manifest.sink.get("files", {}), cut.checkpoint: cut.planned}
+    names = [path.name for path in Path(output.uri).glob("*.parquet")]
+    later = sorted(n for n in names if (own := parts(n))[0] and own[1] > before.get(own[0], -1))
+    if not later:
+        return
+    is_told = "files" in manifest.sink or all(parts(name)[0] == cut.checkpoint for name in later)
+    which = f"{len(later)} files {'written after it' if is_told else 'that may have been written after it'}"
+    names_of = later[0] if len(later) == 1 else f"{later[0]} to {later[-1]}"
+    remedy = (
+        "remove these files, or give the query another sink" if is_told else "give the query another sink"
+    )
+    raise SnapshotError(
+        f"snapshot {folder}: sink {output.uri} has {which}, {names_of}: their rows would come twice; {remedy}"
+    )
 
 
 def _lay(source: Path, cut: FragmentCut, spec: FragmentSpec, installation: str) -> None:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from weir_placement.model.fragment import FragmentSpec, Input
+from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.identity import digest, identity_source
 from weir_placement.model.location import FOLDER
 from weir_placement.model.operator_form import semantics
@@ -29,6 +29,7 @@ from weir_placement.model.waits import waits
 
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.durable import sync
+from weir_runtime.labels import newest_of
 from weir_runtime.names import END, NUMBERING, read_json
 from weir_runtime.snapshots.manifest import FragmentCut, SnapshotError, SnapshotManifest, checksums
 
@@ -57,6 +58,7 @@ def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) 
     inputs = [item for spec in specs for item in spec.inputs if item.kind == "source"]
     about = {**about, "sources": {item.name: described(item) for item in inputs}}
     _check(specs)
+    sink = _sink(specs[-1].output)  # first: a plan that comes meanwhile is one of after it
     for attempt in range(1, TRIES + 1):
         partial = folder.with_name(f".{folder.name}.{about.get('uid', '')}partial")
         shutil.rmtree(partial, ignore_errors=True)
@@ -66,7 +68,8 @@ def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) 
         except _Moved as error:
             if attempt == TRIES:
                 raise NotYet(f"snapshot {folder}: {error} {TRIES} times in a row; try again") from None
-    sink = {"kind": specs[-1].output.kind, "uri": specs[-1].output.uri}
+    if "files" in sink:
+        sink["files"].pop(cuts[-1].checkpoint, None)  # its own are told by its cut
     manifest = SnapshotManifest(about, time.time(), cuts, sink, checksums(partial))
     for path in partial.rglob("*"):
         sync(path)
@@ -77,6 +80,14 @@ def take(specs: Sequence[FragmentSpec], about: Mapping[str, Any], folder: Path) 
         raise SnapshotError(f"snapshot {folder}: there is one already ({error.strerror})") from None
     sync(folder.parent)
     return manifest
+
+
+def _sink(output: Output) -> dict[str, Any]:
+    """As of a `SnapshotManifest`."""
+    sink: dict[str, Any] = {"kind": output.kind, "uri": output.uri}
+    if output.kind == "files" and output.files.kind == FOLDER:
+        sink["files"] = newest_of(path.name for path in Path(output.uri).glob("*.parquet"))
+    return sink
 
 
 def shape(spec: FragmentSpec) -> str:

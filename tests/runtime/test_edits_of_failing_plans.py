@@ -1,0 +1,91 @@
+"""A plan that fails gives way to an edit: what it has published is known from its checkpoint, whether or not
+its query ever runs again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from weir_placement.model.change import Change
+from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_runtime.lease import FileLease
+from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
+from weir_runtime.publish import OthersRows
+
+from tests.runtime.replayer import COLUMNS, COUNT, rows
+from tests.runtime.sessions import Run
+from tests.runtime.support import ORIGIN, append_batch, files_output, fragment, sink_rows, source
+from tests.runtime.test_two_lives import Until, count, grow
+
+SECOND = 1_000_000
+
+
+def change_of(spec: FragmentSpec) -> Change | None:
+    record = FileLease(spec.lease).read()
+    assert record is not None
+    return record.change
+
+
+def fail(spec: FragmentSpec, spark: SparkSession, error: type[Exception]) -> None:
+    """One life, which ends with an error."""
+    with pytest.raises(error):
+        FragmentProcess(spec, FileLease(spec.lease)).execute(spark)
+
+
+def refused(run: Run, root: Path, after: int = 0) -> FragmentSpec:
+    """A plan that never published: its sink has rows of another query."""
+    grow(root / "a", range(3), end=True)
+    run(count(root))
+    output = replace(count(root).output, after=after)
+    return fragment(root / "other", "g", [source("a", root / "a")], [COUNT], output, query="other")
+
+
+def test_one_whose_sink_is_refused_gives_way_at_once(run: Run, spark: SparkSession, tmp_path: Path) -> None:
+    spec = refused(run, tmp_path)
+    fail(spec, spark, OthersRows)
+    FileLease(spec.lease).request_cut(20.0)
+    fail(spec, spark, OthersRows)
+    assert change_of(spec) == Change(20.0, 0, passed=True), "the next plan begins where this one began"
+
+
+def strict(root: Path) -> FragmentSpec:
+    """A windowed count that ends its process at a bad row."""
+    item = replace(source("a", root / "a"), bad_rows={"onBadRow": "Fail"})
+    return fragment(root, "g", [item], [COUNT], files_output(root / "out", *COLUMNS))
+
+
+def test_one_that_fails_at_every_start_gives_way_when_nothing_is_left_to_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """All windows up to the clock of its last batch are published, and no later one is."""
+    spec = strict(tmp_path)
+    grow(tmp_path / "a", range(3))
+    assert Until(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
+    append_batch(tmp_path / "a", 3, [(1, 0, -ORIGIN)])
+    fail(spec, spark, FragmentError)
+    FileLease(spec.lease).request_cut(20.0)
+    fail(spec, spark, FragmentError)
+    change = change_of(spec)
+    assert change is not None
+    assert change.time is not None
+    assert change.passed
+    published = sink_rows(tmp_path / "out")
+    assert published
+    every = Counter((ORIGIN + t // SECOND * SECOND, k) for number in range(3) for k, _, t in rows(number))
+    due = {(start, k, n) for (start, k), n in every.items() if start + SECOND <= change.time}
+    assert {(int(start.timestamp() * 1e6), k, n) for start, k, n in published} == due
+
+
+def test_what_cannot_be_said_of_a_checkpoint_is_not_said(spark: SparkSession, tmp_path: Path) -> None:
+    """One of a newer format: nobody knows what it has planned."""
+    spec = strict(tmp_path)
+    grow(tmp_path / "a", range(3))
+    assert Until(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
+    [folder] = [path for path in Path(spec.checkpoint).iterdir() if path.is_dir()]
+    (folder / "numbering.json").write_text('{"format": 2, "numbering": "n", "spark": "4.2.0"}')
+    FileLease(spec.lease).request_cut(20.0)
+    fail(spec, spark, FragmentError)
+    assert change_of(spec) == Change(20.0)
