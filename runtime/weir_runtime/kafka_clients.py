@@ -34,6 +34,23 @@ NO_ANSWER = frozenset(
 )
 """Errors of librdkafka after which the brokers may answer when they are asked again."""
 
+REFUSALS = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.ILLEGAL_SASL_STATE,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+"""Errors by which brokers say who may not log in, or has no right: time alone mends none of them."""
+
+
+class BrokersRefuse(Exception):
+    """The login, or a right that is needed."""
+
 
 def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a client of kafka-python from a source's or a sink's options. User, password and

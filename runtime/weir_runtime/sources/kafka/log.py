@@ -13,6 +13,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaException
 from weir_placement.model.fragment import FragmentError
 
+from weir_runtime.kafka_clients import REFUSALS, BrokersRefuse
 from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.logs.batches import write_batch
 from weir_runtime.logs.dead_letters import BadRows
@@ -112,16 +113,23 @@ class KafkaLog(Log):
         return START
 
     def advance(self, place: Place, clock: int, most: int, room: Room = ROOM) -> Advance:
-        """Reads the event times of new messages. A broker that does not answer is nothing new.
+        """Reads the event times of new messages. A broker that does not answer is waited for, in words.
 
         Raises:
+            BrokersRefuse: the login, or the right to read the topic.
             DataLoss: messages before the next one to read are gone, and `onDataLoss` is Fail.
             TimeoutError: there is no such topic, or it gives nothing more.
         """
         try:
             following = self._following(place, most, Room(min(room.bytes, BATCH_BYTES), room.rows))
-        except KafkaException:
-            return Advance(place, clock, False)
+        except KafkaException as error:
+            answer = error.args[0]
+            words = (
+                f"source.kafka: topic {self._topic} on {self._options['bootstrapServers']}: {answer.str()}"
+            )
+            if answer.code() in REFUSALS:
+                raise BrokersRefuse(f"{words}; correct its login or its rights") from error
+            return Advance(place, clock, False, words)
         except NoTopic as error:
             self._await_topic(error)
             return Advance(place, clock, False)
