@@ -15,6 +15,7 @@ from weir_runtime.compiler import ID
 from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import Topic
 from weir_runtime.exchanges.topic.writer import TopicWriter
+from weir_runtime.kafka_clients import BrokersRefuse
 from weir_runtime.kafka_sinks import KafkaSink
 from weir_runtime.sources.kafka.log import KafkaLog
 
@@ -75,6 +76,14 @@ def test_a_wrong_password_is_told(options: Options) -> None:
     wrong = Topic("weir.default.nobody", options("SCRAM-SHA-512", "guessed"))
     with pytest.raises(KafkaError, match=r"exchange\.kafka: 127\.0\.0\.1"):
         wrong.exists()
+
+
+@pytest.mark.parametrize("mechanism", login.MECHANISMS)
+def test_a_source_with_a_wrong_password_is_told(options: Options, mechanism: str) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", tz="UTC"))])
+    log = KafkaLog(options(mechanism, "guessed") | {"topic": "t"}, schema, "ts", 0, "")
+    with pytest.raises(BrokersRefuse, match=r"source\.kafka: topic t on 127.*Authentication failed"):
+        log.advance(log.start(), 0, 1)
 
 
 def test_a_broker_that_another_authority_vouches_for_is_not_believed(

@@ -62,7 +62,8 @@ class KafkaReader:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._topic: str = options["topic"]
-        self._admin = AdminClient(librdkafka_settings(options) | CLIENT)
+        self._refusal: KafkaError | None = None  # the latest of a login
+        self._admin = AdminClient(librdkafka_settings(options) | CLIENT | {"error_cb": self._hear})
         self._settings = reader_settings(options, "weir") | CONSUMER
         self._consumer = Consumer(self._settings)
         self._id = ""
@@ -70,7 +71,8 @@ class KafkaReader:
         self._early: list[Message] = []  # came before they were wanted
 
     def layout(self) -> TopicLayout:
-        """Raises NoTopic, KafkaException when the brokers do not answer."""
+        """Raises NoTopic, KafkaException when the brokers do not answer, or refuse the login."""
+        self._heard()
         try:
             (future,) = self._admin.describe_topics(
                 TopicCollection([self._topic]), request_timeout=ANSWER
@@ -79,6 +81,8 @@ class KafkaReader:
         except KafkaException as error:
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise NoTopic(f"no topic {self._topic}") from error
+            if (refusal := self._heard()) is not None:
+                raise KafkaException(refusal) from error
             raise
         layout = TopicLayout(
             str(about.topic_id), tuple(str(number) for number in sorted(p.id for p in about.partitions))
@@ -153,6 +157,17 @@ class KafkaReader:
         return {
             str(partition.partition): int(answer.result().offset) for partition, answer in answers.items()
         }
+
+    def _hear(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._AUTHENTICATION:
+            self._refusal = error
+
+    def _heard(self) -> KafkaError | None:
+        """How a login was refused since the last call: the client tries again, and what it was asked only
+        times out."""
+        self._refusal = None
+        self._admin.poll(0)
+        return self._refusal
 
     def _renew(self, topic_id: str) -> None:
         """Another consumer for another topic: what this one has fetched, and knows of its leaders, is of
