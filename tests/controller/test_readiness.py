@@ -26,7 +26,7 @@ class Watched(FakeCluster):
     refusal: str = ""
     words: str = ""
     crashed: bool = False  # between two lives of every process
-    refused: bool = False  # their last lives ended because they cannot run as they are told
+    doomed: bool = False  # their last lives ended because they cannot run as they are told
 
     def write_status(self, status: WriteStatus) -> None:
         if status.kind == "StreamQuery":
@@ -43,7 +43,7 @@ class Watched(FakeCluster):
         if not self.words:
             return observed
         says = [
-            replace(p, state="starting", message=self.words, refused=self.refused)
+            replace(p, state="starting", message=self.words, refused=self.doomed)
             if self.crashed or p.state == "starting"
             else p
             for p in observed.processes
@@ -109,14 +109,14 @@ def test_after_the_deadline_it_is_stalled_with_the_words_of_the_pod_and_an_event
 
 def test_a_fragment_that_cannot_run_as_it_is_told_is_stalled_at_once_and_recovers() -> None:
     _, cluster, the_loop = running()
-    cluster.crashed, cluster.refused, cluster.words = True, True, "exit code 2: in/a.csv, row 3: no number"
+    cluster.crashed, cluster.doomed, cluster.words = True, True, "exit code 2: in/a.csv, row 3: no number"
     for _ in range(3):
         later(cluster, the_loop, 1.0)
     stalled = of(cluster, "Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "FragmentRefused")
     assert cluster.words in stalled["message"]
     assert [e.warning for e in cluster.events if e.reason == "FragmentRefused"] == [True]
-    cluster.crashed, cluster.refused, cluster.words = False, False, ""  # the file was mended
+    cluster.crashed, cluster.doomed, cluster.words = False, False, ""  # the file was mended
     settle(the_loop)
     assert (condition(cluster, "q", "Stalled"), condition(cluster, "q", "Ready")) == ("False", "True")
 
