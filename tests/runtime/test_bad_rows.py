@@ -18,10 +18,10 @@ from weir_placement.model.fragment import Input, TypedColumn
 from weir_runtime.logs import json_rows
 from weir_runtime.logs.bad_rows import Unreadable, isolate
 from weir_runtime.logs.dead_letters import BadRows
+from weir_runtime.logs.file_rows import file_row_ids
 from weir_runtime.names import END
 from weir_runtime.side_log import query_of
 from weir_runtime.sources import source_log
-from weir_runtime.sources.file_rows import file_row_ids
 
 from tests.runtime.support import ORIGIN, SCHEMA, files_output, fragment, launch, sink_rows, source, wait_for
 

@@ -18,6 +18,7 @@ from weir_runtime.arrow_types import event_times
 from weir_runtime.logs.bad_rows import Parsed
 from weir_runtime.logs.batches import dense, write_batch
 from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
+from weir_runtime.logs.file_rows import FORMATS, FileRows, file_row_ids
 from weir_runtime.logs.folder import folder_at
 from weir_runtime.logs.lateness import behind_late, clock_after, on_time
 from weir_runtime.logs.left_out import LeftOut, Part
@@ -27,7 +28,6 @@ from weir_runtime.logs.missing_files import Absent, MissingFiles
 from weir_runtime.logs.time_index import TimeIndex
 from weir_runtime.logs.wall_clock import WallClock
 from weir_runtime.names import END, batch_name
-from weir_runtime.sources.file_rows import FORMATS, FileRows, file_row_ids
 
 LOOK = 0.5
 """[s] between two looks for where a log begins, while its store does not answer."""
