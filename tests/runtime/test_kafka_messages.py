@@ -108,7 +108,10 @@ def test_a_source_without_a_topic_or_brokers_is_refused() -> None:
 def test_wide_rows_are_handed_on_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = "w" * 100_000
     value = f'{{"k": 1, "name": "{wide}", "ts": "2013-01-01T00:00:00Z"}}'.encode()
-    topic = SimpleNamespace(fetch=lambda ranges: {"0": Messages(200, [value] * 200, [*range(200)])})
+    topic = SimpleNamespace(
+        layout=lambda: TopicLayout("id", ("0",)),
+        fetch=lambda ranges: {"0": Messages(200, [value] * 200, [*range(200)])},
+    )
     monkeypatch.setattr(KafkaLog, "_reader", lambda log: topic)
     log = KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
     start, end = {"next": {"0": 0}, "max": {"0": None}}, {"next": {"0": 200}, "max": {"0": 1}}
@@ -143,6 +146,7 @@ def behind(link: ThinLink, monkeypatch: pytest.MonkeyPatch) -> KafkaLog:
     monkeypatch.setattr(reader, "Consumer", lambda settings: link)
     monkeypatch.setattr(reader, "AdminClient", lambda settings: None)
     monkeypatch.setattr(reader.KafkaReader, "layout", lambda topic: TopicLayout("id", ("0",)))
+    monkeypatch.setattr(reader.KafkaReader, "beginnings", lambda topic, keys: {"0": 0})
     monkeypatch.setattr(reader.KafkaReader, "ends", lambda topic, keys: {"0": 30})
     monkeypatch.setattr(kafka_log, "_readers", {})
     return KafkaLog({"bootstrapServers": "b:9092", "topic": "t"}, SCHEMA, "ts", 0, "")
