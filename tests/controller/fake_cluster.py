@@ -49,7 +49,7 @@ class FakeCluster:
     bad_images: frozenset[str] = frozenset()  # they cannot be pulled
     faulty_images: frozenset[str] = frozenset()  # they warm up, and fail as soon as they work
     never_up: set[str] = field(default_factory=set)  # fragments whose processes stay as they are
-    refused: set[str] = field(default_factory=set)  # fragments that have their lease, and cannot run
+    cannot_run: set[str] = field(default_factory=set)  # fragments that have their lease all the same
     before_request: Callable[[], None] = lambda: None  # what happens between a look and a request for a cut
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
@@ -161,7 +161,7 @@ class FakeCluster:
             self.leases[process.fragment] = Lease(
                 process.fragment, process.epoch, "me", self.time, 10.0, change=change
             )
-            if process.fragment in self.refused:
+            if process.fragment in self.cannot_run:
                 self._refuse(key, process)
                 return
             self.writers.setdefault(process.fragment, []).append(process.epoch)

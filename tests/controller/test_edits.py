@@ -101,7 +101,7 @@ def test_an_edit_of_a_plan_that_is_refused_comes_into_force() -> None:
     cluster, scenario = FakeCluster(), one_query()
     it = loop(scenario, cluster)
     it.once()
-    cluster.refused = {fragment for fragment, _ in cluster.processes}
+    cluster.cannot_run = {fragment for fragment, _ in cluster.processes}
     for _ in range(5):
         it.once()
     put_elsewhere(scenario)
