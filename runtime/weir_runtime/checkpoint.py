@@ -21,7 +21,6 @@ from weir_runtime.names import NUMBERING, read_json, write_whole
 FORMAT = 1
 """Of what a fragment keeps beside Spark's files (docs/runtime.md, "Formats"). 0: no `numbering.json`."""
 
-
 OWN = "own"
 """In `numbering.json`, of `ids`: those of its rows in a topic are its own. Left out by earlier versions."""
 

@@ -98,9 +98,8 @@ class HostedFragment(FragmentProcess):
             pool = f"{self.spec.name}-e{self.spec.epoch}"
             spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
             self._server = open_server(self.status, self.metrics.registry, 0)
-            self._port = self.spec.port or int(
-                self._server.server_address[1]
-            )  # the host's answers readers too
+            # The host's answers readers too.
+            self._port = self.spec.port or int(self._server.server_address[1])
             self.status.say(phase="starting", port=self._port)
             secrets.watch(self._rotated, self.terminate)
             return self.live(spark)

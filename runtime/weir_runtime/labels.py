@@ -95,6 +95,6 @@ def firsts(names: Iterable[str]) -> list[str]:
     """Of the files that sinks write, the first one of each prefix."""
     by_prefix: dict[str, str] = {}
     for name in names:
-        if match := OURS.fullmatch(name):
-            by_prefix[match[1]] = min(name, by_prefix.get(match[1], name))
+        if prefix := parts(name)[0]:
+            by_prefix[prefix] = min(name, by_prefix.get(prefix, name))
     return sorted(by_prefix.values())

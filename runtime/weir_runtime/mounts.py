@@ -33,8 +33,7 @@ def on_a_network(path: Path, mounts: Path = MOUNTS) -> bool:
     real = path.resolve()
     for fields in (line.split() for line in lines):
         point = Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), fields[4]))
-        if real.is_relative_to(point) and len(point.parts) >= len(
-            where.parts
-        ):  # a later one covers an earlier
+        # a later one covers an earlier
+        if real.is_relative_to(point) and len(point.parts) >= len(where.parts):
             where, kind = point, fields[fields.index("-") + 1]
     return bool(kind) and not LOCAL.fullmatch(kind)

@@ -61,12 +61,18 @@ def put_elsewhere(scenario: Scenario) -> None:
     scenario.queries["default/q"] = replace(edited, ends=ends, source="another sink")
 
 
-@pytest.mark.parametrize("state", ["starting", "failed"])
-def test_an_edit_of_a_plan_that_never_came_up_starts_from_the_beginning(state: str) -> None:
-    """An upstream fragment cannot start, so the delivering one waits for its flow, and never has a lease."""
+def after_its_first_round() -> tuple[FakeCluster, Scenario, Loop]:
+    """A query whose processes have been started."""
     cluster, scenario = FakeCluster(), one_query()
     it = loop(scenario, cluster)
     it.once()
+    return cluster, scenario, it
+
+
+@pytest.mark.parametrize("state", ["starting", "failed"])
+def test_an_edit_of_a_plan_that_never_came_up_starts_from_the_beginning(state: str) -> None:
+    """An upstream fragment cannot start, so the delivering one waits for its flow, and never has a lease."""
+    cluster, scenario, it = after_its_first_round()
     cluster.never_up = {fragment for fragment, _ in cluster.processes}
     for _ in range(5):
         it.once()
@@ -83,9 +89,7 @@ def test_an_edit_of_a_plan_that_never_came_up_starts_from_the_beginning(state: s
 
 def test_one_that_takes_its_lease_after_all_publishes_nothing_beside_the_next_plan() -> None:
     """It gets the lease after the controller has looked, before that asks for the cut: its holder answers."""
-    cluster, scenario = FakeCluster(), one_query()
-    it = loop(scenario, cluster)
-    it.once()
+    cluster, scenario, it = after_its_first_round()
     last = cluster.placements["default/q"].spec["plan"]["told"][-1]["name"]
     cluster.never_up = {last}
     it.once()
@@ -98,9 +102,7 @@ def test_one_that_takes_its_lease_after_all_publishes_nothing_beside_the_next_pl
 
 def test_an_edit_of_a_plan_that_is_refused_comes_into_force() -> None:
     """Its processes have the lease, answer, and end with exit code 2, as over a sink with another's rows."""
-    cluster, scenario = FakeCluster(), one_query()
-    it = loop(scenario, cluster)
-    it.once()
+    cluster, scenario, it = after_its_first_round()
     cluster.cannot_run = {fragment for fragment, _ in cluster.processes}
     for _ in range(5):
         it.once()

@@ -97,9 +97,7 @@ class FragmentMetrics:
     operators: Mapping[str, OperatorMetrics] = field(default_factory=dict)
     links: Mapping[str, float] = field(default_factory=dict)  # input -> latency to its producer [s]
     silent: Mapping[str, float] = field(default_factory=dict)  # input -> time since its last row [s]
-    missing: Mapping[str, int] = field(
-        default_factory=dict
-    )  # input -> file that is missing before later ones
+    missing: Mapping[str, int] = field(default_factory=dict)  # input -> file missing before later ones
 
 
 def measurable(processes: Iterable[Process]) -> list[Process]:

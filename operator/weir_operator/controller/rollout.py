@@ -62,25 +62,23 @@ def policy_image(group: Group, settings: Settings) -> str:
     return group.policy.pod_template.image or settings.image
 
 
-def wanted_image(group: Group, records: Mapping[str, Record], settings: Settings) -> str:
+def wanted_image(
+    group: Group, records: Mapping[str, Record], settings: Settings
+) -> tuple[str, Rollout | None]:
     """The image that a group's fragments are to run: the policy's, or the one before where one of its queries
-    has refused that; "" where there are no images."""
+    has refused that; "" where there are no images. And that refusal."""
     image = policy_image(group, settings)
-    refusal = _refusal(group, records, image)
-    return refusal.before if refusal else image
-
-
-def _refusal(group: Group, records: Mapping[str, Record], image: str) -> Rollout | None:
     rollouts = (rollout_of(records[name]) for name in sorted(group.queries) if name in records)
-    return next((r for r in rollouts if r and r.refused and r.image == image), None)
+    refusal = next((r for r in rollouts if r and r.refused and r.image == image), None)
+    return refusal.before if refusal else image, refusal
 
 
 def choose_images(state: RoundState) -> None:
     """By group, the image that its fragments are to run, into `state.images`: the policy's, or the one before
     where one of its queries has refused that."""
     for group in state.desired.groups:
-        state.images[group.name] = wanted_image(group, state.records, state.settings)
-        if refusal := _refusal(group, state.records, policy_image(group, state.settings)):
+        state.images[group.name], refusal = wanted_image(group, state.records, state.settings)
+        if refusal:
             state.refused_images[group.name] = _words(refusal)
 
 

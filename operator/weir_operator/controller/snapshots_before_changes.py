@@ -50,7 +50,7 @@ def snapshots_to_wait_for(
         return result
     present = {name_of(o): o for o in observed.objects if o.get("kind") == "QuerySnapshot"}
     for group in desired.groups:
-        image = wanted_image(group, records, settings)
+        image, _ = wanted_image(group, records, settings)
         for name in group.queries.keys() & asking.keys():
             record, query, (manifest, fields) = records.get(name), group.queries[name], asking[name]
             if record is None or not record.specs or query.suspended:

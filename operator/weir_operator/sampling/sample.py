@@ -27,6 +27,7 @@ MOST_BYTES = 64 * 2**20
 
 MOST_NAMED = 12
 """Columns in a message."""
+
 GZIP = b"\x1f\x8b"
 
 

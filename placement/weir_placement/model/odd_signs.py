@@ -12,6 +12,9 @@ SIGNS = {
 }  # fmt: skip
 """What SQL writes for them."""
 
+OPERATORS = {"=!": "<>", "===": "=", "=<": "<=", "=>": ">="}
+"""What SQL writes for those of other languages."""
+
 
 def named(character: str) -> str:
     """
@@ -41,7 +44,6 @@ def refused_signs(tokens: Iterable[Any]) -> Iterator[tuple[str, int]]:
                     yield f"{named(character)} is no sign of SQL; write {SIGNS[character]}", token.start + i
         if previous is not None and previous.end + 1 == token.start:
             both = previous.text + token.text
-            if both in ("=!", "===", "=<", "=>"):
-                right = {"=!": "<>", "===": "=", "=<": "<=", "=>": ">="}[both]
+            if right := OPERATORS.get(both):
                 yield f"{both} is no operator; write {right}", previous.start
         previous = token

@@ -78,10 +78,11 @@ def _of_a_construct(reason: str, tokens: Sequence[Any], at: int, offset: int) ->
         return f"CASE is not closed; write END after {tokens[min(at, len(tokens) - 1)].text}", offset
     for i in range(len(words) - 2):
         if words[i] in ("FROM", "JOIN") and words[i + 1] in _TABLE_FUNCTIONS and words[i + 2] == "(":
-            wrong = f"{tokens[i + 1].text}(...) is not supported in {words[i]}"
-            return f"{wrong}; name a stream, and write GROUP BY window(event_time, '10 minutes')", tokens[
-                i + 1
-            ].start
+            function, right = (
+                tokens[i + 1],
+                "name a stream, and write GROUP BY window(event_time, '10 minutes')",
+            )
+            return f"{function.text}(...) is not supported in {words[i]}; {right}", function.start
     return None
 
 

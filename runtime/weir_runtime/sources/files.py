@@ -138,7 +138,7 @@ class FileLog(Log):
         first, passed = number, False
         limit = self._bad_rows.limit(self._wall.now({}))
         while self._after and self._has(number):
-            newest = self._look(number, self._allowed(number, limit), maximum).newest
+            newest = self._look(number, self._allowed(number, 1, limit)[0], maximum).newest
             if newest is not None and newest > self._after:
                 break
             passed = passed or newest is not None
@@ -162,8 +162,8 @@ class FileLog(Log):
     def _advance_now(self, place: Place, clock: int, most: int, room: Room) -> Advance:
         number, maximum = place["next"], place["max"]
         now = self._wall.now(place)
-        limit = self._allowed(number, self._bad_rows.limit(now))
-        beyond, bad, late, ahead, last_size = self._bound(number, most), 0, 0, False, 0
+        limit, beyond = self._allowed(number, most, self._bad_rows.limit(now))
+        bad, late, ahead, last_size = 0, 0, False, 0
         while number < beyond and (size := self._folder.size(self._name(number))) is not None:
             if room.after(size, 0) is None:
                 break
@@ -287,18 +287,15 @@ class FileLog(Log):
         self._looks = {number: look}
         return look
 
-    def _allowed(self, number: int, limit: int | None) -> int | None:
-        """[us] Later event times in a file are bad: by the clock, or readers before have left them out."""
-        part = self._part(number, 1)
-        return limit if part is None or limit is None else min(limit, part.limit)
-
-    def _bound(self, number: int, most: int) -> int:
-        """Up to which file one limit is right, at most `most` on."""
+    def _allowed(self, number: int, most: int, limit: int | None) -> tuple[int | None, int]:
+        """[us] Later event times in a file are bad: by the clock, or readers before have left them out. And
+        up to which file that is so, at most `most` on."""
         part = self._part(number, most)
         if part is None:
-            return number + most
-        stop: int = part.first if part.first > number else part.beyond
-        return min(stop, number + most)
+            return limit, number + most
+        if part.first > number:
+            return limit, min(part.first, number + most)
+        return None if limit is None else min(limit, part.limit), min(part.beyond, number + most)
 
     def _part(self, number: int, most: int) -> Part | None:
         """The first one known that has some of `most` files. Only a changed plan reads rows again."""
