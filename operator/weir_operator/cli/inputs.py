@@ -75,10 +75,11 @@ TimeLimit = Annotated[
 
 
 def warn(objects: Objects) -> None:
-    """Tells what has no effect, a line each, on standard error; the command goes on."""
+    """Tells what has no effect and what has no limit, a line each, on standard error; the command goes on."""
+    from weir_operator.manifests.unlimited import unlimited
     from weir_operator.manifests.unused import unused
 
-    for finding in unused(objects):
+    for finding in (*unlimited(objects), *unused(objects)):
         print(f"warning: {finding}", file=sys.stderr)
 
 

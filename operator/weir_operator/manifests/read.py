@@ -23,6 +23,7 @@ _MAX_ALIASED = 10_000
 MOST_DEPTH = 100
 _BRACKET = re.compile(r"[\[\]{}]")
 _INDENTED = re.compile(rf"^[-? ]{{{MOST_DEPTH},}}", re.MULTILINE)
+_EIGHT, _SIXTY = re.compile(r"[-+]?0[0-9_]+"), re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 _MERGE, _DATE = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:timestamp"
 
 
@@ -142,10 +143,24 @@ class _ValueBuilder:
 
     def _scalar(self, node: Any) -> Any:
         try:
-            return node.value if node.tag == _DATE else self.loader.construct_object(node)
+            value = node.value if node.tag == _DATE else self.loader.construct_object(node)
         except ValueError:
             kind = node.tag.rpartition(":")[2]
             raise _refused(f"{json.dumps(node.value)} is not of the type !!{kind}", node) from None
+        if isinstance(value, int | float):
+            self._check_base(node, value)
+        return value
+
+    @staticmethod
+    def _check_base(node: Any, value: float) -> None:
+        """Refuses numbers to the bases of 8 and 60, which only YAML 1.1 knows and hardly anybody means."""
+        if _EIGHT.fullmatch(node.value) and value:
+            plain = node.value.lstrip("+-0")
+            wrong = f"{node.value} is {value} in YAML 1.1 and {plain} in 1.2"
+            raise _refused(f"{wrong}; write {plain} or {value}", node)
+        if _SIXTY.fullmatch(node.value):
+            wrong = f"{node.value} is {value} in YAML 1.1 and a text in 1.2"
+            raise _refused(f"{wrong}; quote the text, or write {value}", node)
 
     def _mapping(self, node: Any) -> dict[str, Any]:
         names: set[str] = set()

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is not YAML, in words for whoever wrote it."""
+"""What is wrong with a text that is not YAML, or not JSON, in words for whoever wrote it."""
 
 from __future__ import annotations
 
@@ -53,21 +53,22 @@ _NOT_FIRST = {
 
 def syntax_finding(error: yaml.YAMLError, text: str, file: str) -> Finding:
     """The finding of a text that cannot be parsed, with its line."""
+    form = "JSON" if file.endswith(".json") else "YAML"
     position = getattr(error, "position", None)
     if isinstance(error, yaml.reader.ReaderError) and isinstance(position, int):
         line = text.count("\n", 0, position) + 1
         wrong = f"character {error.character:#04x} is not allowed"
-        return Finding(None, "", f"is not YAML: {wrong}", "remove it", file=file, line=line)
+        return Finding(None, "", f"is not {form}: {wrong}", "remove it", file=file, line=line)
     conflict = _CONFLICT.search(text)
     if conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
-        return Finding(None, "", "is not YAML: a merge conflict", "resolve it", file=file, line=line)
+        return Finding(None, "", f"is not {form}: a merge conflict", "resolve it", file=file, line=line)
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = str(getattr(error, "problem", None) or "it cannot be parsed")
     if mark is None:
-        return Finding(None, "", f"is not YAML: {problem}", "", file=file)
+        return Finding(None, "", f"is not {form}: {problem}", "", file=file)
     wrong, right = _wording(problem, error, text, mark)
-    return Finding(None, "", f"is not YAML: {wrong}", right, file=file, line=mark.line + 1)
+    return Finding(None, "", f"is not {form}: {wrong}", right, file=file, line=mark.line + 1)
 
 
 def _wording(problem: str, error: yaml.YAMLError, text: str, mark: Any) -> tuple[str, str]:
