@@ -20,6 +20,7 @@ from weir_placement.model.location import Location
 from weir_runtime.logs.bad_rows import BadRow
 from weir_runtime.logs.dead_letters import bad_rows_of
 from weir_runtime.names import write_whole
+from weir_runtime.side_log import side_log_of
 
 from tests.runtime.support import fragment, source
 
@@ -137,6 +138,30 @@ def test_the_command_shows_bad_rows_with_their_reasons(
         "text": "x,1",
     }
     assert (second["reason"], second["text"], "row" in second) == ("is not CSV", None, False)
+
+
+def test_the_command_shows_bad_rows_of_plans_before_an_edit_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the plan in force has read again is in the letters of both; those of another query are none."""
+    started(tmp_path, Output("files", str(tmp_path / "out")))
+    [spec] = RunResults(tmp_path).fragments()
+    for fragment_name, query, rows in [
+        (Path(spec.sidelog).name, "default/q", (2, 3)),
+        ("q-p1-0", "default/q", (1, 2)),
+        ("r-p1-0", "default/r", (7,)),
+    ]:
+        side_log = Path(spec.sidelog).with_name(fragment_name)
+        side_log.mkdir(parents=True, exist_ok=True)
+        side_log_of(side_log, query)
+        for row in rows:
+            letter = BadRow(row, "column n: x cannot be read as BIGINT", b"x,1")
+            letters = bad_rows_of(spec.inputs[0], str(side_log / "a"))
+            letters.put(f"{row:010d}", "in/0000000000.csv", [letter])
+    assert main(["query", "q", "--bad", "--no-follow", "--run-folder", str(tmp_path)]) == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert sorted(letter["row"] for letter in shown) == [2, 3, 4]
+    assert {letter["stream"] for letter in shown} == {spec.inputs[0].stream}
 
 
 def test_bad_rows_that_go_elsewhere_are_not_looked_for(

@@ -35,26 +35,43 @@ def _unit(letters: pa.Table) -> str:
 
 
 class BadRowReader:
-    """The dead letters of a query's inputs, as they come, where these are files of a folder."""
+    """The dead letters of a query's inputs, as they come, where these are files of a folder. Of plans before
+    an edit those beside their side logs: in what folder of a `deadLetter` theirs are, nothing says any more.
+    """
 
     def __init__(self, results: RunResults) -> None:
         self._results = results
         self._readers: dict[Path, FolderSinkReader] = {}
+        self._shown: set[tuple[str, str, int | None]] = set()  # input's name, source, position
         self.elsewhere: dict[str, str] = {}
         """By stream whose bad rows are not read here: where its `deadLetter` sends them."""
 
     def new_rows(self) -> Iterator[ResultRow]:
         """Those that have come since the last call: `stream`, `source`, `row` (from 1) or `offset`, `reason`
-        and the row's `text`. A stream that the query reads twice has them twice."""
+        and the row's `text`. What plans before an edit have left out is among them, each row once: an edit
+        reads some rows again. A stream that the query reads under two names has them twice."""
+        streams: dict[str, str] = {}
         for spec in self._results.fragments():
             for item in (item for item in spec.inputs if item.kind == "source"):
+                streams[item.name] = item.stream
                 folder = letters_folder(item, str(Path(spec.sidelog) / item.name))
                 if folder is None:
                     self.elsewhere[item.stream] = _address(item)
-                    continue
-                reader = self._readers.setdefault(folder, FolderSinkReader(folder))
-                for letters in reader.new_tables():
-                    yield from _shown(letters, item.stream)
+                else:
+                    yield from self._new_of(folder, item.name, item.stream)
+        for folder in self._results.side_logs():
+            for letters in sorted(folder.glob(f"*/{BAD}")):
+                name = letters.parent.name
+                yield from self._new_of(letters, name, streams.get(name, name))
+
+    def _new_of(self, folder: Path, name: str, stream: str) -> Iterator[ResultRow]:
+        reader = self._readers.setdefault(folder, FolderSinkReader(folder))
+        for letters in reader.new_tables():
+            for letter in _shown(letters, stream):
+                place = (name, letter["source"], letter.get("row", letter.get("offset")))
+                if place not in self._shown:
+                    self._shown.add(place)
+                    yield letter
 
 
 def _address(item: Input) -> str:

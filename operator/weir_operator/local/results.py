@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentSpec, Output
 from weir_placement.model.location import STORE
 from weir_runtime.json_values import json_values
+from weir_runtime.side_log import query_of
 
 ResultRow = dict[str, Any]
 
@@ -168,6 +169,12 @@ class RunResults:
         paths = sorted((self._root / "processes").glob("*.spec.json"))
         specs = [FragmentSpec.from_json(path.read_text()) for path in paths if path.exists()]
         return [spec for spec in specs if self._query in (None, f"{spec.namespace}/{spec.query}")]
+
+    def side_logs(self) -> list[Path]:
+        """Of the query's fragments, also of those that are gone as far as they have left dead letters."""
+        beside = {Path(spec.sidelog).parent for spec in self.fragments() if spec.sidelog}
+        logs = sorted(folder for place in beside for folder in place.glob("[!.]*/"))
+        return [folder for folder in logs if query_of(folder) == self._query]
 
     def close(self) -> None:
         """Ends all connections."""
