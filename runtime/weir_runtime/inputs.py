@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,8 @@ def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
     names = tuple(column.name for column in item.columns)
     clocking = Clocking(aliases=(item.name,), times={f"{item.name}.{item.event_time}": 0})
     sidelog = str(Path(spec.sidelog) / item.name) if spec.sidelog else ""
-    return OpenInput(item, source_log(item, sidelog, between(spec, AHEAD) / item.name), names, clocking)
+    reached = replace(item, source=item.access or item.source)
+    return OpenInput(item, source_log(reached, sidelog, between(spec, AHEAD) / item.name), names, clocking)
 
 
 def _open_exchange(

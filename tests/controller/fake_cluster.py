@@ -24,6 +24,7 @@ from weir_operator.controller.decision import (
 )
 from weir_operator.controller.observed_state import Lease, Process
 from weir_operator.controller.ports import ClusterState, Refused
+from weir_operator.kube.fragment import secrets_of
 from weir_placement.model.change import Change
 
 
@@ -50,6 +51,8 @@ class FakeCluster:
     faulty_images: frozenset[str] = frozenset()  # they warm up, and fail as soon as they work
     never_up: set[str] = field(default_factory=set)  # fragments whose processes stay as they are
     cannot_run: set[str] = field(default_factory=set)  # fragments that have their lease all the same
+    revoked: frozenset[str] = frozenset()  # Secrets with which nobody is let in any more
+    shut_out: set[tuple[str, int]] = field(default_factory=set)  # processes that were started with one
     before_request: Callable[[], None] = lambda: None  # what happens between a look and a request for a cut
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
@@ -161,11 +164,22 @@ class FakeCluster:
             self.leases[process.fragment] = Lease(
                 process.fragment, process.epoch, "me", self.time, 10.0, change=change
             )
+            if key in self.shut_out:
+                self._shut_out(key, process)
+                return
             if process.fragment in self.cannot_run:
                 self._refuse(key, process)
                 return
             self.writers.setdefault(process.fragment, []).append(process.epoch)
             self.processes[key] = replace(process, state="running")
+
+    def _shut_out(self, key: tuple[str, int], process: Process) -> None:
+        """It answers by what its earlier lives have left, and ends."""
+        lease = self.leases[process.fragment]
+        if lease.change and lease.change.time is None:
+            agreed = replace(lease.change, time=round(self.time * 1e6))
+            self.leases[process.fragment] = replace(lease, change=agreed)
+        self.processes[key] = replace(process, state="failed")
 
     def _refuse(self, key: tuple[str, int], process: Process) -> None:
         """It has planned nothing, so a cut that is asked for has passed; then it ends with exit code 2."""
@@ -185,6 +199,7 @@ class FakeCluster:
         if isinstance(action, Start):
             key = (action.spec.name, action.spec.epoch)
             old = self.processes.get(key)
+            (self.shut_out.add if self.revoked & set(secrets_of(action)) else self.shut_out.discard)(key)
             if old is None or old.state == "failed":
                 full = action.spec.node in self.full_nodes
                 self.processes[key] = Process(

@@ -113,6 +113,39 @@ def test_an_edit_of_a_plan_that_is_refused_comes_into_force() -> None:
     assert len(cluster.running()) == len(packed["told"])
 
 
+def log_in(scenario: Scenario, secret: str) -> None:
+    """The query's stream and its sink are topics, for which it logs in."""
+    security = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "secretRef": secret}
+    brokers = {"bootstrapServers": "b:9092", "security": security}
+    sink = Output("kafka", options={**brokers, "topic": "rows"})
+    present = scenario.queries["default/q"]
+    ends = replace(present.ends, sources={"s": {"kafka": {**brokers, "topic": "s"}}}, sink=sink)
+    scenario.queries["default/q"] = replace(present, ends=ends, source=secret)
+
+
+def test_an_edit_lets_the_plan_before_it_in_where_it_was_shut_out() -> None:
+    """Its Secret is revoked, and it still has rows to publish: the edit is what names the new one."""
+    cluster, scenario = FakeCluster(), one_query()
+    log_in(scenario, "first")
+    it = loop(scenario, cluster)
+    settle(it)
+    old = {fragment for fragment, _ in cluster.processes}
+    cluster.revoked = frozenset({"first"})
+    cluster.shut_out = set(cluster.processes)
+    cluster.processes = {k: replace(p, state="failed") for k, p in cluster.processes.items()}
+    for _ in range(5):
+        it.once()
+    log_in(scenario, "second")
+    for _ in range(15):  # quiet ones among them, until the lease has expired
+        it.once()
+    settle(it)
+    packed = cluster.placements["default/q"].spec["plan"]
+    assert packed["since"] > 0
+    assert packed["leaving"] == []
+    assert not {fragment for fragment, _ in cluster.processes} & old
+    assert condition(cluster, "q", "Ready") == "True"
+
+
 def test_a_second_edit_waits_until_the_first_is_through() -> None:
     cluster, scenario = FakeCluster(), one_query()
     it = loop(scenario, cluster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from weir_placement.model.fragment import FragmentSpec
@@ -53,6 +53,11 @@ def _build(spec: FragmentSpec, surroundings: str, pods: str) -> str:
     identity = replace(spec, node="", zone="", epoch=0, lease="", state="", output=output)
     text = f"{identity.identity_text()} {surroundings}" + (f" {pods}" if pods else "")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _reaches_as(old: FragmentSpec, specs: Iterable[FragmentSpec]) -> bool:
+    """Whether the spec of this name among `specs` reads and writes as `old` does."""
+    return any((s.inputs, s.output) == (old.inputs, old.output) for s in specs if s.name == old.name)
 
 
 def _present_build(state: RoundState, fragment: str) -> str:
@@ -144,12 +149,14 @@ def _fragments_of(
     leaving: tuple[FragmentSpec, ...] = ()
     if not desired.suspended and name not in state.blocked:
         leaving = leaving_specs(state, group, state.records[name])
-    going, result = {old.name for old in leaving}, {}
+    # one whose logins have changed is replaced; otherwise one that is leaving is not, for an edit
+    as_before = {old.name for old in state.records[name].leaving if _reaches_as(old, leaving)}
+    result = {}
     for spec in (*specs_of(state, name), *leaving):
         spec = replace(spec, zone=_zone(group, spec.node))
         shared = _shares(group, desired, spec)
         build = _build(spec, surroundings + (" shared" if shared else ""), desired.pods)
-        if spec.name in going or desired.unplannable or name in state.held_images:
+        if spec.name in as_before or desired.unplannable or name in state.held_images:
             build = _present_build(state, spec.name) or build
         image = (name in state.held_images and _present_image(state, spec.name)) or state.images[group.name]
         result[spec.name] = DesiredFragment(spec, build, name, group.name, image, shared)

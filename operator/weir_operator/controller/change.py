@@ -14,6 +14,7 @@ from dataclasses import replace
 from weir_placement.fragments import cut
 from weir_placement.model.fragment import FOREVER, FragmentSpec
 from weir_placement.model.hosted import NOBODY
+from weir_placement.model.identity import is_same_place
 
 from weir_operator.controller.decision import RequestCut
 from weir_operator.controller.desired_state import DesiredQuery, Group
@@ -88,11 +89,33 @@ def specs_in_force(
 
 
 def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
-    """Those of the previous plan, on a node of the new plan where their own can no longer be used."""
+    """Those of the previous plan, on a node of the new plan where their own can no longer be used, and with
+    the logins of the query as it is now: it may have been edited because the previous ones are refused."""
     unusable = state.desired.unusable_nodes(record.query)
     usable = set(group.problem.cluster.index) - unusable
     other = next((n for n in (record.plan.nodes.values() if record.plan else ()) if n in usable), "")
-    return tuple(s if s.node in usable or not other else replace(s, node=other) for s in record.leaving)
+    desired = group.queries[record.query]
+    placed = (s if s.node in usable or not other else replace(s, node=other) for s in record.leaving)
+    return tuple(_let_in(spec, desired) for spec in placed)
+
+
+def _let_in(spec: FragmentSpec, desired: DesiredQuery) -> FragmentSpec:
+    """A fragment that reads and writes the same places as before, as whom the query says now; of a stream
+    also with what it says now of rows that are lost or cannot be read."""
+    ends, aliases = desired.ends, {stream: alias for alias, stream in desired.model.sources.items()}
+    inputs = []
+    for item in spec.inputs:
+        alias = aliases.get(item.stream, "")
+        present = ends.sources.get(alias, {})
+        if item.kind == "source" and present and is_same_place(item.source, present):
+            access = {} if present == item.source else present
+            item = replace(item, access=access, bad_rows=ends.bad_rows.get(alias, {}))
+        inputs.append(item)
+    output, sink = spec.output, ends.sink
+    same_kind = (output.kind, output.uri) == (sink.kind, sink.uri)
+    if same_kind and is_same_place({"sink": output.options}, {"sink": sink.options}):
+        output = replace(output, options=sink.options)
+    return replace(spec, inputs=tuple(inputs), output=output)
 
 
 def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:

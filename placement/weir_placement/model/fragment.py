@@ -73,6 +73,8 @@ class Input:
             neither this nor `max_ahead` is part of names and hashes.
         max_ahead: [us] a source's event times further ahead of the wall clock are bad rows; 0: none is; None:
             more than a day.
+        access: a source as it is reached since an edit, which has changed at most policies and who logs in;
+            empty: as `source` says. No part of names and hashes.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Input:
     idle: int = 0
     bad_rows: Mapping[str, Any] = field(default_factory=dict)
     max_ahead: int | None = None
+    access: Mapping[str, Any] = field(default_factory=dict)
 
     def stored(self) -> dict[str, Any]:
         """The stored form, in the order of the first version; later fields where they are set."""
@@ -210,7 +213,7 @@ class FragmentSpec:
     def connectors(self) -> tuple[Mapping[str, Any], ...]:
         """The settings by which sources, flows and the sink are reached."""
         flows = [flow.options for flow in (*(item.flow for item in self.inputs), self.output.flow) if flow]
-        sources = [connector for item in self.inputs for connector in (item.source, item.bad_rows)]
+        sources = [part for item in self.inputs for part in (item.access or item.source, item.bad_rows)]
         return (*sources, *flows, self.output.options)
 
     @property

@@ -11,7 +11,7 @@ LATER = ("after", "executors")
 """Fields of inputs, outputs and fragments that versions after the first one have added."""
 
 
-UNNAMED: Mapping[str, Any] = {"idle": 0, "bad_rows": {}, "max_ahead": None}
+UNNAMED: Mapping[str, Any] = {"idle": 0, "bad_rows": {}, "max_ahead": None, "access": {}}
 """Fields of inputs that no name is made of, with their defaults."""
 
 
@@ -36,6 +36,24 @@ def identity_source(source: Mapping[str, Any]) -> dict[str, Any]:
     """A source without its policies: a query whose topic has lost rows goes on where it was when a policy
     that lets it is set."""
     return {
-        kind: {name: value for name, value in options.items() if name not in POLICIES} if options else options
+        kind: {name: value for name, value in options.items() if name not in POLICIES}
+        if isinstance(options, Mapping)
+        else options
         for kind, options in source.items()
     }
+
+
+LOGIN = ("security", "secretRef", "caSecretRef")
+"""Fields of a source or sink, and of what is in them, that decide who reads or writes there."""
+
+
+def is_same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sources, or two sinks' options, differ at most in policies and in who logs in: rows of
+    one are the rows of the other."""
+    return bool(_anonymous(identity_source(one)) == _anonymous(identity_source(other)))
+
+
+def _anonymous(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _anonymous(part) for name, part in value.items() if name not in LOGIN}
