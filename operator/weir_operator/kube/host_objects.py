@@ -30,11 +30,9 @@ FRAGMENT_HEAP_MB = 64
 FRAGMENT_MEMORY_MB = 90
 """Of a fragment in a host outside of the heap: Python's interpreters and workers."""
 
-FIRST_HEAP_MB = 1024
-"""Of the first host of a class and node; a further one, when that is full, has twice as much."""
-
-LARGEST_DOUBLING = 2
-"""How often at most."""
+HEAP_MB = 1024
+"""Of every host, but one whose first fragment needs more. A further one beside a full one is no larger: a
+node that has room for one may have none for twice as much."""
 
 GRACE_SECONDS = 90
 """A host waits for the batches under way of all it runs, and longer for a query to stop than a process."""
@@ -83,10 +81,9 @@ def sharing_class(policy: str, driver: Driver, template: DriverTemplate) -> str:
     return hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
-def first_heap(spec: FragmentSpec, full: int) -> int:
-    """[MiB] of a host in which `spec` is the first to run, beside so many of its class that are full."""
-    grown: int = FIRST_HEAP_MB * 2 ** min(full, LARGEST_DOUBLING)
-    return max(grown, OWN_HEAP_MB + heap_need(spec))
+def heap_for(spec: FragmentSpec) -> int:
+    """[MiB] of a host in which `spec` is the first to run."""
+    return max(HEAP_MB, OWN_HEAP_MB + heap_need(spec))
 
 
 def plan_host(

@@ -29,7 +29,7 @@ from weir_operator.kube.host_objects import (
     belongings,
     build_host_pod_spec,
     build_orders_spec,
-    first_heap,
+    heap_for,
     heap_need,
     host_name,
     plan_host,
@@ -152,15 +152,13 @@ class KubernetesHosts:
             return plan_host(*about, action.spec, present.heap_mb)
         sharing = sharing_class(action.policy, driver, template)
         own = {host.name: host for host in self._hosts.values() if host.namespace == driver.namespace}
-        full = 0  # one that is about to go is not: who takes its place is no larger
         for number in itertools.count(1):
             named = (driver, template, sharing, number, action.spec)
             beside = own.get(host_name(driver.node, sharing, number))
             if beside is None:
-                return plan_host(*named, first_heap(action.spec, full))
+                return plan_host(*named, heap_for(action.spec))
             if _has_room(beside, action):
                 return plan_host(*named, beside.heap_mb)
-            full += not beside.ends
         raise AssertionError("there is always one more")
 
     def _orders(self, plan: HostPlan, owner: OwnerReference) -> Mapping[str, Any]:
