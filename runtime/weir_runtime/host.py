@@ -103,6 +103,7 @@ class Host:
         self._files_at = 0.0  # [s, monotonic] when to look at open files
         self._orders = orders_at(spec.desired, spec.state)
         self.members: dict[str, Member] = {}
+        self._said_before: Mapping[str, Any] | None = None  # by a life before; None: not read yet
         cpu = SharedCpu(CpuMeter(os.getpid()))
         self._common = Commons(Sessions(spark), self.incarnations, cpu, Turn(), spec.batch_seconds)
         if status is not None:
@@ -162,9 +163,10 @@ class Host:
             self.status.beat()
         wanted = self._wanted()
         if wanted is not None:
+            self._said_before = {k: about for k, about in (self._said_before or {}).items() if k in wanted}
             for key, raw in wanted.items():
                 if key not in self.members or self.members[key].has_stopped:
-                    self.members[key] = Member(key, raw, self._common)
+                    self.members[key] = Member(key, raw, self._common, self._alone_before(key))
             for key in self.members.keys() - wanted.keys():
                 self.members[key].stop()
                 if not self.members[key].alive:
@@ -177,13 +179,21 @@ class Host:
     def _wanted(self) -> Mapping[str, Any] | None:
         """None: not known now; then everything stays as it is."""
         try:
+            if self._said_before is None:
+                self._said_before = self._orders.said()
             return self._orders.read()
         except (OSError, ValueError) as error:
             print(f"{self.spec.desired}: {error}", file=sys.stderr)
             return None
 
+    def _alone_before(self, key: str) -> str:
+        """Whoever has made an end of a life before must not make one of this, too, until it is taken out."""
+        return str((self._said_before or {}).get(key, {}).get("alone") or "")
+
     def say(self) -> None:
-        """Where its orders come from, when something is new."""
+        """Where its orders come from, when something is new; not over what has not been read yet."""
+        if self._said_before is None:
+            return
         self._orders.say(self.state())
 
     def state(self) -> dict[str, Any]:

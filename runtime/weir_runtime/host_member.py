@@ -60,14 +60,15 @@ class Member:
     Attributes:
         stuck: an attempt's query does not stop: the host must end.
         error: of the last attempt that failed.
-        alone: why it should have a process of its own from now on; "" when nothing speaks for that.
+        alone: why it should have a process of its own from now on; "" when nothing speaks for that. There is
+            no further attempt in a host then.
     """
 
-    def __init__(self, key: str, raw: Any, common: Commons) -> None:
+    def __init__(self, key: str, raw: Any, common: Commons, alone: str = "") -> None:
         self.key = key
         self.stuck = False
         self.error = ""
-        self.alone = ""
+        self.alone = alone
         self._raw = raw
         self._common = common
         self._fragment: HostedFragment | None = None
@@ -94,7 +95,7 @@ class Member:
 
     def look(self) -> None:
         """Begins an attempt when there is to be one."""
-        if self.alive or self._stopped or self._over or time.monotonic() < self._next:
+        if self.alive or self._stopped or self._over or self.alone or time.monotonic() < self._next:
             return
         self._began = time.monotonic()
         self._restarts += 1

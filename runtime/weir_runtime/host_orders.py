@@ -34,6 +34,10 @@ class Orders(Protocol):
         ValueError: nothing is known now."""
         ...
 
+    def said(self) -> Mapping[str, Any]:
+        """What was said last, by this life of the host or one before, by key. Raises as `read`."""
+        ...
+
     def say(self, state: Mapping[str, Any]) -> None:
         """What runs now; called again and again, also when nothing is new. What cannot be written now is
         tried again."""
@@ -78,6 +82,10 @@ class FileOrders:
             return dict(raw["fragments"]) if raw is not None else None
         except (KeyError, TypeError) as error:
             raise ValueError(f"{self._desired} cannot be read: {error!r}") from error
+
+    def said(self) -> Mapping[str, Any]:
+        """As of Orders."""
+        return _fragments(read_json(self._state))
 
     def say(self, state: Mapping[str, Any]) -> None:
         """As of Orders."""
@@ -124,6 +132,10 @@ class KubernetesOrders:
             self._orders = dict(order for key, text in data.items() if (order := _order(key, text)))
             self._version = version
 
+    def said(self) -> Mapping[str, Any]:
+        """As of Orders."""
+        return _fragments(json.loads((self._get(self._state).get("data") or {}).get(STATE, "null")))
+
     def say(self, state: Mapping[str, Any]) -> None:
         """As of Orders."""
         self._news.tell(state)
@@ -146,6 +158,13 @@ class KubernetesOrders:
         status, _ = self._requests.send("PUT", f"{self._collection}/{name}", json.dumps(manifest))
         if status != 200:
             raise OSError(f"configmap {name}: the API server answered {status}")
+
+
+def _fragments(state: Any) -> Mapping[str, Any]:
+    """By key; nothing where a state is not what a host writes."""
+    fragments = state.get("fragments") if isinstance(state, dict) else None
+    entries = fragments.items() if isinstance(fragments, dict) else ()
+    return {key: about for key, about in entries if isinstance(about, dict)}
 
 
 def _order(key: str, text: str) -> tuple[str, Any] | None:

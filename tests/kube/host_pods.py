@@ -22,6 +22,7 @@ class HostPods:
     memory: Memory
     dead: set[str] = field(default_factory=set)
     incarnations: dict[str, int] = field(default_factory=dict)  # by uid of the pod
+    alone: dict[str, str] = field(default_factory=dict)  # why one should be, by key
     phases: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid of the pod, by key
 
     def step(self, now: float) -> None:
@@ -51,7 +52,14 @@ class HostPods:
         for key, spec in wanted.items():
             phases[key] = self._advance(pod, key, spec, phases.get(key, ""), now)
         fragments = {
-            key: {"phase": phase, "restarts": 0, "error": "", "since": now} for key, phase in phases.items()
+            key: {
+                "phase": phase,
+                "restarts": 0,
+                "error": "",
+                "alone": self.alone.get(key, ""),
+                "since": now,
+            }
+            for key, phase in phases.items()
         }
         state = self.memory.objects["ConfigMap", namespace, f"{meta['name']}-state"]
         text = json.dumps({"pod": meta["uid"], "fragments": fragments})

@@ -65,6 +65,10 @@ class HostScenario(KubeScenario):
         """By name, the node."""
         return {name: pod["spec"].get("nodeName", "") for name, pod in self.of("Pod", "team").items()}
 
+    def drivers(self, fragment: str) -> list[str]:
+        """Its pods of its own."""
+        return [name for name in self.pods() if name.rpartition("-e")[0] == fragment]
+
     def entries(self) -> dict[str, str]:
         """What is ordered -> the host."""
         return {
@@ -201,6 +205,23 @@ def test_orders_in_another_namespace_disturb_nobody(scenario: HostScenario) -> N
     assert scenario.entries() == before
     assert scenario.ready()
     assert len({(p.fragment, p.epoch) for p in scenario.cluster.processes}) == len(scenario.cluster.processes)
+
+
+def test_a_fragment_that_should_be_alone_gets_a_pod_of_its_own(scenario: HostScenario) -> None:
+    """And keeps one, also on another node; the others stay where they are."""
+    key, host = next(iter(scenario.entries().items()))
+    others = {k: h for k, h in scenario.entries().items() if k != key}
+    scenario.hosts.alone[key] = "out of memory: the largest"
+    fragment = key.rpartition("-e")[0]
+    scenario.until(lambda: scenario.drivers(fragment) and scenario.entries() == others)
+    scenario.until(scenario.ready)
+    assert any("out of memory: the largest" in e["note"] for e in scenario.of("Event", "team").values())
+    (first,) = scenario.drivers(fragment)
+    scenario.cordon(scenario.pods()[first])
+    scenario.until(lambda: scenario.drivers(fragment) and first not in scenario.pods())
+    scenario.until(scenario.ready)
+    assert not [k for k in scenario.entries() if k.rpartition("-e")[0] == fragment]
+    assert host in scenario.heaps()
 
 
 def test_a_host_that_is_full_has_another_of_its_size_beside_it() -> None:

@@ -57,7 +57,7 @@ def play(change: Callable[[HostScenario], None], over: Callable[[HostScenario], 
             return
         scenario.another()
         scenario.until(lambda scenario=scenario: over(scenario), 80)  # type: ignore[misc]
-        assert len(scenario.pods()) == len(set(scenario.pods().values())), "one host a node"
+        assert len(scenario.heaps()) == len(set(scenario.pods().values())), "one host a node"
 
 
 def test_at_any_write_of_a_move_to_another_host() -> None:
@@ -76,6 +76,20 @@ def test_at_any_write_of_the_end_of_a_query() -> None:
         del scenario.memory.objects["StreamQuery", "team", "a"]
 
     play(deleted, lambda scenario: not any(key.startswith("a-") for key in scenario.entries()))
+
+
+def test_at_any_write_by_which_a_fragment_leaves_its_host_to_be_alone() -> None:
+    def named(scenario: HostScenario) -> None:
+        key = min(key for key in scenario.entries() if key.startswith("a-"))
+        scenario.hosts.alone[key] = "out of memory"
+
+    def alone(scenario: HostScenario) -> bool:
+        (key,) = scenario.hosts.alone
+        fragment = key.rpartition("-e")[0]
+        hosted = any(entry.rpartition("-e")[0] == fragment for entry in scenario.entries())
+        return scenario.ready() and len(scenario.drivers(fragment)) == 1 and not hosted
+
+    play(named, alone)
 
 
 def orders(scenario: HostScenario) -> list[dict[str, dict[str, dict[str, str]]]]:
@@ -101,4 +115,4 @@ def test_at_any_write_of_a_first_start() -> None:
             return
         scenario.another()
         scenario.until(scenario.ready, 80)
-        assert len(scenario.pods()) == len(set(scenario.pods().values())), "one host a node"
+        assert len(scenario.heaps()) == len(set(scenario.pods().values())), "one host a node"

@@ -147,7 +147,7 @@ class KubernetesCluster:
         self._sweep(everything, all_pods, all_leases)
         if self._settings.hosts:
             parts = map(self._of_hosts, ("ConfigMap", "Pod", "Lease", "PodDisruptionBudget"))
-            self.hosts.observe(home, *parts)
+            self.hosts.observe(home, leases, *parts)
         leases_by_fragment = {
             m["metadata"]["name"]: self.hosts.lease(lease, m["metadata"]["namespace"])
             for m in leases
@@ -323,7 +323,7 @@ class KubernetesCluster:
         owner, template = self._owner(action.query), template_of(policy, self._settings)
         template = replace(template, image=action.image or template.image)
         name = action.spec.name
-        if action.shared or self.hosts.has(name, action.spec.epoch):
+        if self.hosts.takes(action):
             self.hosts.start(action, driver_of(action, owner, query or {}), template)
         else:
             accounts = self.hosts.accounts(name)

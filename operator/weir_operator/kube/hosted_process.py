@@ -122,6 +122,10 @@ class ObservedHost:
             if (order := HostOrder.read(key, text)) is not None:
                 yield order
 
+    def wants_alone(self, order: HostOrder) -> str:
+        """Why it says that one of its fragments should have a process of its own; "": it does not."""
+        return str((self.said or {}).get(order.key, {}).get("alone") or "")
+
     def has_left(self, order: HostOrder) -> bool:
         """Whether it was told to stop it, and has nothing of it any more."""
         if not order.stopping:
@@ -179,6 +183,8 @@ def read_hosted(
         if state == "running" and (silent_since is not None or host.lease is None):
             state, since, no_room, silent = "starting", max(since, silent_since or since), True, True
             message = f"its host does not renew its lease: can node {host.node} reach the API server?"
+        if alone := host.wants_alone(order):
+            state, message = "failed", f"{alone}; it goes on in a pod of its own"
         if node_lost_since is not None and pod["spec"].get("nodeName"):
             state, since, no_room, silent = "lost", node_lost_since, False, False
             message = f"node {host.node} does not answer"

@@ -36,7 +36,7 @@ from weir_operator.kube.host_objects import (
     sharing_class,
 )
 from weir_operator.kube.hosted_process import STOPPING, ObservedHost, read_hosted, under_host
-from weir_operator.kube.lease import build_lease_spec
+from weir_operator.kube.lease import build_lease_spec, keep_apart
 from weir_operator.kube.observed_hosts import HostKey, is_orders, is_owned_by, observed_hosts, write_entry
 from weir_operator.kube.owner_references import OwnerReference
 
@@ -56,20 +56,27 @@ class KubernetesHosts:
         self._hosts: dict[HostKey, ObservedHost] = {}
         self._idle_since: dict[HostKey, float] = {}
         self.budgets = HostBudgets(api)
+        self._apart: frozenset[str] = frozenset()  # names of fragments, as labels have them
 
     # observe
 
     def observe(
         self,
         home: Mapping[str, str],
+        of_fragments: Iterable[Mapping[str, Any]],
         maps: Iterable[Mapping[str, Any]],
         pods: Iterable[Mapping[str, Any]],
         leases: Iterable[Mapping[str, Any]],
         budgets: Iterable[Mapping[str, Any]],
     ) -> None:
-        """All that is labelled as a host's; `home`: as of `observed_hosts`."""
+        """All that is labelled as a host's, and the fragments' Leases; `home`: as of `observed_hosts`."""
         with self._lock:
             self._hosts = observed_hosts(maps, pods, leases, home)
+            self._apart = frozenset(
+                lease["metadata"]["name"]
+                for lease in of_fragments
+                if names.APART in (lease["metadata"].get("annotations") or {})
+            )
         self.budgets.observe(budgets, self._hosts.values())
 
     def pods(self) -> list[Mapping[str, Any]]:
@@ -124,6 +131,11 @@ class KubernetesHosts:
         """Whether an epoch of a fragment is in a host, or was ordered there."""
         return self._where(names.pod_name(fragment, epoch)) is not None
 
+    def takes(self, action: Start) -> bool:
+        """Whether it is for a host, or is still in one."""
+        is_apart = names.object_name(action.spec.name) in self._apart
+        return (action.shared and not is_apart) or self.has(action.spec.name, action.spec.epoch)
+
     def _where(self, key: str) -> ObservedHost | None:
         return next((h for h in self._hosts.values() if any(o.key == key for o in h.entries())), None)
 
@@ -134,6 +146,8 @@ class KubernetesHosts:
 
     def start(self, action: Start, driver: Driver, template: DriverTemplate) -> None:
         """Has the host of the fragment's class and node run it, and makes that where it is not there."""
+        if names.object_name(action.spec.name) in self._apart:
+            raise ApiError(_CONFLICT, f"fragment {action.spec.name} has not left its host yet")
         with self._lock:
             plan = self._plan(action, driver, template)
             orders = self._orders(plan, driver.owner)
@@ -211,9 +225,12 @@ class KubernetesHosts:
             if host.has_left(order):
                 self._write(host, None, key, None)
             elif not order.stopping:
-                raw = json.loads(host.orders["data"][key])
-                self._write(host, None, key, json.dumps({**raw, STOPPING: True}))
+                self._tell_to_stop(host, key)
             return True
+
+    def _tell_to_stop(self, host: ObservedHost, key: str) -> None:
+        raw = json.loads(host.orders["data"][key])
+        self._write(host, None, key, json.dumps({**raw, STOPPING: True}))
 
     def protect(self, action: Protect) -> bool:
         """Have a budget for the hosts of a fragment, or have none; False: it is in no host."""
@@ -227,11 +244,15 @@ class KubernetesHosts:
     # sweep
 
     def sweep(self) -> None:
-        """Entries of what has been left, hosts that have nothing to run, and budgets that hold nothing."""
+        """Entries of what has been left or should run alone, hosts that have nothing to run, and budgets that
+        hold nothing."""
         with self._lock:
             for key, host in list(self._hosts.items()):
                 for order in list(host.entries()):
-                    if host.has_left(order):
+                    if not order.stopping and (why := host.wants_alone(order)):
+                        keep_apart(self._api, host.namespace, order.fragment, why)
+                        self._tell_to_stop(self._hosts[key], order.key)
+                    elif host.has_left(order):
                         self._write(self._hosts[key], None, order.key, None)
                 self._go_if_idle(key, self._hosts[key])
                 self._go_unheard(host)

@@ -97,6 +97,13 @@ def request_cut(api: Api, namespace: str, action: RequestCut) -> None:
     _merge(api, manifest, notes, spec={**spec, "leaseDurationSeconds": 1})
 
 
+def keep_apart(api: Api, namespace: str, fragment: str, why: str) -> None:
+    """As long as there is the fragment, it runs in no host again. The first reason stays."""
+    manifest = api.get("Lease", namespace, names.object_name(fragment))
+    if manifest is not None and names.APART not in (manifest["metadata"].get("annotations") or {}):
+        _annotate(api, manifest, names.APART, why)
+
+
 def _annotate(api: Api, manifest: Mapping[str, Any], key: str, value: str) -> None:
     _merge(api, manifest, {key: value})
 

@@ -24,6 +24,7 @@ EXECUTORS = f"{GROUP}/executors"  # label of an account whose driver may create 
 HANDOVER = f"{GROUP}/handover-epoch"  # annotation of a lease
 CHANGE = f"{GROUP}/change"  # annotation of a lease: a Change as JSON
 RELEASED = f"{GROUP}/released"  # annotation of a lease
+APART = f"{GROUP}/apart"  # annotation of a lease: why its fragment is kept out of hosts
 
 INSTALLATION = "WEIR_INSTALLATION"  # environment variable: whose what a fragment leaves is
 RUNTIME_PORT = 8080  # of a driver: /metrics, /healthz, /readyz
