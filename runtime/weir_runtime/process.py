@@ -257,7 +257,7 @@ class FragmentProcess:
 
         def publish(frame: DataFrame, batch: int) -> None:
             """The plan is run in full, exactly once, also when nothing would be published."""
-            self.status.begin(batch)
+            self.status.begin(batch, sink.allowance)
             reach("before-plan")
             table = results.collect(frame)
             reach("after-plan")

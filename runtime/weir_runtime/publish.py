@@ -108,6 +108,11 @@ class BatchSink(ABC):
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """Publishes the batch after calling `fence`; the bytes written."""
 
+    def allowance(self) -> float:
+        """[s] that the write under way may take by its size, on top of what a batch may take. Called by other
+        threads."""
+        return 0.0
+
     def close(self) -> None:  # noqa: B027 - most have no clients
         """Nothing more is written, and no write is under way: what it has open is closed, without waiting for
         brokers."""

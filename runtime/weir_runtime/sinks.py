@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.location import STORE
 
+from weir_runtime.bodies import write_parquet
 from weir_runtime.checkpoint import RESTORED
 from weir_runtime.durable import drop_unfinished
 from weir_runtime.json_values import json_values
@@ -106,7 +107,7 @@ class FolderSink(BatchSink):
             fence()
             return 0
         rows = rows.replace_schema_metadata(self._label.metadata())
-        size, is_new = put_once(final, lambda temporary: pq.write_table(rows, temporary), fence)
+        size, is_new = put_once(final, lambda temporary: write_parquet(temporary, rows), fence)
         if not is_new:
             self._label.check(self._metadata(final.name), str(final), same_plan=True)
         return size

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ class ProcessStatus:
         }
         self.longest = STUCK  # [s] of a batch
         self._begun = (-1, 0.0)  # the latest batch, and when it began [s, monotonic]
+        self._allowance: Callable[[], float] = float
         self._turn = 0.0  # [s, monotonic]
         self._waits: dict[str, str] = {}  # what for -> in words
         self.paused = False
@@ -53,8 +55,10 @@ class ProcessStatus:
         """Where the process is."""
         return str(self.fields["phase"])
 
-    def begin(self, batch: int) -> None:
-        """A batch begins to run; it ends when `say` says that it, or a later one, is committed."""
+    def begin(self, batch: int, allowance: Callable[[], float] = float) -> None:
+        """A batch begins to run; it ends when `say` says that it, or a later one, is committed. `allowance`:
+        [s] that it may take now on top of `longest`."""
+        self._allowance = allowance
         self._begun = (batch, time.monotonic())
 
     @property
@@ -81,8 +85,9 @@ class ProcessStatus:
         now, (batch, start) = time.monotonic(), self._begun
         if self.phase not in AT_WORK or self.paused:
             return ""
-        if self.under_way and now - start > self.longest:
-            return f"batch {batch} has been running for {now - start:.0f} s, longer than {self.longest:.0f} s"
+        longest = self.longest + self._allowance()
+        if self.under_way and now - start > longest:
+            return f"batch {batch} has been running for {now - start:.0f} s, longer than {longest:.0f} s"
         if self._turn and now - self._turn > STUCK:
             return f"the process has not looked at its query for {now - self._turn:.0f} s"
         return ""

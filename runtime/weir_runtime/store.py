@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import re
 import time
 import uuid
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -28,12 +30,30 @@ from weir_placement.model.fragment import FragmentError
 from weir_placement.model.location import SCHEME
 
 from weir_runtime import secrets
+from weir_runtime.bodies import on_disk
 from weir_runtime.names import SIZE
 
 PATIENT = (timedelta(seconds=30), timedelta(seconds=60))
-"""Longest request, and how long it is tried again, where nothing can go on without."""
+"""Longest request, and how long it is tried again, where nothing can go on without. One that carries more
+than gets through at `SLOWEST` has twice as long, or four times, and so on."""
 QUICK = (timedelta(seconds=2), timedelta(0))
 """The same where the thread has other things to do, as to renew a lease, and asks again by itself."""
+
+SLOWEST = 128 * 2**10
+"""[bytes/s] of a link over which everything still gets through."""
+
+PART = 2 * 2**20
+"""[bytes] of a body that are asked for at once: what the slowest link brings in the time of a request."""
+
+LARGEST = 5 * 2**30
+"""[bytes] that S3 takes in one put; not all stores know one in parts that fails where the name is taken."""
+
+UPLOAD = 5 * 2**20
+"""[bytes] of the parts in which a file is put, at least; S3 takes none that is smaller."""
+UPLOADS = 4
+"""Parts that are put at the same time."""
+MOST_UPLOADS = 10_000
+"""Parts that S3 takes of one object."""
 
 SECRET_LIFE = timedelta(minutes=10)
 """Keys are read again from the mounted Secret after at most this."""
@@ -51,6 +71,9 @@ RIVALS = 4
 
 NOT_IMPLEMENTED = "501 Not Implemented"
 """In what a store answers that knows no conditional put."""
+
+Body = bytes | mmap.mmap | obstore.Bytes
+"""Buffers that have a length."""
 
 CODE = re.compile("<Code>([A-Za-z]+)</Code>")
 
@@ -115,19 +138,33 @@ class ObjectStore:
         """The same, for a thread that must not wait."""
         return ObjectStore(self.uri, self.options, quick=True)
 
-    def create(self, name: str, body: bytes, about: Mapping[str, str] | None = None) -> bool:
-        """Puts an object unless the name is taken; whether it did. `about`: small values beside the body.
+    def longest(self, size: int) -> timedelta:
+        """How long a request may take that carries so many bytes."""
+        request = self._waits[0]
+        while request.total_seconds() * SLOWEST < size:
+            request *= 2
+        return request
+
+    def create(self, name: str, body: Body, about: Mapping[str, str] | None = None) -> bool:
+        """Puts an object unless the name is taken; whether it did. `about`: small values beside the body,
+        which is not copied. Raises Denied for one that is larger than `LARGEST`.
 
         Of several at the same time one succeeds. A store may refuse one because another was under way, which
         then failed: so a name that is taken must be there.
         """
+        if len(body) > LARGEST:
+            raise Denied(
+                f"{self.uri}/{name}: {len(body)} bytes in one batch; a store takes at most {LARGEST} in one "
+                "put, and only one put is refused where the name is taken; give these rows another place, a "
+                "folder or a topic"
+            )
         put = partial(obstore.put, attributes=dict(about or {}), mode="create", use_multipart=False)
         for attempt in range(TRIES):
             if attempt:
                 time.sleep(AGAIN * 2 ** (attempt - 1))
             try:
                 with self._asking():
-                    put(self._client(), self._path + name, body)
+                    put(self._client(len(body)), self._path + name, body)
                 return True
             except AlreadyExistsError:
                 if self.about(name) is not None:
@@ -144,14 +181,15 @@ class ObjectStore:
 
     def put_file(self, name: str, path: Path) -> None:
         """Puts a file's content, of any size, in the place of an object that may be there."""
+        part = max(UPLOAD, -(-path.stat().st_size // MOST_UPLOADS))
         with self._asking():
-            obstore.put(self._client(), self._path + name, path)
+            client = self._client(UPLOADS * part)
+            obstore.put(client, self._path + name, path, chunk_size=part, max_concurrency=UPLOADS)
 
     def fetch(self, name: str, path: Path) -> None:
         """Writes the body to a file. Raises Denied when there is no such object."""
         with self._asking(), open(path, "wb") as file:
-            for some in obstore.get(self._client(), self._path + name).stream():
-                file.write(some)
+            file.writelines(part for part, _ in self._parts(name))
 
     def about(self, name: str) -> dict[str, str] | None:
         """The attributes beside the body, and its `SIZE`; None when there is no such object."""
@@ -161,11 +199,42 @@ class ObjectStore:
             return {**attributes, SIZE: str(answer.meta["size"])}
         return None
 
-    def read(self, name: str) -> obstore.Bytes | None:
-        """The body; None when there is no such object."""
+    def read(self, name: str) -> Body | None:
+        """The body, of more than a `PART` mapped from a file; None when there is no such object."""
         with self._asking(), suppress(FileNotFoundError):
-            return obstore.get(self._client(), self._path + name).bytes()
+            parts = self._parts(name)
+            first, size = next(parts, (b"", 0))
+            if len(first) == size:
+                return first
+            return on_disk(lambda file: file.writelines(chain([first], (part for part, _ in parts))))
         return None
+
+    def _parts(self, name: str) -> Iterator[tuple[obstore.Bytes, int]]:
+        """An object's bytes, part by part, and how many it has in all; of an empty one, nothing. Each part
+        has the time of a request, so the slower the link is the longer all of them may take."""
+        at, size, same = 0, 1, dict[str, str]()
+        while at < size:
+            try:
+                answer, part = self._part(name, {"range": (at, at + PART), **same})
+            except BaseError:
+                if at == 0 and (self.about(name) or {}).get(SIZE) == "0":
+                    return  # of nothing there is no range
+                raise
+            size, tag = answer.meta["size"], answer.meta["e_tag"]
+            same = {"if_match": tag} if tag else {}
+            at += len(part)
+            yield part, size
+
+    def _part(self, name: str, options: Any) -> tuple[obstore.GetResult, obstore.Bytes]:
+        """The library asks again where there is no answer, but not where one ends in the middle."""
+        until = time.monotonic() + self._waits[1].total_seconds()
+        while True:
+            answer = obstore.get(self._client(), self._path + name, options=options)
+            try:
+                return answer, answer.bytes()
+            except BaseError:
+                if time.monotonic() >= until:
+                    raise
 
     def read_json(self, name: str) -> Any | None:
         """The value in the body; None when there is no such object."""
@@ -232,11 +301,19 @@ class ObjectStore:
             never = isinstance(error, WRONG) or NOT_IMPLEMENTED in message
             raise (Denied if never else StoreError)(f"{self.uri}: {message}") from error
 
-    def _client(self) -> S3Store:
-        key = json.dumps([self._bucket, self.options, self._quick], sort_keys=True)
+    @property
+    def _waits(self) -> tuple[timedelta, timedelta]:
+        return QUICK if self._quick else PATIENT
+
+    def _client(self, size: int = 0) -> S3Store:
+        """For requests that carry at most so many bytes."""
+        waits = (self.longest(size), self._waits[1])
+        key = json.dumps(
+            [self._bucket, self.options, [wait.total_seconds() for wait in waits]], sort_keys=True
+        )
         with _lock:
             if key not in _clients:
-                _clients[key] = _connect(self._bucket, self.options, QUICK if self._quick else PATIENT)
+                _clients[key] = _connect(self._bucket, self.options, waits)
             return _clients[key]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from weir_placement.model.fragment import FragmentSpec
 
-from weir_runtime.faults import reach
+from weir_runtime.bodies import write_parquet
 from weir_runtime.labels import Label, firsts
 from weir_runtime.names import batch_name
 from weir_runtime.publish import BatchSink, Fence, user_rows
 from weir_runtime.store import ObjectStore
+from weir_runtime.store_publish import StorePublisher
 
 
 class StoreSink(BatchSink):
@@ -29,6 +29,7 @@ class StoreSink(BatchSink):
         self, store: ObjectStore, spec: FragmentSpec, prefix: str, columns: list[tuple[str, str]]
     ) -> None:
         self._store = store
+        self._publisher = StorePublisher(store)
         self._label = Label.of(spec)
         self._prefix = prefix
         self._columns = columns
@@ -55,16 +56,15 @@ class StoreSink(BatchSink):
         if rows.num_rows == 0:
             fence()
             return 0
-        reach("before-temporary")
-        out = pa.BufferOutputStream()
-        pq.write_table(rows.replace_schema_metadata(self._label.metadata()), out)
-        body = bytes(out.getvalue())
-        reach("after-temporary")
-        reach("before-publish")
-        fence()
+        labels = self._label.metadata()
+        rows = rows.replace_schema_metadata(labels)
         name = f"{self._prefix}-{batch_name(number, 'parquet')}"
-        about = {key.replace(".", "-"): value for key, value in self._label.metadata().items()}
-        if not self._store.create(name, body, about):
+        about = {key.replace(".", "-"): value for key, value in labels.items()}
+        size, is_new = self._publisher.put_once(name, lambda file: write_parquet(file, rows), about, fence)
+        if not is_new:
             self._label.check(self._about(name), f"{self._store.uri}/{name}", same_plan=True)
-        reach("after-publish")
-        return len(body)
+        return size
+
+    def allowance(self) -> float:
+        """By the size of the put under way."""
+        return self._publisher.allowance

@@ -12,13 +12,15 @@ from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentError
+from weir_runtime import store as store_module
 from weir_runtime.exchanges.store import StoreReader
 from weir_runtime.exchanges.store.log import StoreLog
 from weir_runtime.exchanges.store.writer import StoreWriter
 from weir_runtime.installation import VARIABLE, of_run
 from weir_runtime.logs.log import Place
 from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
-from weir_runtime.store import ObjectStore
+from weir_runtime.status import STUCK, ProcessStatus
+from weir_runtime.store import Denied, ObjectStore
 from weir_runtime.sweep import FLOWS, main
 
 from tests.runtime.flows import DESCRIPTION, SCHEMA, Died, batch, dies, fenced, free
@@ -295,6 +297,50 @@ class StoreCases:
     def files(store: ObjectStore) -> dict[str, Any]:
         """As a policy has it."""
         return {"uri": store.uri, "s3": store.options}
+
+    def test_a_body_comes_in_parts(
+        self, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(store_module, "PART", 4)
+        for text in ("", "012", "0123", "01234567", "0123456789"):
+            store.put("name", text)
+            body = store.read("name")
+            assert body is not None
+            assert bytes(body).decode() == text
+            store.fetch("name", tmp_path / "name")
+            assert (tmp_path / "name").read_text() == text
+        assert store.read("other") is None
+        with pytest.raises(Denied):
+            store.fetch("other", tmp_path / "other")
+
+    def test_a_put_has_time_by_its_size_beyond_that_of_a_batch(
+        self, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert [store.longest(size).total_seconds() for size in (0, 3 * 2**20, 2**22, 2**30, 5 * 2**30)] == [
+            30,
+            30,
+            60,
+            15_360,
+            61_440,
+        ]
+        clock, out = [1_000.0], writer(store)
+        monkeypatch.setattr(store_module, "SLOWEST", 1)
+        monkeypatch.setattr("weir_runtime.status.time.monotonic", lambda: clock[0])
+        status = ProcessStatus(str(tmp_path / "state.json"), "f", 1)
+        status.say(phase="running")
+        status.begin(0, out.allowance)
+        told: list[str] = []
+
+        def create(self: ObjectStore, name: str, body: bytes, about: object) -> bool:
+            """Takes all of its time."""
+            clock[0] += STUCK + self.longest(len(body)).total_seconds() - 1
+            told.append(status.hangs())
+            return True
+
+        monkeypatch.setattr(ObjectStore, "create", create)
+        out.write(batch(*range(100)), 0, 0, free)
+        assert told == [""]
+        assert "batch 0" in status.hangs(), "the put is over, the batch is not"
 
     def test_names_are_below_the_flow_alone(self, store: ObjectStore) -> None:
         longer = ObjectStore(f"{store.uri}x", store.options)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from weir_placement.model.fragment import Input
 from weir_placement.model.location import STORE, files_location
 
+from weir_runtime.bodies import on_disk, write_parquet
 from weir_runtime.durable import put_in_place
 from weir_runtime.logs.bad_rows import BadRow
 from weir_runtime.logs.log import Place
@@ -54,7 +54,7 @@ class FolderLetters:
 
     def put(self, name: str, letters: pa.Table) -> None:
         """As `<name>.parquet`."""
-        put_in_place(self._folder / f"{name}.parquet", lambda path: pq.write_table(letters, path))
+        put_in_place(self._folder / f"{name}.parquet", lambda path: write_parquet(path, letters))
 
 
 class StoreLetters:
@@ -67,9 +67,7 @@ class StoreLetters:
 
     def put(self, name: str, letters: pa.Table) -> None:
         """As `<name>.parquet`; a file of that name has the same rows."""
-        body = pa.BufferOutputStream()
-        pq.write_table(letters, body)
-        self._store.create(f"{name}.parquet", bytes(body.getvalue()))
+        self._store.create(f"{name}.parquet", on_disk(lambda file: write_parquet(file, letters)))
 
 
 class TopicLetters:

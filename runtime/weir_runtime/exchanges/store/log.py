@@ -23,7 +23,8 @@ CLAIM = 10.0
 """[s] between two looks at who has claimed a flow in which nothing is new."""
 
 AHEAD = 4
-"""Batches that are fetched at the same time: a store answers many at once, and each after a while."""
+"""Batches that are fetched at the same time: a store answers many at once, and each after a while. A heap has
+a part of each; `Room` bounds what of them is on disk."""
 
 LOOKS = 16
 """Batches that are asked for their sizes at the same time."""

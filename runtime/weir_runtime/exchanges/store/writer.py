@@ -7,16 +7,16 @@ import time
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.ipc
 
+from weir_runtime.bodies import write_compressed
 from weir_runtime.checkpoint import FORMAT
 from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.exchanges.store.log import claimed_by
-from weir_runtime.faults import reach
 from weir_runtime.installation import OWNER, record
 from weir_runtime.names import END, NUMBERING, PRODUCER, batch_name
 from weir_runtime.publish import FLOW_REMEDY, Fence, OtherNumbering, described, newest
 from weir_runtime.store import ObjectStore, StoreError
+from weir_runtime.store_publish import StorePublisher
 
 LOOK = 2.0
 """[s] between two looks at the readers' positions: each look is a request for every reader."""
@@ -49,6 +49,7 @@ class StoreWriter(ExchangeWriter):
         self.place = f"exchange {store.uri}"
         self._store = store
         self._soon = store.quick()
+        self._publisher = StorePublisher(store)
         self._epoch = epoch
         self._consumers = consumers
         self._keep = keep
@@ -114,22 +115,22 @@ class StoreWriter(ExchangeWriter):
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes written."""
         about = described(table, self._epoch, clock, self.numbering)
-        reach("before-temporary")
-        body = serialised(table, about)
-        reach("after-temporary")
-        reach("before-publish")
-        fence()
+        rows = table.replace_schema_metadata(dict(about))
         name = batch_name(number, "arrow")
-        if not self._store.create(name, body, about):
+        size, is_new = self._publisher.put_once(name, lambda file: write_compressed(file, rows), about, fence)
+        if not is_new:
             theirs = (self._store.about(name) or {}).get("numbering", "")
             if theirs != self.numbering:
                 raise OtherNumbering(f"{self.place}/{name}", theirs, self.numbering, FLOW_REMEDY)
-        reach("after-publish")
         if self._consumers:
             self._descriptions[number] = about
         if self._sizes is not None:
-            self._sizes[number] = len(body)
-        return len(body)
+            self._sizes[number] = size
+        return size
+
+    def allowance(self) -> float:
+        """By the size of the put under way."""
+        return self._publisher.allowance
 
     def unread(self) -> Unread:
         """By one listing in the life of a writer. A store that does not answer is asked again."""
@@ -196,12 +197,3 @@ class StoreWriter(ExchangeWriter):
 def recorded_owner(store: ObjectStore) -> str | None:
     """The installation whose a flow is; None when nothing says so."""
     return (store.read_json(OWNER) or {}).get("installation")
-
-
-def serialised(table: pa.Table, about: Mapping[str, str]) -> bytes:
-    """The rows as a compressed Arrow file with the batch's metadata."""
-    table = table.replace_schema_metadata(dict(about))
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_file(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(table)
-    return bytes(out.getvalue())
