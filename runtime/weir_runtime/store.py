@@ -72,7 +72,7 @@ RIVALS = 4
 NOT_IMPLEMENTED = "501 Not Implemented"
 """In what a store answers that knows no conditional put."""
 
-Body = bytes | mmap.mmap | obstore.Bytes
+ObjectBody = bytes | mmap.mmap | obstore.Bytes
 """Buffers that have a length."""
 
 CODE = re.compile("<Code>([A-Za-z]+)</Code>")
@@ -145,7 +145,7 @@ class ObjectStore:
             request *= 2
         return request
 
-    def create(self, name: str, body: Body, about: Mapping[str, str] | None = None) -> bool:
+    def create(self, name: str, body: ObjectBody, about: Mapping[str, str] | None = None) -> bool:
         """Puts an object unless the name is taken; whether it did. `about`: small values beside the body,
         which is not copied. Raises Denied for one that is larger than `LARGEST`.
 
@@ -199,7 +199,7 @@ class ObjectStore:
             return {**attributes, SIZE: str(answer.meta["size"])}
         return None
 
-    def read(self, name: str) -> Body | None:
+    def read(self, name: str) -> ObjectBody | None:
         """The body, of more than a `PART` mapped from a file; None when there is no such object."""
         with self._asking(), suppress(FileNotFoundError):
             parts = self._parts(name)

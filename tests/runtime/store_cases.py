@@ -329,17 +329,17 @@ class StoreCases:
         status = ProcessStatus(str(tmp_path / "state.json"), "f", 1)
         status.say(phase="running")
         status.begin(0, out.allowance)
-        told: list[str] = []
+        answers: list[str] = []
 
         def create(self: ObjectStore, name: str, body: bytes, about: object) -> bool:
             """Takes all of its time."""
             clock[0] += STUCK + self.longest(len(body)).total_seconds() - 1
-            told.append(status.hangs())
+            answers.append(status.hangs())
             return True
 
         monkeypatch.setattr(ObjectStore, "create", create)
         out.write(batch(*range(100)), 0, 0, free)
-        assert told == [""]
+        assert answers == [""]
         assert "batch 0" in status.hangs(), "the put is over, the batch is not"
 
     def test_names_are_below_the_flow_alone(self, store: ObjectStore) -> None:

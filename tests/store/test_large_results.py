@@ -46,11 +46,13 @@ def run(what: str, store: ObjectStore, folder: Path, **surroundings: str) -> sub
 def test_no_heap_has_a_whole_result(what: str, store: ObjectStore, tmp_path: Path) -> None:
     done = run(what, store, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     if what.startswith("write"):
-        assert told > LARGE
+        assert result > LARGE
     else:
-        assert told == {"read_flow": bounded.ROWS, "read_source": [1, bounded.ROWS - 1], "copy_file": 0}[what]
+        assert (
+            result == {"read_flow": bounded.ROWS, "read_source": [1, bounded.ROWS - 1], "copy_file": 0}[what]
+        )
 
 
 @pytest.mark.parametrize("point", ["before-temporary", "after-temporary", "before-publish"])
