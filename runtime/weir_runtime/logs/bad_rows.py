@@ -41,7 +41,7 @@ class BadRow:
     """
     Attributes:
         position: in the file, or the offset; None: the file as a whole cannot be read.
-        reason: for people.
+        reason: for people; at most `REASON` letters, and none that a terminal would obey.
         raw: its bytes, as they are in the log; of a columnar file the values as JSON.
         ahead: whether it is bad only because its event time is too far ahead of the wall clock.
     """
@@ -50,6 +50,10 @@ class BadRow:
     reason: str
     raw: bytes
     ahead: bool = False
+
+    def __post_init__(self) -> None:
+        letters = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in self.reason)
+        object.__setattr__(self, "reason", "".join(letters)[:REASON])
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def isolate(
         except (Unreadable, pa.ArrowInvalid) as error:
             if high - low <= 1:
                 reason = (why(low) if len(bad) < EXPLAINED else "") or str(error)
-                bad.append(BadRow(low, reason[:REASON], raw(low)))
+                bad.append(BadRow(low, reason, raw(low)))
             else:
                 middle = (low + high) // 2
                 left += [(middle, high), (low, middle)]

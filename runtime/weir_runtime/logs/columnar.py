@@ -13,6 +13,9 @@ from weir_runtime.json_values import python_rows
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
 from weir_runtime.logs.typed import converted, is_time
 
+SHOWN = 120
+"""Letters of the names of a file's columns."""
+
 
 def parse(
     file: pa.NativeFile, form: str, schema: pa.Schema, event_time: str, limit: int | None, whole: bool
@@ -54,7 +57,12 @@ def _arrow(file: pa.NativeFile, schema: pa.Schema) -> pa.Table:
 
 
 def check_columns(there: Sequence[str], schema: pa.Schema) -> None:
-    """Raises Unreadable for a file that lacks a column of the stream."""
+    """Raises Unreadable for a file that lacks a column of the stream, or has one twice: which of the two was
+    meant would be a guess."""
     missing = [name for name in schema.names if name not in there]
     if missing:
-        raise Unreadable(f"no column {', '.join(missing)}; the file has {', '.join(there)}")
+        have = ", ".join(there)
+        have = have if len(have) <= SHOWN else f"{have[:SHOWN]}..."
+        raise Unreadable(f"no column {', '.join(missing)}; the file has {have}")
+    if twice := [name for name in schema.names if list(there).count(name) > 1]:
+        raise Unreadable(f"it has column {twice[0]} more than once; give each its own name")

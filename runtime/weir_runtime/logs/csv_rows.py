@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 from pyarrow import types
@@ -23,6 +22,8 @@ MOST = 2**30
 LONGEST_HEADER = 2**20
 """[bytes]"""
 
+OPEN = 'a quote (") is opened here, and nothing closes it'
+
 
 def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) -> Parsed:
     """The rows of a file. A value that is not written is null, `""` is an empty text; other words, as NA, are
@@ -34,10 +35,8 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
     Raises:
         Unreadable: the file as a whole.
     """
-    if not text:
-        return Parsed(schema.empty_table(), np.empty(0, np.uint64))
     header = next(_records(text[:LONGEST_HEADER]), b"")
-    check_columns(_names(header), schema)
+    _check_header(_names(header), schema)
     records: list[bytes] = []
 
     def split() -> Sequence[bytes]:
@@ -49,13 +48,19 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
     def raw(position: int) -> bytes:
         return split()[position]
 
+    # Every quote that is closed is there twice. One that is not takes all the rows behind it into its value.
+    is_open = text.count(b'"') % 2 == 1 and bool(split()) and _is_open(split()[-1])
     try:
+        if is_open:
+            raise Unreadable(OPEN)
         rows = _rows(text, schema)
         whole = isolate(rows.num_rows, lambda low, high: rows.slice(low, high - low), raw)
     except (Unreadable, pa.ArrowInvalid):
         lines = split()
 
         def some(low: int, high: int) -> pa.Table:
+            if is_open and high == len(lines) > low:
+                raise Unreadable(OPEN)
             table = _rows(b"".join([header, *lines[low:high]]), schema)
             if table.num_rows != high - low:
                 raise Unreadable(f"{high - low} lines contain {table.num_rows} rows")
@@ -65,7 +70,30 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
     return sift(whole, event_time, limit, raw)
 
 
+def _check_header(names: list[str], schema: pa.Schema) -> None:
+    """Raises Unreadable."""
+    if not any(name.strip() for name in names):
+        raise Unreadable("it is empty; the first line must have the columns' names")
+    try:
+        check_columns(names, schema)
+    except Unreadable as error:
+        hint = "" if set(names) & set(schema.names) else "; is the header missing?"
+        raise Unreadable(f"{error}{hint}") from error
+
+
+def _is_open(record: bytes) -> bool:
+    """Whether a quote in it is not closed."""
+    try:
+        for _ in csv.reader(io.StringIO(record.decode("latin-1"), newline=""), strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
+
+
 def _misfit(header: bytes, record: bytes, schema: pa.Schema) -> str:
+    if _is_open(record):
+        return OPEN
     names, values = _names(header), _names(record)
     if len(names) != len(values):
         return f"{len(values)} values for {len(names)} columns"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +18,9 @@ FORMATS = ("parquet", "arrow", "json", "csv")
 
 ROW_BITS = 24
 """A row id is the file's number and the row's position in it."""
+
+GZIP = b"\x1f\x8b"
+"""The first bytes of such a file."""
 
 SPARE_BITS = 6
 """Of a file's number that stand for positions of more bits: 1,073,741,824 rows a file."""
@@ -60,10 +63,19 @@ class FileRows:
             if self.form in ("parquet", "arrow"):
                 return columnar.parse(file, self.form, self.schema, self.event_time, limit, whole)
             content = file.read().removeprefix(BOM_UTF8)
+        _check_encoding(content)
         if self.form == "csv":
             return csv_rows.parse(content, self.schema, self.event_time, limit)
         lines = [line for line in content.split(b"\n") if line.strip()]
         return json_rows.parse(lines, self.schema, self.event_time, limit)
+
+
+def _check_encoding(content: bytes) -> None:
+    """Raises Unreadable for what is not in UTF-8: neither CSV nor JSON begins like that."""
+    if content.startswith(GZIP):
+        raise Unreadable("it is gzip: unpack it first, with `gunzip`")
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in content[:2]:
+        raise Unreadable("it is UTF-16: convert it, as with `iconv -f utf-16 -t utf-8`")
 
 
 def file_row_ids(number: int, positions: NDArray[np.uint64]) -> pa.BinaryArray:
