@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.identity import digest
 
+from weir_runtime.chunks import PYTHON_CHUNK, table_in_chunks
 from weir_runtime.compiler import ID
 from weir_runtime.faults import reach
 from weir_runtime.json_values import json_values
 from weir_runtime.kafka_clients import NO_ANSWER, client_settings, librdkafka_settings
+from weir_runtime.kafka_sends import Sends, close_at_once, send_settings
+from weir_runtime.kafka_transactions import TRANSACTION, TransactionSends, transaction_settings
 from weir_runtime.publish import BatchSink, Fence, OtherNumbering, user_rows
 from weir_runtime.unreachable import ServersAway
 
@@ -29,6 +40,16 @@ CLAIM = 10.0
 TRANSACTION_REMEDY = (
     "To begin anew, give the sink another topic, or delete that consumer group and the query's rows in the "
     "topic; to go on, bring the checkpoint back."
+)
+
+TOO_SHORT = (
+    "sink.kafka.transactional: the brokers at {brokers} refuse transactions that are open for {limit:g} s. "
+    "Set their option transaction.max.timeout.ms to as much, or leave out transactional"
+)
+
+TOO_LONG = (
+    "its transaction was open for more than {limit:g} s, so that the brokers have given it up. The link to "
+    "them must carry a batch in that time; or leave out sink.kafka.transactional"
 )
 
 
@@ -53,12 +74,17 @@ class RowMessages:
                 )
 
     def of(self, table: pa.Table) -> Iterator[tuple[bytes, bytes, list[tuple[str, str | bytes | None]]]]:
-        """Value, key and headers of each row."""
-        rows = json_values(user_rows(table, self._columns))
-        for row, row_id in zip(rows, table.column(ID).to_pylist(), strict=True):
-            name = f"{self.owner}{row_id.hex()}".encode()
-            key = json.dumps({column: row[column] for column in self._key}).encode() if self._key else name
-            yield json.dumps(row).encode(), key, [("weir-row", name)]
+        """Value, key and headers of each row. Some rows at a time have values of Python."""
+        for chunk in table_in_chunks(table, PYTHON_CHUNK):
+            part = pa.Table.from_batches([chunk])
+            rows = json_values(user_rows(part, self._columns))
+            for row, row_id in zip(rows, part.column(ID).to_pylist(), strict=True):
+                name = f"{self.owner}{row_id.hex()}".encode()
+                key = self._key_of(row) if self._key else name
+                yield json.dumps(row).encode(), key, [("weir-row", name)]
+
+    def _key_of(self, row: dict[str, Any]) -> bytes:
+        return json.dumps({column: row[column] for column in self._key}).encode()
 
 
 class KafkaSink(BatchSink):
@@ -74,31 +100,29 @@ class KafkaSink(BatchSink):
         from kafka import KafkaProducer
 
         self._messages = RowMessages(options, columns, owner)
-        self._producer = KafkaProducer(**client_settings(options), acks="all", linger_ms=5)
+        self._producer = KafkaProducer(**client_settings(options), **send_settings(), linger_ms=5)
 
     def keep_plain_ids(self) -> None:
         """As of BatchSink."""
         self._messages.owner = ""
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
-        """Returns when the brokers have all of the batch. Raises when one message could not be written."""
+        """Returns when the brokers have all of the batch. Raises KafkaError when one message could not be
+        written."""
         fence()
         if table.num_rows == 0:
             return 0
-        futures, size = [], 0
         reach("before-publish")
+        sends = Sends(self._producer, self._messages.topic)
         for value, key, headers in self._messages.of(table):
-            size += len(value)
-            futures.append(self._producer.send(self._messages.topic, value, key, headers=headers))
-        self._producer.flush()
-        for future in futures:
-            future.get(timeout=30)
+            sends.send(value, key, headers)
+        sends.await_all()
         reach("after-publish")
-        return size
+        return sends.bytes
 
     def close(self) -> None:
         """As of BatchSink. A batch whose write did not return is written again by whoever follows."""
-        self._producer.close(timeout=0)
+        close_at_once(self._producer)
 
 
 class TransactionalKafkaSink(BatchSink):
@@ -139,25 +163,21 @@ class TransactionalKafkaSink(BatchSink):
         Raises:
             ServersAway: the brokers do not answer, or a transaction of another plan is open.
             OtherNumbering: there are batches of another checkpoint.
+            FragmentError: the brokers allow no transaction that is open for so long.
         """
         try:
             self._claim(numbering, fresh)
         except KafkaException as error:
+            brokers = self._settings["bootstrap.servers"]
+            if error.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+                raise FragmentError(TOO_SHORT.format(brokers=brokers, limit=TRANSACTION)) from error
             if error.args[0].code() not in NO_ANSWER:
                 raise
-            brokers = self._settings["bootstrap.servers"]
             raise ServersAway(f"sink.kafka: {brokers}: {error.args[0].str()}") from error
 
     def _claim(self, numbering: str, fresh: bool) -> None:
         self._numbering = numbering
-        self._producer = Producer(
-            {
-                **self._settings,
-                "transactional.id": f"{self._group}.{numbering}",
-                "linger.ms": 5,
-                "partitioner": "murmur2_random",  # a key's partition is the one that Java's client gives it
-            }
-        )
+        self._producer = Producer({**self._settings, **transaction_settings(f"{self._group}.{numbering}")})
         self._producer.init_transactions(CLAIM)  # first, as it ends what an earlier process has left open
         if fresh and not self._continues:
             self._refuse_other_plans(numbering)
@@ -209,35 +229,37 @@ class TransactionalKafkaSink(BatchSink):
 
         Raises:
             KafkaException: it could not be written, or another process has claimed the sink.
+            TimeoutError: the brokers confirm nothing, or the transaction was open for too long.
         """
         if number < self._next or table.num_rows == 0:
             fence()
             return 0
+        began = time.monotonic()
+        try:
+            return self._write(table, number, fence)
+        except KafkaException as error:
+            if time.monotonic() - began < TRANSACTION:
+                raise
+            where = f"topic {self._messages.topic}: batch {number}"
+            raise TimeoutError(f"{where}: {TOO_LONG.format(limit=TRANSACTION)}: {error}") from error
+
+    def _write(self, table: pa.Table, number: int, fence: Fence) -> int:
         producer = self._claimed()
         reach("before-temporary")
         producer.begin_transaction()
-        size = 0
+        sends = TransactionSends(producer, self._messages.topic)
         for value, key, headers in self._messages.of(table):
-            size += len(value)
-            self._produce(producer, value, key, headers)
-        producer.flush(PATIENCE)
+            sends.send(value, key, headers)
+        sends.await_all()
         reach("after-temporary")
         self._commit(number + 1, fence)
         reach("after-publish")
-        return size
+        return sends.bytes
 
     def close(self) -> None:
         """As of BatchSink. A transaction that is open is given up by whoever claims the sink next."""
         self._producer = None  # librdkafka's clients are closed when nobody has them any more
         self._progress.close()
-
-    def _produce(self, producer: Producer, value: bytes, key: bytes, headers: Any) -> None:
-        while True:
-            try:
-                producer.produce(self._messages.topic, value, key, headers=headers)
-                return
-            except BufferError:  # as many wait as the client holds
-                producer.poll(0.1)
 
     def _commit(self, beyond: int, fence: Fence | None = None) -> None:
         """Ends the transaction; when a message of it was not written, it is an error."""

@@ -15,6 +15,7 @@ from weir_placement.model.location import STORE
 
 from weir_runtime.bodies import write_parquet
 from weir_runtime.checkpoint import RESTORED
+from weir_runtime.chunks import PYTHON_CHUNK, table_in_chunks
 from weir_runtime.durable import drop_unfinished
 from weir_runtime.json_values import json_values
 from weir_runtime.labels import Label, firsts
@@ -43,11 +44,12 @@ class ConsoleSink(BatchSink):
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The characters written."""
         fence()
-        lines = [json.dumps(row) for row in json_values(user_rows(table, self._columns))]
-        text = "".join(f"{line}\n" for line in lines)
-        sys.stdout.write(text)
+        size = 0
+        for chunk in table_in_chunks(table, PYTHON_CHUNK):
+            rows = json_values(user_rows(pa.Table.from_batches([chunk]), self._columns))
+            size += sys.stdout.write("".join(f"{json.dumps(row)}\n" for row in rows))
         sys.stdout.flush()
-        return len(text)
+        return size
 
 
 class FolderSink(BatchSink):

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from weir_runtime.chunks import CHUNK, in_chunks
 from weir_runtime.cpu import report
 from weir_runtime.logs.log import MOST_ROWS, ROOM, Log, Room
 from weir_runtime.names import read_json, write_whole
@@ -30,9 +31,6 @@ from weir_runtime.unreachable import read_again
 CLOCK = "_clock"
 FORMAT = "weir"
 GATE_SECONDS = 0.005
-CHUNK = 8 * 2**20
-"""[bytes] of rows that go to Spark at once: it holds them outside of its heap, where there is no more room
-than in it, and a batch of wide rows would not fit."""
 
 
 class Control:
@@ -184,7 +182,8 @@ class WeirStreamReader(DataSourceStreamReader):
         return [] if start == end else [RangePartition(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows, then the marker."""
+        """The rows, then the marker. Rows go to Spark in chunks: it holds them outside of its heap, where
+        there is no more room than in it, and a batch of wide rows would not fit."""
         assert isinstance(partition, RangePartition)
         schema = frame_schema(self._log.schema)
         begin, end = partition.start["at"], partition.end["at"]
@@ -192,7 +191,7 @@ class WeirStreamReader(DataSourceStreamReader):
             begin = partition.end.get("from") or self._log.start()
         if begin != end:
             batches = read_again(lambda: self._log.read(begin, end))
-            for batch in chain.from_iterable(map(in_chunks, batches)):
+            for batch in chain.from_iterable(in_chunks(batch, CHUNK) for batch in batches):
                 clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)
         nothing = [pa.nulls(1, field.type) for field in self._log.schema]
@@ -208,13 +207,6 @@ class WeirStreamReader(DataSourceStreamReader):
         if self._committed and self._committed != end:
             self._log.committed(self._committed["at"])
         self._committed = end
-
-
-def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The same rows, about CHUNK bytes at a time, not copied; of an empty batch itself."""
-    rows = max(1, CHUNK * batch.num_rows // max(1, batch.nbytes))
-    for at in range(0, max(1, batch.num_rows), rows):
-        yield batch.slice(at, rows)
 
 
 def frame_schema(log_schema: pa.Schema) -> pa.Schema:

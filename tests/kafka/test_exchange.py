@@ -11,9 +11,10 @@ from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from weir_placement.model.fragment import FragmentError
+from weir_runtime.exchanges.ports import Unread
 from weir_runtime.exchanges.topic.log import TopicLog
 from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of, topic_settings
-from weir_runtime.exchanges.topic.writer import TopicWriter, serialised
+from weir_runtime.exchanges.topic.writer import TopicWriter
 from weir_runtime.logs.log import Place
 from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
 
@@ -100,8 +101,8 @@ def test_batches_are_read_as_they_were_written_and_empty_ones_carry_the_clock(to
 def test_a_batch_larger_than_a_message(topic: Topic) -> None:
     big = list(range(1, 300_000))
     table = batch(*((v * 2654435761) % 2**40 for v in big))
-    assert len(serialised(table)) > 2
     assert writer(topic).write(table, 0, 0, free) > 2 * PIECE
+    assert topic.beyond(ROWS) > 2
     assert whole(topic)[0] == table.column("v").to_pylist()
 
 
@@ -183,6 +184,30 @@ def test_readers_hold_back_deletion_and_the_last_end_stays(topic: Topic) -> None
     again.write(batch(7), 6, 6, free)
     assert whole(topic, place)[0] == [7], "one that comes later knows what is next"
     assert again.delete_consumed() == 1
+
+
+def test_what_the_slowest_reader_has_not_read_holds_the_producer_in_each_of_its_lives(topic: Topic) -> None:
+    tables = [batch(*range(1, 10 * (n + 1))) for n in range(5)]
+    sizes = [table.nbytes for table in tables]
+    out = writer(topic, consumers=("quick", "slow"))
+    out.take_over("n", -1)
+    assert out.unread().bytes == 0
+    for number, table in enumerate(tables[:4]):
+        out.write(table, number, number, free)
+    assert out.unread().bytes == sum(sizes[:4]), "nobody has said anything yet"
+    place = log(topic).advance(START, 0, 2).place
+    commit(topic, "slow", place)
+    commit(topic, "quick", log(topic).advance(place, 0, 64).place)
+    assert out.unread() == Unread(sum(sizes[2:4]), "slow")
+    again = writer(topic, 2, ("quick", "slow"))
+    again.take_over("n", 3)
+    assert again.unread() == Unread(sum(sizes[2:4]), "slow"), "before it writes anything"
+    again.write(tables[4], 4, 4, free)
+    assert again.unread() == Unread(sum(sizes[2:]), "slow")
+    assert again.delete_consumed() == 2
+    assert again.unread() == Unread(sum(sizes[2:]), "slow")
+    commit(topic, "slow", log(topic).advance(place, 0, 64).place)
+    assert again.unread() == Unread(sizes[4], "quick")
 
 
 def test_a_replay_keeps_what_it_needs(topic: Topic) -> None:

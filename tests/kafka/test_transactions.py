@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from weir_placement.model.fragment import FragmentSpec, Output
+from kafka import KafkaAdminClient
+from weir_placement.model.fragment import FragmentError, FragmentSpec, Output
+from weir_runtime import kafka_sinks, kafka_transactions
 from weir_runtime.audit_topics import messages
 from weir_runtime.compiler import ID
 from weir_runtime.kafka_sinks import TransactionalKafkaSink
@@ -20,6 +22,7 @@ from weir_runtime.publish import Fenced, OlderCheckpoint, OtherNumbering
 from weir_runtime.unreachable import ServersAway
 
 from tests.kafka.broker import Broker
+from tests.kafka.test_exchange import until
 from tests.kafka.topics import Topic
 from tests.runtime.flows import Died, dies, fenced, free
 from tests.runtime.support import fragment
@@ -192,4 +195,34 @@ def test_a_topic_that_refuses_a_message_is_an_error_and_has_nothing(spec: Fragme
     with pytest.raises(KafkaException, match="too large"):
         new(fresh=True).write(wide, 0, 0, free)
     new(fresh=True).write(rows(1), 0, 0, free)
+    assert there(spec) == of(1)
+
+
+def open_for(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    for module in (kafka_sinks, kafka_transactions):
+        monkeypatch.setattr(module, "TRANSACTION", seconds)
+
+
+def test_brokers_that_allow_only_shorter_transactions_are_refused(
+    new: New, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_for(monkeypatch, 901.0)  # they allow 900
+    with pytest.raises(FragmentError, match=r"for 901 s\. Set their option transaction\.max\.timeout\.ms"):
+        new(fresh=True)
+
+
+def test_a_transaction_that_brokers_have_given_up_says_so_and_is_written_again(
+    spec: FragmentSpec, new: New, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_for(monkeypatch, 5.0)
+    name = f"weir-sink.{spec.namespace}.{spec.query}.p.n1"
+    admin = KafkaAdminClient(bootstrap_servers=spec.output.options["bootstrapServers"])
+
+    def until_given_up() -> None:
+        until(lambda: "abort" in str(admin.describe_transactions([name])).lower())
+
+    with pytest.raises(TimeoutError, match="batch 0: its transaction was open for more than 5 s"):
+        new(fresh=True).write(rows(1), 0, 0, until_given_up)
+    admin.close()
+    new().write(rows(1), 0, 0, free)
     assert there(spec) == of(1)

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import TopicPartition
 from weir_placement.model.fragment import FragmentError
+from weir_runtime.chunks import CHUNK
 from weir_runtime.kafka_clients import client_settings, librdkafka_settings
 from weir_runtime.logs import json_rows
 from weir_runtime.logs.dead_letters import BadRows, FolderLetters
-from weir_runtime.source import CHUNK
 from weir_runtime.sources.kafka import log as kafka_log
 from weir_runtime.sources.kafka import reader
 from weir_runtime.sources.kafka.intake import Messages

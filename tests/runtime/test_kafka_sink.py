@@ -52,10 +52,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
         def send(self, topic: str, value: bytes, key: bytes | None = None, **others: Any) -> SimpleNamespace:
             messages.append({"value": value, "key": key, **others})
-            return SimpleNamespace(get=lambda timeout: None)
-
-        def flush(self) -> None:
-            pass
+            return SimpleNamespace(get=lambda timeout: SimpleNamespace(offset=0))
 
     monkeypatch.setattr(kafka, "KafkaProducer", Producer)
     return messages

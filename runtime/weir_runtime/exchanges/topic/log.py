@@ -15,6 +15,7 @@ from kafka import OffsetAndMetadata
 from kafka.errors import KafkaError
 
 from weir_runtime.exchanges.ports import follow
+from weir_runtime.exchanges.topic.pieces import PieceReader
 from weir_runtime.exchanges.topic.topic import ENDS, PIECE, ROWS, Topic, admin_of, position_note
 from weir_runtime.installation import current
 from weir_runtime.logs.log import ENDLESS, ROOM, Advance, Log, Place, Room
@@ -150,24 +151,11 @@ class TopicLog(Log):
             return 0
 
     def read(self, start: Place, end: Place) -> Iterator[pa.RecordBatch]:
-        """Rows of the batches. Raises ValueError when pieces of one are missing."""
+        """Rows of the batches, as their pieces come. Raises ValueError when pieces of one are missing."""
         _, ends, _ = self._accepted(start, end["offset"])
-        by_copy = {item.copy: item for item in ends if item.pieces}
-        if not by_copy:
-            return
-        first, last = min(e.first for e in by_copy.values()), max(e.last for e in by_copy.values())
-        unfinished: dict[str, dict[int, bytes]] = {copy: {} for copy in by_copy}
-        for record in self._topic.records(ROWS, first, last + 1):
-            copy, _, sequence = record.key.decode().partition(" ")
-            if copy not in unfinished:
-                continue  # never ended, or not the copy that counts
-            pieces = unfinished[copy]
-            pieces[int(sequence)] = record.value
-            if len(pieces) == by_copy[copy].pieces:
-                yield from self._rows(by_copy[copy], unfinished.pop(copy))
-        if unfinished:
-            incomplete = sorted(by_copy[copy].batch for copy in unfinished)
-            raise ValueError(f"topic {self._topic.name}: rows of the batches {incomplete} are gone")
+        for item in ends:
+            if item.pieces:
+                yield from self._rows(item)
 
     def committed(self, place: Place) -> None:
         """The position becomes that of a consumer group. Advice to the producer alone: the checkpoint has the
@@ -191,11 +179,28 @@ class TopicLog(Log):
         except ValueError as error:
             raise ValueError(f"topic {self._topic.name}: {error}") from error
 
-    def _rows(self, end: BatchEnd, pieces: dict[int, bytes]) -> Iterator[pa.RecordBatch]:
+    def _rows(self, end: BatchEnd) -> Iterator[pa.RecordBatch]:
         count = 0
-        with pa.ipc.open_stream(b"".join(pieces[i] for i in range(end.pieces))) as reader:
+        with pa.ipc.open_stream(pa.PythonFile(PieceReader(self._pieces(end)), "r")) as reader:
             for batch in reader:
                 count += batch.num_rows
                 yield batch.select(self.schema.names)
         if count != end.rows:
             raise ValueError(f"topic {self._topic.name}: batch {end.batch} has {count} of {end.rows} rows")
+
+    def _pieces(self, end: BatchEnd) -> Iterator[bytes]:
+        """Of one copy, in their order. A producer has one of a partition on its way at a time, but one that
+        does not number its messages for the brokers may have had several, and one that was sent again then
+        comes late or twice: so what comes early is held, as much as producers have on their way."""
+        early: dict[int, bytes] = {}
+        following = 0
+        for record in self._topic.records(ROWS, end.first, end.last + 1):
+            copy, _, sequence = record.key.decode().partition(" ")
+            if copy != end.copy or int(sequence) < following:
+                continue  # never ended, or not the copy that counts; or it has come before
+            early[int(sequence)] = record.value
+            while following in early:
+                yield early.pop(following)
+                following += 1
+        if following < end.pieces:
+            raise ValueError(f"topic {self._topic.name}: rows of batch {end.batch} are gone")

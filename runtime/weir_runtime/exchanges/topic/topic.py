@@ -192,9 +192,9 @@ class Topic:
                 raise ValueError(f"topic {self.name}: partition {number}: offset {first} is gone") from error
             for record in records:
                 first = record.offset + 1
-                deadline = time.monotonic() + PATIENCE
                 if record.offset < beyond:
                     yield record
+                deadline = time.monotonic() + PATIENCE  # when whoever takes them asks for the next one
             if time.monotonic() > deadline:
                 raise TimeoutError(
                     f"topic {self.name}: partition {number}: no record from offset {first} on came "

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.ipc
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
@@ -19,17 +18,16 @@ from weir_runtime.checkpoint import FORMAT
 from weir_runtime.compiler import TIME
 from weir_runtime.exchanges.ports import ExchangeWriter, Unread
 from weir_runtime.exchanges.topic.log import BatchEnd, accept
+from weir_runtime.exchanges.topic.pieces import write_pieces
 from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, PIECE, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
 from weir_runtime.installation import record
 from weir_runtime.kafka_clients import client_settings
+from weir_runtime.kafka_sends import CONFIRMED, Sends, close_at_once, send_settings
 from weir_runtime.publish import Fence
 
 LOOK = 30.0
 """[s] A broker of the producer's zone may come, or come back, later."""
-
-CONFIRMED = 120.0
-"""[s] Longest wait for a message that brokers have."""
 
 
 class TopicWriter(ExchangeWriter):
@@ -72,9 +70,14 @@ class TopicWriter(ExchangeWriter):
         """By the ends that ever were."""
         return self._topic.beyond(ENDS) > 0
 
+    def claim(self, numbering: str, fresh: bool) -> None:
+        """Looks at what is published too: from now on nobody else adds to it."""
+        super().claim(numbering, fresh)
+        self._look()
+
     def newest(self, planned: int) -> int:
         """By the last end, which is never deleted."""
-        return self._published()[0] - 1
+        return self._look() - 1
 
     def ended(self) -> bool:
         """Whether the stream has ended, in this life of its producer or one before."""
@@ -105,28 +108,27 @@ class TopicWriter(ExchangeWriter):
 
     def write(self, table: pa.Table, number: int, clock: int, fence: Fence) -> int:
         """The bytes written; 0 for a replay. Raises RuntimeError when batches before it are gone."""
-        if self._next is None:  # not before the lease is held: until then another process may write
-            self._next, self._present, _ = self._published()
-        if number < self._next:
+        following = self._look()
+        if number < following:
             fence()
             return 0
-        if number > self._next:
+        if number > following:
             raise RuntimeError(
-                f"topic {self._topic.name}: batch {number} is next, but the last one is {self._next - 1}: "
+                f"topic {self._topic.name}: batch {number} is next, but the last one is {following - 1}: "
                 "it was emptied or recreated"
             )
-        copy, pieces = uuid.uuid4().hex, serialised(table)
+        copy = uuid.uuid4().hex
         reach("before-temporary")
-        first, last = self._send_pieces(copy, number, pieces)
+        sent = self._send_pieces(table, copy, number)
         reach("after-temporary")
         newest = pc.max(table.column(TIME).cast(pa.int64())).as_py()
         end = BatchEnd(
             self._epoch,
             number,
             copy,
-            first,
-            last,
-            len(pieces),
+            sent.first,
+            sent.last,
+            sent.count,
             table.num_rows,
             clock,
             max(clock, newest or 0),
@@ -139,7 +141,7 @@ class TopicWriter(ExchangeWriter):
         reach("after-publish")
         self._present.append((offset, end))
         self._next = number + 1
-        return sum(map(len, pieces))
+        return sent.bytes
 
     def end(self, batches: int, fence: Fence) -> None:
         """No batch from `batches` on will ever come."""
@@ -170,7 +172,7 @@ class TopicWriter(ExchangeWriter):
     def close(self) -> None:
         """As of BatchSink. What brokers do not have yet is written again by whoever follows."""
         if self._client is not None:
-            self._client.close(timeout=0)
+            close_at_once(self._client)
             self._client = None
 
     def _positions(self) -> dict[str, int]:
@@ -203,6 +205,12 @@ class TopicWriter(ExchangeWriter):
             admin.delete_records(below)
         return deleted
 
+    def _look(self) -> int:
+        """The next batch's number. Not before the lease is held: until then another process may write."""
+        if self._next is None:
+            self._next, self._present, _ = self._published()
+        return self._next
+
     def _published(self) -> tuple[int, deque[tuple[int, BatchEnd]], bool]:
         """The next batch's number, the ends in the topic with their offsets, whether the stream is over."""
         records = list(self._topic.records(ENDS, 0, self._topic.beyond(ENDS)))
@@ -211,17 +219,17 @@ class TopicWriter(ExchangeWriter):
         offsets = {item["copy"]: offset for offset, item in values if "copy" in item}
         return place["next"] or 0, deque((offsets[end.copy], end) for end in ends), ended
 
-    def _send_pieces(self, copy: str, number: int, pieces: list[bytes]) -> tuple[int, int]:
-        """Returns when the brokers have all of them: the offsets of the first and the last; -1 without."""
-        producer = self._producer()
+    def _send_pieces(self, table: pa.Table, copy: str, number: int) -> Sends:
+        """Returns when the brokers have all of them."""
         headers = [("epoch", str(self._epoch).encode()), ("batch", str(number).encode())]
-        futures = [
-            producer.send(self._topic.name, piece, f"{copy} {i}".encode(), headers, ROWS)
-            for i, piece in enumerate(pieces)
-        ]
-        producer.flush()
-        offsets = [future.get(timeout=CONFIRMED).offset for future in futures]
-        return min(offsets, default=-1), max(offsets, default=-1)
+        sends = Sends(self._producer(), self._topic.name)
+
+        def send(piece: bytes) -> None:
+            sends.send(piece, f"{copy} {sends.count}".encode(), headers, ROWS)
+
+        write_pieces(table, send)
+        sends.await_all()
+        return sends
 
     def _send(self, partition: int, text: str) -> int:
         future = self._producer().send(self._topic.name, text.encode(), partition=partition)
@@ -229,18 +237,6 @@ class TopicWriter(ExchangeWriter):
 
     def _producer(self) -> KafkaProducer:
         if self._client is None:
-            settings = client_settings(self._topic.options)
-            self._client = KafkaProducer(**settings, acks="all", allow_auto_create_topics=False)
+            settings = {**client_settings(self._topic.options), **send_settings()}
+            self._client = KafkaProducer(**settings, allow_auto_create_topics=False)
         return self._client
-
-
-def serialised(table: pa.Table) -> list[bytes]:
-    """The rows as pieces of one compressed Arrow stream; none without rows."""
-    if table.num_rows == 0:
-        return []
-    table = table.replace_schema_metadata(None)
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(table)
-    whole = memoryview(out.getvalue())
-    return [bytes(whole[at : at + PIECE]) for at in range(0, len(whole), PIECE)]
