@@ -35,8 +35,8 @@ class Share:
 
     Args:
         after: [us] the cut at which this plan began; 0: it began with the query.
-        folder: the checkpoint's: the newest event time ever published is kept there, written before the
-            rows are, so that no later life of the fragment agrees to a cut below it.
+        folder: the checkpoint's: the newest event time that may ever have been published is kept there,
+            written before the rows are, so that no later life of the fragment agrees to a cut below it.
         clock: [us] of the last batch that earlier lives have committed; 0: they have committed none.
         has_begun: whether they have planned one: without it nothing was published.
     """
@@ -45,7 +45,8 @@ class Share:
         self._after = after
         self._has_begun = has_begun
         self._file = folder.with_name(f"{folder.name}.newest")
-        self._newest = int(self._file.read_text()) if self._file.exists() else 0
+        self._newest = self._noted = int(self._file.read_text()) if self._file.exists() else 0
+        self._under_way = False  # a batch is between its filter and the end of its publish
         self._lock = threading.Condition()
         self._change: Change | None = None
         self._unsure = False  # a cut was agreed to, and whether that was written is not known
@@ -65,7 +66,7 @@ class Share:
         with self._lock:
             if not self._lock.wait_for(lambda: not self._unsure, PATIENCE):
                 raise RuntimeError(f"the lease has not confirmed the cut of a change for {PATIENCE:.0f} s")
-            self._has_begun = True
+            self._has_begun = self._under_way = True
             times = table.column(TIME).cast(pa.int64())
             mine = pc.greater(times, self._after) if self._after else None
             if self._change and self._change.time is not None:
@@ -73,15 +74,20 @@ class Share:
                 mine = until if mine is None else pc.and_(mine, until)
             if mine is not None:
                 table, times = table.filter(mine), times.filter(mine)
-            newest = pc.max(times).as_py()
-            if newest is not None and newest > self._newest:
-                self._newest = newest
-                write_whole(self._file, str(newest))
+            self._newest = max(self._newest, pc.max(times).as_py() or 0)
             return table
+
+    def note(self) -> None:
+        """Called when all that is left of a batch is to be published: from here on its rows may be. What
+        cannot be written at all moves no cut of a later life."""
+        if self._newest > self._noted:
+            write_whole(self._file, str(self._newest))
+            self._noted = self._newest
 
     def published(self, clock: int) -> None:
         """A batch is published, and no later one has a row at or before `clock` [us]."""
         now = time.monotonic()
+        self._under_way = False
         self._clocks.append((now, clock))
         while now - self._clocks[0][0] > SPAN:
             self._clocks.popleft()
@@ -98,7 +104,9 @@ class Share:
         if change is None:
             return record is not None and not self._unsure
         if change.time is None:
-            with self._lock:  # no batch is between its filter and its note
+            with self._lock:
+                if self._under_way:  # it may come to nothing, and no later life would publish its rows
+                    return False
                 agreed = self._agreed(change)
                 reach("before-agree")
                 self._unsure = True  # an answer that failed may have been written all the same
@@ -111,7 +119,7 @@ class Share:
             with self._lock:
                 self._settle(change)
         assert change.time is not None
-        if self._clock >= change.time and not change.passed:
+        if max(self._clock, self._after) >= change.time and not change.passed:
             lease.answer(epoch, holder, dataclasses.replace(change, passed=True))
             reach("after-pass")
         return True

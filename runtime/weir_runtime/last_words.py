@@ -7,12 +7,28 @@ from contextlib import suppress
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
+from weir_placement.model.fragment import FragmentError
+
+from weir_runtime.logs.dead_letters import BadRowError
+
 TERMINATION_LOG = Path("/dev/termination-log")
 """Kubernetes shows in the pod's status what a container has written there; elsewhere there is none. Without
 it, it would show the end of the log, which is what Spark prints after the error."""
 
 LONGEST = 3000
 """Characters; Kubernetes keeps 4,096 bytes."""
+
+BAD_ROW = f"{BadRowError.__module__}.{BadRowError.__qualname__}: "
+"""How a traceback, which is all that comes through Spark, names the error."""
+
+
+def error_of(failure: object, instead: Exception | None) -> Exception:
+    """With which a process ends whose query has failed: FragmentError for a bad row of a stream whose policy
+    is Fail, else the one that is known `instead` of what Spark says, or RuntimeError."""
+    cause = cause_of(failure)
+    if (row := cause.removeprefix(BAD_ROW)) != cause:
+        return FragmentError(row)
+    return instead or RuntimeError(f"the query ended: {cause}")
 
 
 def cause_of(failure: object) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from weir_placement.model.fragment import FOREVER, FragmentError, FragmentSpec
+from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_placement.model.identity import digest, identity_fields
 from weir_placement.model.operator_form import semantics
 from weir_placement.model.operators import Operator
@@ -19,9 +19,8 @@ from weir_placement.model.waits import waits
 from weir_runtime.checkpoint import restored_name
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
 from weir_runtime.inputs import OpenInput, input_flow, stream_frame
-from weir_runtime.names import PLAUSIBLE
 from weir_runtime.source import Control
-from weir_runtime.times import clock_shift
+from weir_runtime.times import clock_of, clock_shift
 
 SPARKS_IN_NAMES = ("4.2.0",)
 """Versions of Spark that are part of the names of checkpoints of format 0."""
@@ -38,8 +37,7 @@ class SparkPlan:
 
     def clock(self, watermark_ms: int) -> int:
         """[us] No row of a later batch is at or before this, given a batch's watermark [ms]."""
-        watermark = watermark_ms * 1000
-        return FOREVER if watermark >= PLAUSIBLE else max(0, watermark - self.back)
+        return clock_of(watermark_ms, self.back)
 
 
 def build_plan(

@@ -17,20 +17,21 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 
 from weir_runtime import secrets
 from weir_runtime.back_pressure import BackPressure
+from weir_runtime.begun import Begun, begun, note_begun
 from weir_runtime.change import Share
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.clock_steps import ClockSteps
 from weir_runtime.cpu import Cpu
 from weir_runtime.dropped import DroppedRows
+from weir_runtime.endings import Left, Stopped
 from weir_runtime.exchanges import writer_of
 from weir_runtime.exchanges.ports import ExchangeWriter
 from weir_runtime.executors import Executors, open_session
 from weir_runtime.faults import reach
-from weir_runtime.inputs import OpenInput, open_input
-from weir_runtime.last_words import cause_of
+from weir_runtime.inputs import OpenInput, open_missing
+from weir_runtime.last_words import error_of
 from weir_runtime.lease import FragmentLease
 from weir_runtime.links import watch, whereabouts
-from weir_runtime.logs.dead_letters import BadRowError
 from weir_runtime.logs.wall_clock import check_clock
 from weir_runtime.metrics import Metrics, stateful
 from weir_runtime.mounts import STALE
@@ -63,23 +64,9 @@ REPORT = 0.5
 PATIENCE = 45.0
 """[s] for the batch under way when the process must stop; less than the grace time of a pod."""
 
-LAST_REPORT = 5.0
-"""[s] for Spark to report a batch that is committed."""
-
-BAD_ROW = f"{BadRowError.__module__}.{BadRowError.__qualname__}: "
-"""How a traceback, which is all that comes through Spark, names the error."""
-
 EXIT_FENCED = 75
 EXIT_TERMINATED = 128 + signal.SIGTERM
 """Stopped before it was finished or had handed over: whoever keeps processes alive starts it again."""
-
-
-class Stopped(Exception):
-    """SIGTERM came before the query ran."""
-
-
-class Left(Exception):
-    """The lease went to another epoch before the query ran."""
 
 
 class FragmentProcess:
@@ -159,6 +146,7 @@ class FragmentProcess:
         if spark is None:
             spark, self._executors = open_session(spec)
         spark.dataSource.register(WeirSource)
+        self._answer_early()
         inputs = self._open_inputs()
         name = checkpoint_name(spec, inputs)
         plan = build_plan(spark, spec, inputs, self.control)
@@ -208,6 +196,19 @@ class FragmentProcess:
         if self.tenure.held and self.tenure.handed_over():
             self.tenure.release()
             raise Left
+        self._answer_early()
+
+    def _answer_early(self) -> None:
+        """What a cut asks is answered before inputs and sink are reached, which may refuse this plan for
+        good: by what earlier lives have left. Without a note it is not known which checkpoint is theirs."""
+        delivers = self.spec.output.kind != "exchange" and not self.spec.standby
+        if self._share is None and delivers and self.tenure.is_asked() and (left := begun(self.spec)):
+            checkpoint = Checkpoint(Path(self.spec.checkpoint) / left.checkpoint)
+            self._take(checkpoint)
+            checkpoint.numbering()  # raises where nobody can say what is in it
+            self._share = Share.of(self.spec.output.after, checkpoint, left.clock)
+        if self._share and self.tenure.held:
+            self.tenure.answer(self._share)
 
     def _await(self, condition: Any) -> None:
         while not condition():
@@ -217,19 +218,12 @@ class FragmentProcess:
 
     def _open_inputs(self) -> list[OpenInput]:
         opened: dict[str, OpenInput] = {}
-
-        def all_open() -> bool:
-            for item in self.spec.inputs:
-                if item.name not in opened:
-                    item_open = self._patient.ask(partial(open_input, item, self.spec))
-                    if item_open is not None:
-                        opened[item.name] = item_open
-            return len(opened) == len(self.spec.inputs)
-
-        self._await(all_open)
+        self._await(lambda: open_missing(self.spec, opened, self._patient.ask))
         return [opened[item.name] for item in self.spec.inputs]
 
     def _acquire(self) -> None:
+        if self.tenure.held:
+            return
         reach("before-acquire")
         self._await(self.tenure.acquire)
         if self._executors:
@@ -238,10 +232,7 @@ class FragmentProcess:
 
     def _begin(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> None:
         """From here on this process is the one that publishes. What a cut asks is answered first."""
-        self._acquire()
-        self._await(partial(checkpoint.shows_all, time.monotonic() + STALE))
-        checkpoint.drop_unfinished()
-        clear_earlier(self.spec)
+        self._take(checkpoint)
         planned, self._numbering = checkpoint.planned(), checkpoint.numbering()
         if self.spec.output.kind != "exchange":
             self._share = Share.of(self.spec.output.after, checkpoint, plan.clock)
@@ -251,6 +242,15 @@ class FragmentProcess:
             sink.keep_plain_ids()
         self._patient.ask(lambda: sink.take_over(self._numbering, planned))
         self.tenure.agree(self._share, self._leave_unasked)
+        if self._share:
+            note_begun(self.spec, Begun(checkpoint.folder.name, plan.back))
+
+    def _take(self, checkpoint: Checkpoint) -> None:
+        """The lease, and what its holder alone may do with a checkpoint."""
+        self._acquire()
+        self._await(partial(checkpoint.shows_all, time.monotonic() + STALE))
+        checkpoint.drop_unfinished()
+        clear_earlier(self.spec)
 
     def _start(self, plan: SparkPlan, sink: BatchSink, checkpoint: Checkpoint) -> StreamingQuery:
         results = Results(between(self.spec, RESULTS))
@@ -266,7 +266,7 @@ class FragmentProcess:
             if self._share:
                 table = self._share.restrict(table)
             checkpoint.sync(batch, self._numbering)
-            size = sink.write(table, batch, clock, self.tenure.fence)
+            size = sink.write(table, batch, clock, self._fence)
             self.metrics.balance.write(table.num_rows)
             self._batch_size = table.nbytes
             if self._share:
@@ -286,6 +286,12 @@ class FragmentProcess:
         )
         self._dropped.watch(query)
         return query
+
+    def _fence(self) -> None:
+        """Called immediately before a batch is published."""
+        if self._share:
+            self._share.note()
+        self.tenure.fence()
 
     def _watch(self, query: StreamingQuery, reports: Reports, exchange: ExchangeWriter | None) -> int:
         """Until it ends, by itself or because it must."""
@@ -320,7 +326,7 @@ class FragmentProcess:
                     f"the clock was set back by {back:.0f} s, for which Spark would wait: restarting"
                 )
             if self._final_batch is not None and reports.committed() >= self._final_batch:
-                self._count_last(query, reports, self._final_batch)
+                reports.await_count(self._final_batch, query)
                 query.stop()
                 self._report(reports, exchange)
                 return self._finish(exchange, self._final_batch)
@@ -332,12 +338,6 @@ class FragmentProcess:
 
     def _cut_off(self) -> None:
         """A batch that does not end makes /healthz say so: whoever keeps processes alive starts it again."""
-
-    def _count_last(self, query: StreamingQuery, reports: Reports, batch: int) -> None:
-        """Waits for Spark's report of the last batch, for a while: only counts depend on it."""
-        deadline = time.monotonic() + LAST_REPORT
-        while query.isActive and not reports.has_counted(batch) and time.monotonic() < deadline:
-            time.sleep(LOOK)
 
     def _must_go(self) -> bool:
         return self.terminate.is_set() or self.tenure.handed_over()
@@ -385,10 +385,7 @@ class FragmentProcess:
     def _failed(self, query: StreamingQuery) -> int:
         error = query.exception()
         self.tenure.check()
-        cause = cause_of(error)
-        if (row := cause.removeprefix(BAD_ROW)) != cause:
-            raise FragmentError(row)
-        raise self._dropped.error or RuntimeError(f"the query ended: {cause}")
+        raise error_of(error, self._dropped.error)
 
     def _report(self, reports: Reports, exchange: ExchangeWriter | None) -> None:
         """Says what was committed since the last call; what nobody needs any more is deleted."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
 
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import reach
 from weir_runtime.inputs import OpenInput
 from weir_runtime.metrics import Metrics
 from weir_runtime.progress import Progress
+
+LAST_REPORT = 5.0
+"""[s] for Spark to report a batch that is committed."""
+
+LOOK = 0.02
+"""[s] between two looks for it."""
 
 
 class Reports:
@@ -37,6 +46,12 @@ class Reports:
         for report in self._progress.new():
             self._metrics.progress(report)
         return self._metrics.last_batch >= batch
+
+    def await_count(self, batch: int, query: StreamingQuery) -> None:
+        """Waits until it was, for a while: only counts depend on it."""
+        deadline = time.monotonic() + LAST_REPORT
+        while query.isActive and not self.has_counted(batch) and time.monotonic() < deadline:
+            time.sleep(LOOK)
 
     def take(self) -> int | None:
         """Takes everything new; the last batch committed, None if there is none since the last call."""

@@ -96,6 +96,12 @@ class Tenure:
         record = self._read()
         return record is not None and record.handover is not None and record.handover != self._epoch
 
+    def is_asked(self) -> bool:
+        """Whether the lease asks for a cut that is not agreed to, or not passed; False where it cannot be
+        read."""
+        record = self._read()
+        return record is not None and record.change is not None and not record.change.passed
+
     def answer(self, share: Share) -> bool:
         """As `Share.look`, for this holder."""
         return share.look(self._lease, self._epoch, self._holder)

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from weir_placement.model.fragment import FragmentError
+from weir_placement.model.fragment import FOREVER, FragmentError
 from weir_placement.model.operators import Aggregate, Join, Operator, Project, Window
+
+from weir_runtime.names import PLAUSIBLE
 
 SPARK_ROUNDING = 2_000
 """[us] Spark's watermarks are whole milliseconds: at most so much is lost by rounding at a join."""
@@ -157,6 +159,13 @@ def clock_shift(operators: Iterable[Operator], inners: Mapping[str, Clocking]) -
     """
     grouping = (op for op in operators if op.grouped_time)
     return max((inners[op.id].inherited.get(op.grouped_time, 0) for op in grouping), default=0)
+
+
+def clock_of(watermark_ms: int, back: int) -> int:
+    """[us] No row of a later batch is at or before this, given a batch's watermark [ms] and by how much [us]
+    the stream's rows may be behind it."""
+    watermark = watermark_ms * 1000
+    return FOREVER if watermark >= PLAUSIBLE else max(0, watermark - back)
 
 
 def plain(expression: str) -> str:

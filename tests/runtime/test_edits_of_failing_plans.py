@@ -14,6 +14,7 @@ from weir_placement.model.fragment import FragmentError, FragmentSpec
 from weir_runtime.lease import FileLease
 from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
 from weir_runtime.publish import OthersRows
+from weir_runtime.results import Results
 
 from tests.runtime.replayer import COLUMNS, COUNT, rows
 from tests.runtime.sessions import Run
@@ -77,6 +78,67 @@ def test_one_that_fails_at_every_start_gives_way_when_nothing_is_left_to_it(
     every = Counter((ORIGIN + t // SECOND * SECOND, k) for number in range(3) for k, _, t in rows(number))
     due = {(start, k, n) for (start, k), n in every.items() if start + SECOND <= change.time}
     assert {(int(start.timestamp() * 1e6), k, n) for start, k, n in published} == due
+
+
+@pytest.mark.parametrize("refuses", ["inputs.open_input", "process.make_sink"])
+def test_one_that_is_not_let_in_any_more_answers_by_what_it_has_left(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: str
+) -> None:
+    """As where a Secret is revoked, and the edit names another one."""
+    spec = count(tmp_path)
+    grow(tmp_path / "a", range(3))
+    assert Until(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
+
+    def refuse(*_: object) -> None:
+        raise FragmentError("kafka.security.secretRef: no key password in the secret revoked")
+
+    monkeypatch.setattr(f"weir_runtime.{refuses}", refuse)
+    FileLease(spec.lease).request_cut(20.0)
+    fail(spec, spark, FragmentError)
+    change = change_of(spec)
+    assert change is not None
+    assert change.time is not None
+    newest = max(int(start.timestamp() * 1e6) for start, *_ in sink_rows(tmp_path / "out"))
+    assert change.time >= newest + SECOND, "no row that is published is the next plan's"
+
+
+def test_one_behind_a_cut_whose_first_batch_fails_gives_way(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch is planned, and cannot be computed."""
+    output = replace(files_output(tmp_path / "out", "a.v"), after=ORIGIN)
+    spec = fragment(tmp_path, "g", [source("a", tmp_path / "a")], [], output)
+    grow(tmp_path / "a", range(3))
+
+    def overflow(*_: object) -> None:
+        raise ArithmeticError("overflow")
+
+    monkeypatch.setattr(Results, "collect", overflow)
+    fail(spec, spark, RuntimeError)
+    FileLease(spec.lease).request_cut(20.0)
+    fail(spec, spark, RuntimeError)
+    assert change_of(spec) == Change(20.0, ORIGIN, passed=True)
+
+
+def test_rows_that_the_sink_never_took_are_the_next_plan_s(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan without windows, whose rows are later than its clock: each of its lives fails at the write."""
+    spec = fragment(
+        tmp_path, "g", [source("a", tmp_path / "a", delay=SECOND)], [], files_output(tmp_path / "out", "a.v")
+    )
+    grow(tmp_path / "a", range(3))
+
+    def refuse(*_: object) -> None:
+        raise OSError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("weir_runtime.sinks.pq.write_table", refuse)
+        fail(spec, spark, RuntimeError)
+        FileLease(spec.lease).request_cut(20.0)
+        fail(spec, spark, RuntimeError)
+    assert change_of(spec) == Change(20.0, 0, passed=True)
+    assert not sink_rows(tmp_path / "out")
 
 
 def test_what_cannot_be_said_of_a_checkpoint_is_not_said(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,6 +19,14 @@ def rows(*times: int) -> pa.Table:
     return pa.table({"v": [f"at {t}" for t in times], TIME: pa.array(times, pa.timestamp("us"))})
 
 
+def publish(share: Share, table: pa.Table, clock: int = 0) -> pa.Table:
+    """A batch from its filter to its end."""
+    mine = share.restrict(table)
+    share.note()
+    share.published(clock)
+    return mine
+
+
 def asking(change: Change | None) -> Any:
     """A lease that asks; what it is told is in `told`."""
     lease = SimpleNamespace(told=[])
@@ -48,14 +56,14 @@ def test_rows_are_a_plan_s_own_by_their_event_time(
     share = Share(after, tmp_path / "hash")
     if until is not None:
         assert share.look(asking(Change(1.0, time=until)), 1, "me")
-    own_rows = share.restrict(rows(1, 5, 6, 9))
+    own_rows = publish(share, rows(1, 5, 6, 9))
     assert own_rows.column("v").to_pylist() == [f"at {t}" for t in left]
     newest = tmp_path / "hash.newest"
     assert (int(newest.read_text()) if newest.exists() else None) == max(left, default=None)
 
 
 def test_a_cut_is_never_below_what_was_published_in_an_earlier_life(tmp_path: Path) -> None:
-    Share(0, tmp_path / "hash").restrict(rows(3, 40))
+    publish(Share(0, tmp_path / "hash"), rows(3, 40))
     lease = asking(Change(1.0))
     share = Share(0, tmp_path / "hash")
     assert share.look(lease, 1, "me")
@@ -66,11 +74,30 @@ def test_a_cut_is_never_below_what_was_published_in_an_earlier_life(tmp_path: Pa
     assert lease.told[-1].passed
 
 
+def test_rows_that_could_not_be_written_move_no_cut(tmp_path: Path) -> None:
+    """Each life of a plan whose batch fails on its way to the sink: a cut behind these rows never passes."""
+    share = Share(0, tmp_path / "hash")
+    publish(share, rows(3), clock=3)
+    share.restrict(rows(4, 40))
+    lease = asking(Change(1.0))
+    assert not share.look(lease, 1, "me"), "whether they are published is not known yet"
+    assert not lease.told
+    assert Share(0, tmp_path / "hash", clock=3).look(lease, 1, "me")
+    assert lease.told[-1] == Change(1.0, time=3, passed=True)
+
+
+def test_a_plan_behind_a_cut_that_has_published_nothing_is_through(tmp_path: Path) -> None:
+    """Its first batch is planned, and fails."""
+    lease = asking(Change(1.0))
+    assert Share(5, tmp_path / "hash").look(lease, 1, "me")
+    assert lease.told[-1] == Change(1.0, time=5, passed=True)
+
+
 def test_a_cut_whose_answer_was_lost_is_kept_by_whoever_publishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease, share = asking(Change(1.0)), Share(0, tmp_path / "hash")
-    share.restrict(rows(100))
+    publish(share, rows(100))
     written, answer = lease.told, lease.answer
     lease.answer = lambda *it: answer(*it) and False  # it lands, and nobody hears of it
     old_view = SimpleNamespace(change=Change(1.0))
@@ -87,7 +114,7 @@ def test_a_cut_whose_answer_was_lost_is_kept_by_whoever_publishes(
 
 def test_a_batch_waits_until_the_cut_is_known(tmp_path: Path) -> None:
     lease, share = asking(Change(1.0)), Share(0, tmp_path / "hash")
-    share.restrict(rows(100))
+    publish(share, rows(100))
     answer = lease.answer
     lease.answer = lambda *_: False
     assert not share.look(lease, 1, "me")
