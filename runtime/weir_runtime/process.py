@@ -45,7 +45,7 @@ from weir_runtime.results import Results
 from weir_runtime.scratch import RESULTS, between, clear_earlier, scratch
 from weir_runtime.side_log import take_folders
 from weir_runtime.sinks import make_sink
-from weir_runtime.source import Control, WeirSource
+from weir_runtime.source import UNBEGUN, Control, WeirSource
 from weir_runtime.source_waits import SourceWaits
 from weir_runtime.standby import warm_up
 from weir_runtime.status import ProcessStatus, serve
@@ -357,7 +357,7 @@ class FragmentProcess:
                 self.status.say(phase="stopped", error="a batch did not end")
                 return EXIT_TERMINATED
             time.sleep(LOOK / 2)
-        if not query.isActive:
+        if not query.isActive and not self.control.is_set(UNBEGUN):
             return self._failed(query)
         self._quiet(query)
         reach("before-release")

@@ -33,12 +33,20 @@ FORMAT = "weir"
 GATE_SECONDS = 0.005
 
 
+UNBEGUN = "unbegun"
+"""A flag: the query was drained before its first batch, and ends."""
+
+
+class NotBegun(RuntimeError):
+    """Ends a query that is drained before its first batch: Spark plans that one whatever its reader says."""
+
+
 class Control:
     """Flags in a folder, by which a fragment's process speaks to its readers' processes.
 
     `go`: readers may begin (a standby waits for it). `drain`: admit nothing more; each reader answers
-    by `drained-<input>`, and when all have, every admitted batch has been committed. `hold`,
-    `unconfirmed`: admit nothing as long as it is up.
+    by `drained-<input>`, and when all have, every admitted batch has been committed; `unbegun`: there was
+    none. `hold`, `unconfirmed`: admit nothing as long as it is up, but a first batch without rows.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -146,12 +154,16 @@ class WeirStreamReader(DataSourceStreamReader):
         the last rows publishes their watermark; and one at each start, because Spark keeps no input's
         own watermark in the checkpoint, and an input that has ended would hold it at 0 for ever."""
         following = {name: value for name, value in start.items() if name != "from"}
+        if self._control.is_set("drain"):
+            if start["at"] is None:
+                self._control.set(UNBEGUN)
+            self._control.set(f"drained-{self._name}")
+            if start["at"] is None:
+                raise NotBegun(f"{self._name}: told to stop before the first batch")
+            return start
         if start["at"] is None:
             begin = self._log.start()
             start = following = {**start, "at": begin, "from": begin}
-        if self._control.is_set("drain"):
-            self._control.set(f"drained-{self._name}")
-            return start
         if self._control.is_set("hold") or self._control.is_set("unconfirmed"):
             return start
         if not start["ended"]:

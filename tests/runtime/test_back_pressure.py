@@ -110,8 +110,8 @@ def test_a_producer_that_waits_can_be_moved(tmp_path: Path) -> None:
     control = Control(tmp_path)
     reader = WeirStreamReader(opened(tmp_path, tmp_path / "a"), "a", control, 64)
     control.set("hold")
-    control.set("drain")
     start = reader.latestOffset(reader.initialOffset(), None)
     assert start["at"] == start["from"]
+    control.set("drain")
     assert reader.latestOffset(start, None) == start
     assert control.is_set("drained-a")
