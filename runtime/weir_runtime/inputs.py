@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,18 @@ def open_input(item: Input, spec: FragmentSpec) -> OpenInput | None:
     sidelog = str(Path(spec.sidelog) / item.name) if spec.sidelog else ""
     reached = replace(item, source=item.access or item.source)
     return OpenInput(item, source_log(reached, sidelog, between(spec, AHEAD) / item.name), names, clocking)
+
+
+def open_missing(
+    spec: FragmentSpec, opened: dict[str, OpenInput], ask: Callable[[Callable[[], Any]], Any]
+) -> bool:
+    """Opens those of a fragment's inputs that are not `opened` yet, each by `ask`. Whether all are."""
+    for item in spec.inputs:
+        if item.name not in opened:
+            item_open: OpenInput | None = ask(partial(open_input, item, spec))
+            if item_open is not None:
+                opened[item.name] = item_open
+    return len(opened) == len(spec.inputs)
 
 
 def _open_exchange(
