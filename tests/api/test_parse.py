@@ -1,8 +1,11 @@
 """One object's errors: all at once, each with its field, its value and what would be right."""
 
 import pytest
+from pydantic import TypeAdapter
 from weir_operator.api.kinds import KINDS
+from weir_operator.api.values import DURATION_PATTERN
 from weir_operator.manifests.parse import parse
+from weir_operator.manifests.pattern_words import PATTERN_WORDS
 
 
 def query(**spec):
@@ -213,3 +216,24 @@ def test_a_time_limit_is_capped(limit, fits):
     errors = messages({**policy, "spec": {"strategy": {"timeLimit": limit}}})
     assert bool(errors) != fits
     assert all("spec.strategy.timeLimit: timeLimit may be at most 10m" in one for one in errors)
+
+
+def test_every_pattern_has_words():
+    """A text that does not match says what to write, not the regular expression."""
+
+    def patterns(schema):
+        if isinstance(schema, dict):
+            if schema.get("type") == "string" and "pattern" in schema:
+                yield schema["pattern"]
+            schema = list(schema.values())
+        for part in schema if isinstance(schema, list) else ():
+            yield from patterns(part)
+
+    written = [kind.model for kind in KINDS if kind.name != "Placement"]
+    used = {
+        pattern
+        for model in written
+        for field in ("metadata", "spec")
+        for pattern in patterns(TypeAdapter(model.model_fields[field].annotation).json_schema())
+    }
+    assert used - {DURATION_PATTERN} <= PATTERN_WORDS.keys()

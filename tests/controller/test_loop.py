@@ -139,7 +139,7 @@ def test_a_query_that_cannot_be_placed_is_stalled_with_the_reason(objective: str
     settle(loop(scenario, cluster))
     assert condition(cluster, "q", "Stalled") == "True"
     (why,) = (c["message"] for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Stalled")
-    assert "operator default/q/f has no node left: operator default/q/f: there is no node nowhere" in why
+    assert "operator default/q/f has no node left: there is no node nowhere" in why
     assert not cluster.processes
 
 

@@ -143,3 +143,21 @@ def test_nothing_is_planned_before_the_last_object_that_it_depends_on():
         assert not [q for group in built(*NODES, *came[:last]).groups for q in group.problem.queries]
     (group,) = built(*NODES, *came, topology).groups
     assert [q.name for q in group.problem.queries] == ["default/q"]
+
+
+def test_a_stream_of_another_namespace_is_named_where_it_may_be_known():
+    shop = [stream("bids", "shop"), stream("asks", "shop", sharedWith=["default"])]
+    (message,) = messages(*NODES, *shop, sql("SELECT b.x FROM bids b"))
+    assert message.endswith("no stream bids; streams: shop.asks")  # another tenant's: nothing is said of it
+    (message,) = messages(*NODES, *shop, sql("SELECT b.x FROM asks b"))
+    assert message.endswith("no stream asks; write shop.asks: it is in namespace shop")
+
+
+def test_a_selector_that_no_node_has_keeps_no_query_from_its_plan_in_force():
+    """Nodes may come back; until then the queries are planned, as where a zone has no node."""
+    policy = obj("PlacementPolicy", "ssd", {"nodeSelector": {"disk": "ssd"}}, namespace="")
+    problems = built(*NODES, *STREAMS, policy, sql(GOOD, policy="ssd"))
+    (finding,) = problems.findings
+    assert finding.message == "spec.nodeSelector: no node has disk=ssd; label a node, or select by another"
+    assert finding.reason == "ReferenceNotFound"
+    assert [query.name for query in problems.groups[0].problem.queries] == ["default/q"]

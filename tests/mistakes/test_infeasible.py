@@ -39,3 +39,24 @@ def test_bandwidth_is_in_bits_as_in_the_manifest(tmp_path: Path, capsys: pytest.
     assert "bandwidth of link" in line
     assert "1 kbit/s" in line
     assert "bytes" not in line
+
+
+def test_a_limit_of_latency_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit = (
+        "sink: {console: {}}\n---",
+        "sink: {console: {}}\n  deliverTo: {zone: south}\n  maxLatency: 0s\n---",
+    )
+    line = rejected(tmp_path, capsys, limit)
+    assert f"rejected default/hot ({tmp_path}/scene/queries.yaml:12): latency of query default/hot" in line
+
+
+def test_where_no_query_is_placed_there_is_no_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(SCENE, tmp_path / "scene")
+    cluster = tmp_path / "scene" / "cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("memory: 8Gi", "memory: 1Gi"))
+    assert main(["plan", "-f", str(tmp_path / "scene")]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "no query is placed"

@@ -19,6 +19,7 @@ NAMESPACE_PATTERN = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 LABEL_PATTERN = r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$"
 LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 IDENTIFIER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"
 OPERATOR_ID_PATTERN = r"^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?$"
 
 Name = Annotated[str, Field(max_length=63, pattern=NAME_PATTERN)]

@@ -13,6 +13,7 @@ from weir_operator.api.base import CelRule, Identifier, Model, Name, exactly_one
 from weir_operator.api.values import Quantity
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]+$"
+ENDPOINT_PATTERN, REGION_PATTERN = r"^https?://[^/\s]+/?$", r"^[A-Za-z0-9-]+$"
 _SCHEME = re.compile("^[A-Za-z][A-Za-z0-9+.-]*:")
 BUCKET, PART = r"^s3://[A-Za-z0-9][A-Za-z0-9._-]*", r"(/[A-Za-z0-9_][A-Za-z0-9_=.-]*)"
 _OBJECTS = re.compile(f"{BUCKET}{PART}+$")
@@ -44,10 +45,10 @@ class KafkaSecurity(Model):
 class S3(Model):
     """How to reach an object store that speaks S3. Secrets are in each query's namespace."""
 
-    endpoint: Annotated[str, Field(max_length=1024, pattern=r"^https?://[^/\s]+/?$")] | None = Field(
+    endpoint: Annotated[str, Field(max_length=1024, pattern=ENDPOINT_PATTERN)] | None = Field(
         None, description="For example https://s3.example.com; by default that of AWS for the region."
     )
-    region: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9-]+$")] | None = Field(
+    region: Annotated[str, Field(max_length=63, pattern=REGION_PATTERN)] | None = Field(
         None, description="Region of the bucket; by default us-east-1."
     )
     secret_ref: Name | None = Field(

@@ -34,6 +34,7 @@ from weir_operator.api.values import Duration, Quantity, parse_duration
 
 LONGEST_PLANNING = 600.0
 """[s]"""
+STRATEGY_PATTERN, PREFIX_PATTERN = r"^[a-z0-9-]+$", r"^[a-zA-Z0-9._-]*$"
 OBJECTS = re.compile(f"{BUCKET}{PART}*$")
 
 
@@ -65,7 +66,7 @@ class StrategySpec(Model):
             field="timeLimit",
         ),
     )
-    name: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9-]+$")] = Field(
+    name: Annotated[str, Field(max_length=63, pattern=STRATEGY_PATTERN)] = Field(
         "auto", description="Name of the strategy."
     )
     parameters: Annotated[
@@ -95,7 +96,7 @@ class KafkaExchange(Model):
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)] = Field(
         description="host:port, separated by commas."
     )
-    topic_prefix: Annotated[str, Field(max_length=100, pattern=r"^[a-zA-Z0-9._-]*$")] = Field(
+    topic_prefix: Annotated[str, Field(max_length=100, pattern=PREFIX_PATTERN)] = Field(
         "weir.", description="Prefix of topics and consumer groups, before the namespace."
     )
     replication: Annotated[int, Field(ge=1, le=10)] = Field(

@@ -18,9 +18,8 @@ from weir_operator.api.base import (
 )
 from weir_operator.api.values import Quantity
 
-StreamName = Annotated[
-    str, Field(max_length=127, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
-]
+STREAM_NAME_PATTERN = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+StreamName = Annotated[str, Field(max_length=127, pattern=STREAM_NAME_PATTERN)]
 
 
 class ProfilePoint(Model):

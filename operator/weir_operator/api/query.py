@@ -29,16 +29,10 @@ from weir_operator.api.query_snapshot import SnapshotSettings
 from weir_operator.api.values import Duration, Quantity
 
 OperatorId = Annotated[str, Field(max_length=63, pattern=OPERATOR_ID_PATTERN)]
-InputName = Annotated[
-    str,
-    Field(
-        max_length=127,
-        pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?$",
-    ),
-]
-ColumnName = Annotated[
-    str, Field(max_length=257, pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")
-]
+INPUT_PATTERN = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?$"
+COLUMN_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$"
+InputName = Annotated[str, Field(max_length=127, pattern=INPUT_PATTERN)]
+ColumnName = Annotated[str, Field(max_length=257, pattern=COLUMN_PATTERN)]
 Selectivity = Annotated[float, Field(ge=0, le=1)]
 Microseconds = Annotated[float, Field(ge=0)]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weir_operator.api.base import CelRule, Identifier, LabelKey, LabelValue, Model, Name
+from weir_operator.api.base import DATA_KEY_PATTERN, CelRule, Identifier, LabelKey, LabelValue, Model, Name
 from weir_operator.api.values import Quantity
 
 
@@ -30,6 +30,25 @@ class Resources(Model):
 class Toleration(Model):
     """As in a pod."""
 
+    rules = (
+        CelRule(
+            cel="!has(self.value) || self.value == '' || !has(self.operator) || self.operator != 'Exists'",
+            message="value has no place beside operator: Exists: leave it out, or write operator: Equal",
+            holds=lambda raw: not raw.get("value") or raw.get("operator") != "Exists",
+            field="value",
+        ),
+        CelRule(
+            cel="has(self.key) || (has(self.operator) && self.operator == 'Exists')",
+            message="without key it is for every taint: write operator: Exists, or a key",
+            holds=lambda raw: raw.get("key") is not None or raw.get("operator") == "Exists",
+        ),
+        CelRule(
+            cel="!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            message="tolerationSeconds is for effect: NoExecute: write that, or leave it out",
+            holds=lambda raw: raw.get("tolerationSeconds") is None or raw.get("effect") == "NoExecute",
+            field="tolerationSeconds",
+        ),
+    )
     key: LabelKey | None = Field(None, description="Taint key; by default every taint matches.")
     operator: Literal["Exists", "Equal"] = Field("Equal", description="How the value is compared.")
     value: LabelValue | None = Field(None, description="Taint value.")
@@ -48,7 +67,7 @@ class SecretKey(Model):
     """One key of a Secret in the query's namespace."""
 
     name: Name = Field(description="Name of the Secret.")
-    key: Annotated[str, Field(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(description="Key in it.")
+    key: Annotated[str, Field(max_length=253, pattern=DATA_KEY_PATTERN)] = Field(description="Key in it.")
 
 
 class EnvVar(Model):

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from weir_operator.api.base import API_VERSION, CelRule, Identifier, Metadata, Model, NodeChoice, ObjectStatus
 from weir_operator.api.connectors import Source
-from weir_operator.api.values import Duration, Quantity
+from weir_operator.api.values import Cardinality, Duration, Quantity
+
+READERS_PATTERN = r"^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$"
 
 
 class EventTime(Model):
@@ -34,7 +36,7 @@ class EventTime(Model):
 class Statistics(Model):
     """What is known about the values before anything is measured."""
 
-    distinct: Annotated[dict[Identifier, Quantity], Field(max_length=256)] = Field(
+    distinct: Annotated[dict[Identifier, Cardinality], Field(max_length=256)] = Field(
         default_factory=dict, description="Distinct values by column; an equality join passes 1/max of both."
     )
 
@@ -78,7 +80,7 @@ class StreamSpec(Model):
     )
     statistics: Statistics = Field(default_factory=Statistics, description="Declared statistics.")
     shared_with: Annotated[
-        list[Annotated[str, Field(max_length=63, pattern=r"^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$")]],
+        list[Annotated[str, Field(max_length=63, pattern=READERS_PATTERN)]],
         Field(max_length=100),
     ] = Field(
         default_factory=list,

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from weir_operator.api.base import (
     API_VERSION,
+    DATA_KEY_PATTERN,
     CelRule,
     LabelKey,
     Metadata,
@@ -20,7 +21,8 @@ from weir_operator.api.base import (
 from weir_operator.api.values import Bits, Duration
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
-ZoneOrNode = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")]
+PLACE_PATTERN = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+ZoneOrNode = Annotated[str, Field(max_length=253, pattern=PLACE_PATTERN)]
 
 
 class LinkValues(Model):
@@ -50,7 +52,7 @@ class ConfigMapKey(Model):
 
     namespace: Name = Field(description="Namespace of the ConfigMap.")
     name: Annotated[str, Field(max_length=253)] = Field(description="Name of the ConfigMap.")
-    key: Annotated[str, Field(max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(
+    key: Annotated[str, Field(max_length=253, pattern=DATA_KEY_PATTERN)] = Field(
         description="Key of the data; with gzip as binary data it holds up to about 500 nodes."
     )
 

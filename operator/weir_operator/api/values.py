@@ -62,6 +62,7 @@ def format_duration(seconds: float) -> str:
     return f"{round(seconds * 1e6, 6):f}".rstrip("0").rstrip(".") + "us"
 
 
+NEGATIVE = "is negative"
 LARGEST = 1e30
 """The largest quantity: calculations with more might overflow."""
 
@@ -82,7 +83,7 @@ def parse_quantity(value: Any) -> float:
         )
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < 0:
-            raise refuse("is negative", "write a quantity of at least 0")
+            raise refuse(NEGATIVE, "write a quantity of at least 0")
         return float(value)
     match = re.match(QUANTITY_PATTERN, value) if isinstance(value, str) else None
     if not match:
@@ -96,6 +97,23 @@ def parse_quantity(value: Any) -> float:
     if suffix in ("n", "u", "m"):
         return float(number) / {"n": 1e9, "u": 1e6, "m": 1e3}[suffix]
     return float(number) * _SUFFIX[suffix]
+
+
+def parse_count(value: Any) -> float:
+    """A Kubernetes quantity of at least 1: so many things.
+
+    >>> parse_count("2k")
+    2000.0
+    """
+    try:
+        count = parse_quantity(value)
+    except PydanticCustomError as error:
+        if (error.context or {}).get("wrong") != NEGATIVE:
+            raise
+        count = -1.0
+    if count < 1:
+        raise refuse("is less than 1", "write 1 or more")
+    return count
 
 
 def format_quantity(value: float) -> int | str:
@@ -165,6 +183,13 @@ Quantity = Annotated[
     WithJsonSchema(_QUANTITY_SCHEMA),
 ]
 """Cores, bytes, tuples a second: the field says which."""
+Cardinality = Annotated[
+    float,
+    BeforeValidator(parse_count),
+    PlainSerializer(format_quantity, when_used="json"),
+    WithJsonSchema(_QUANTITY_SCHEMA),
+]
+"""Of things that are there: at least 1."""
 Bits = Annotated[
     float,
     BeforeValidator(parse_bits),

@@ -76,7 +76,7 @@ def _against_run(paths: list[str], run_folder: Path, namespace: str) -> dict[str
     from weir_operator.local.machine import Machine, Options
     from weir_operator.manifests.load import load
 
-    warn(load(paths, namespace).objects)
+    warn(load(paths, namespace))
     options = Options(tuple(paths), run_folder, Path("."), Knobs(), CALIBRATION, trial=True)
     machine = Machine(options, lambda findings: None)
     present = machine.cluster.observe()

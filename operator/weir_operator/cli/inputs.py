@@ -12,7 +12,8 @@ import typer
 from weir_operator.api.base import NAMESPACE_PATTERN
 
 if TYPE_CHECKING:
-    from weir_operator.manifests.objects import Objects
+    from weir_operator.manifests.load import Loaded
+    from weir_operator.manifests.site import Site
 
 Paths = Annotated[
     list[str],
@@ -74,12 +75,13 @@ TimeLimit = Annotated[
 ]
 
 
-def warn(objects: Objects) -> None:
-    """Tells what has no effect and what has no limit, a line each, on standard error; the command goes on."""
-    from weir_operator.manifests.unlimited import unlimited
-    from weir_operator.manifests.unused import unused
+def warn(loaded: Loaded, site: Site | None = None) -> None:
+    """Tells what is well written and hardly meant, a line each, on standard error; the command goes on.
+    `site` is where it is to run, if that is known."""
+    from weir_operator.manifests.doubts import doubts
+    from weir_operator.manifests.site import ANYWHERE
 
-    for finding in (*unlimited(objects), *unused(objects)):
+    for finding in doubts(loaded, site or ANYWHERE):
         print(f"warning: {finding}", file=sys.stderr)
 
 

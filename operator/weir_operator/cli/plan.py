@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weir_operator.cli.exit_codes import DIFFERENT
+from weir_operator.cli.exit_codes import BAD_INPUT, DIFFERENT
 from weir_operator.cli.inputs import (
     Namespace,
     ObjectiveName,
@@ -28,6 +29,7 @@ from weir_operator.cli.inputs import (
 if TYPE_CHECKING:
     from weir_placement.model.problem import Problem
 
+    from weir_operator.manifests.objects import Objects
     from weir_operator.pictures.pen import ImageFormat
 
 
@@ -125,19 +127,19 @@ def plan(
     if since and hierarchy:
         raise typer.BadParameter("--since and --hierarchy are two pictures: give one of them")
     loaded = load(filename, namespace, robust=robust)
-    warn(loaded.objects)
+    warn(loaded)
     overrides = Overrides(strategy, objective, pairs(set_), seed, time_limit, enough)
-    planned = plan_policies(loaded.built.groups, overrides)
-    if not planned:
+    if not any(group.problem.queries for group in loaded.built.groups):
         print("no query to plan: give a StreamQuery that is not suspended", file=sys.stderr)
-        return 2
+        return BAD_INPUT
+    planned = plan_policies(loaded.built.groups, overrides)
     report = merged(planned)
     zones = {node.name: node.zone for node in planned[0].problem.cluster.nodes}
     if hierarchy:
         sys.stdout.buffer.write(_hierarchy(report, planned[0].problem, output))
         sys.stdout.buffer.flush()
     else:
-        write(report, output, zones, since)
+        write(report, output, zones, since, _rejected_places(report, loaded.objects))
     return DIFFERENT if any(not query["admitted"] for query in report["queries"]) else 0
 
 
@@ -165,7 +167,7 @@ def evaluate(
     from weir_operator.planning.given_plan import evaluate_plan
 
     loaded = load(filename, namespace, robust=robust)
-    warn(loaded.objects)
+    warn(loaded)
     planned = evaluate_plan(loaded.built.groups, plan)
     zones = {node.name: node.zone for node in planned.problem.cluster.nodes}
     write(planned.report, output, zones)
@@ -182,14 +184,31 @@ def _hierarchy(report: dict[str, Any], problem: Problem, output: PlanFormat) -> 
     return hierarchy_picture(report, tree, names, IMAGES[output])
 
 
+def _rejected_places(report: Mapping[str, Any], objects: Objects) -> dict[str, str]:
+    """file:line of what keeps each rejected query from being placed: its limit of latency, or itself."""
+    from weir_operator.manifests.finding import Key
+
+    places = {}
+    for query in report["queries"]:
+        document = objects.documents.get(Key("StreamQuery", *query["name"].split("/", 1)))
+        if document is not None and not query["admitted"]:
+            path = "spec.maxLatency" if re.search(r"its limit of|the limit is", query["reason"]) else ""
+            places[query["name"]] = f"{document.file}:{document.line(path)}"
+    return places
+
+
 def write(
-    report: dict[str, Any], output: PlanFormat, zones: dict[str, str], since: Path | None = None
+    report: dict[str, Any],
+    output: PlanFormat,
+    zones: dict[str, str],
+    since: Path | None = None,
+    places: Mapping[str, str] | None = None,
 ) -> None:
     """Write a PlanReport to standard output; a picture with what has changed since that of a file."""
     if output is PlanFormat.table:
         from weir_operator.cli.table import print_report
 
-        print_report(report, zones)
+        print_report(report, zones, places)
     elif output is PlanFormat.json:
         print(json.dumps(report, indent=1))
     elif output is PlanFormat.yaml:

@@ -73,7 +73,8 @@ def _check_region(problem: Problem, path: Path) -> None:
         raise typer.BadParameter(f"--region {path}: name a .svg or .png file")
     streams = _streams(problem)
     if len(streams) != 2:
-        wrong = f"the queries read {len(streams)} streams ({', '.join(streams) or 'none'})"
+        count = f"{len(streams)} stream{'s' * (len(streams) != 1)}"
+        wrong = f"the queries read {count} ({', '.join(streams) or 'none'})"
         raise typer.BadParameter(f"--region {path}: {wrong}; give queries over two")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -79,7 +80,11 @@ def run(
 
     if RunStore(run_folder).attended():
         raise typer.BadParameter(f"`weir run` is at work in {run_folder} already: name another --run-folder")
-    warn(load(filename, site=HERE).objects)  # every error at once, before anything is started
+    loaded = load(filename, site=HERE)  # every error at once, before anything is started
+    warn(loaded, HERE)
+    if until_finished and not loaded.objects.queries:
+        print("no query to finish: give a StreamQuery, or leave out --until-finished", file=sys.stderr)
+        return BAD_INPUT
     console = columns.console()
     knobs = Knobs(trigger_ms=trigger, heap_mb=heap)
     options = Options(tuple(filename), run_folder, Path("."), knobs, CALIBRATION)

@@ -148,13 +148,16 @@ def explain(
         raise typer.BadParameter("give a QUERY, or -f PATH, or --defaults")
     from weir_operator.cli.why import print_why
 
-    store, name, placement = _find(run_folder, context, query)
-    return 0 if print_why(store, name, placement) else _unknown(query)
+    store, name, placement = _find(run_folder, context, query, namespace)
+    return 0 if print_why(store, name, placement) else _unknown(name)
 
 
 def store_of(run_folder: Path, context: str | None) -> Any:
     """The run folder's, if it exists and no context is given; otherwise the cluster's."""
-    if context or not run_folder.exists():
+    from weir_operator.local.store import RunStore
+
+    store = RunStore(run_folder)
+    if context or not store.there():
         from weir_operator.kube.store import reachable
 
         if cluster := reachable(context):
@@ -165,20 +168,20 @@ def store_of(run_folder: Path, context: str | None) -> Any:
             f"nothing has run in {run_folder}, and there is no cluster: start a run with `weir run -f PATH`, "
             "or name its folder with --run-folder, or a cluster with --context"
         )
-    from weir_operator.local.store import RunStore
-
-    return RunStore(run_folder)
+    return store
 
 
-def _find(run_folder: Path, context: str | None, query: str) -> tuple[Any, str, dict[str, Any] | None]:
+def _find(
+    run_folder: Path, context: str | None, query: str, namespace: str = "default"
+) -> tuple[Any, str, dict[str, Any] | None]:
     store = store_of(run_folder, context)
-    name = full_name(query)
+    name = full_name(query, namespace)
     return store, name, placement_of(store.placements(), name)
 
 
-def full_name(query: str) -> str:
-    """namespace/name of a query that a user names."""
-    return query if "/" in query else f"default/{query}"
+def full_name(query: str, namespace: str = "default") -> str:
+    """namespace/name of a query that a user names; `namespace`: where that has none."""
+    return query if "/" in query else f"{namespace}/{query}"
 
 
 def placement_of(placements: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:

@@ -70,8 +70,11 @@ def times(headroom: float | None) -> str:
     return f"{headroom:,.0f}x" if headroom >= 100 else f"{headroom:.3g}x"
 
 
-def print_report(report: Mapping[str, Any], zones: Mapping[str, str]) -> None:
-    """Queries with their operators, nodes, what the figures are, and one line on how good the plan is."""
+def print_report(
+    report: Mapping[str, Any], zones: Mapping[str, str], places: Mapping[str, str] | None = None
+) -> None:
+    """Queries with their operators, nodes, what the figures are, and one line on how good the plan is.
+    `places`: where rejected queries are written, as file:line."""
     out = console()
     operators = {
         query["name"]: [_operator(op, query["name"], zones) for op in query["operators"]]
@@ -89,7 +92,9 @@ def print_report(report: Mapping[str, Any], zones: Mapping[str, str]) -> None:
     out.print(Text(LEGEND, style="dim"))
     for query in report["queries"]:
         if not query["admitted"]:
-            out.print(Text(f"rejected {query['name']}: {query['reason']}", style="bold red"))
+            place = (places or {}).get(query["name"], "")
+            name = f"{query['name']} ({place})" if place else query["name"]
+            out.print(Text(f"rejected {name}: {query['reason']}", style="bold red"), soft_wrap=True)
     for reason in report.get("infeasible") or ():
         out.print(Text(f"infeasible: {reason}", style="bold red"))
     if text := overload(report):
@@ -100,6 +105,8 @@ def print_report(report: Mapping[str, Any], zones: Mapping[str, str]) -> None:
 def summary(report: Mapping[str, Any]) -> str:
     """How good the plan is, in one line."""
     value, bound, objective = report["objectiveValue"], report["bound"], OBJECTIVES[report["objective"]]
+    if not any(query["admitted"] for query in report["queries"]):
+        return "no query is placed"
     figure = report.get("objectiveReason") if value is None else _valued(objective, value)
     worst = "worst " if report.get("robust") else ""
     parts = [f"{worst}{objective.name} {figure}"]
@@ -163,7 +170,7 @@ def _millicores(value: float) -> str:
     >>> _millicores(1480.0), _millicores(0.00456), _millicores(0.0)
     ('1480m', '<0.01m', '0m')
     """
-    digits = ".0f" if value >= 100 else ".3g"
+    digits = ".0f" if 100 <= value < 1e9 else ".3g"
     return "<0.01m" if 0 < value < 0.01 else f"{value:{digits}}m"
 
 

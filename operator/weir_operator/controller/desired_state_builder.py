@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from weir_placement.fragments import Ends, Knobs
-from weir_placement.model.fragment import Output, OutputColumn
-from weir_placement.model.operators import Operator
+from weir_placement.model.fragment import Output
 from weir_placement.model.problem import Overheads, Query
 
 from weir_operator.api.query import StreamQuery, StreamQuerySpec
@@ -31,6 +30,7 @@ from weir_operator.manifests.network import Read
 from weir_operator.manifests.objects import Objects, Reader
 from weir_operator.manifests.problem import PolicyProblem, build
 from weir_operator.manifests.requests import fragment_memory
+from weir_operator.manifests.results import output_columns
 from weir_operator.manifests.site import ANYWHERE, FilesPlace, Site
 
 log = logging.getLogger("weir.objects")
@@ -215,19 +215,6 @@ def pods_of(spec: StreamQuerySpec) -> str:
     requests = raw.get("resources") or {}
     own_fields |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
     return json.dumps(own_fields, sort_keys=True) if own_fields else ""
-
-
-def output_columns(last: Operator) -> tuple[OutputColumn, ...]:
-    """The sink's columns: `carrier` for `d.carrier`, or `d_carrier` where that would be ambiguous.
-
-    Empty for operators that pass on the columns that they read: every column under its own name.
-    """
-    short = [name.rsplit(".", 1)[-1] for name in last.new_columns]
-    output = [
-        s if short.count(s) == 1 else n.replace(".", "_")
-        for s, n in zip(short, last.new_columns, strict=True)
-    ]
-    return tuple(OutputColumn(*pair) for pair in zip(last.new_columns, output, strict=True))
 
 
 def _source(source: Mapping[str, Any], rate: float) -> Mapping[str, Any]:

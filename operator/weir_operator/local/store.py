@@ -19,6 +19,10 @@ class RunStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def there(self) -> bool:
+        """Whether anything has run in the folder."""
+        return any((self._root / name).exists() for name in ("objects.json", "controller.json", "placements"))
+
     def attend(self) -> None:
         """Says that this process is the controller, until it ends however it may."""
         write_whole(self._root / "controller.json", json.dumps({"holder": holder_name()}))

@@ -18,6 +18,7 @@ from weir_operator.api.topology import ZONE_LABEL
 from weir_operator.api.values import parse_bits, parse_quantity
 from weir_operator.manifests.finding import Finding, Key, shown
 
+NODE_BANDWIDTHS = (EGRESS, INGRESS)
 UNREACHABLE = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
@@ -82,24 +83,32 @@ def declared_memory(node: Node) -> float:
     return resources.memory if resources and resources.memory is not None else inf
 
 
+def declared_cpu(node: Node) -> float:
+    """Cores that a node has for pods; none where it declares none."""
+    resources = node.status.allocatable or node.status.capacity
+    return resources.cpu if resources and resources.cpu is not None else 0.0
+
+
+def selects(policy: PlacementPolicySpec, node: Node) -> bool:
+    """Whether the node has the labels that a policy selects by."""
+    return all(node.metadata.labels.get(k) == v for k, v in policy.node_selector.items())
+
+
 def model_node(
     node: Node, policy: PlacementPolicySpec, usage: NodeUsage, zone_label: str, schedulable: bool
 ) -> ModelNode:
     """The node of the model; `node_findings` reports what cannot be read."""
-    resources = node.status.allocatable or node.status.capacity
-    cpu = resources.cpu if resources and resources.cpu is not None else 0.0
-    selected = all(node.metadata.labels.get(k) == v for k, v in policy.node_selector.items())
     annotations = node.metadata.annotations
     return ModelNode(
         name=node.metadata.name,
-        cpu=max(0.0, cpu - policy.reserve.cpu - usage.cpu),
+        cpu=max(0.0, declared_cpu(node) - policy.reserve.cpu - usage.cpu),
         memory=max(0.0, declared_memory(node) - policy.reserve.memory - usage.memory),
         egress=max(0.0, _annotated(annotations, EGRESS, parse_bits, inf) - usage.egress),
         ingress=max(0.0, _annotated(annotations, INGRESS, parse_bits, inf) - usage.ingress),
         speed=_annotated(annotations, SPEED, parse_quantity, 1.0),
         zone=node.metadata.labels.get(zone_label, ""),
         labels=node.metadata.labels,
-        schedulable=schedulable and selected,
+        schedulable=schedulable and selects(policy, node),
     )
 
 

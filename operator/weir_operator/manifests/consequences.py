@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from weir_placement.model.suggestion import near
+
 from weir_operator.manifests.finding import Finding, Key
 
 HOW_TO_ADD = (
@@ -44,7 +46,9 @@ class _Causes:
                     self._of_name.setdefault(finding.object.full_name, finding)
                 if finding.path.startswith("metadata"):
                     self._misnamed.setdefault(finding.object.kind, finding)
-        self._node = next((each for key, each in self._of_object.items() if key.kind == "Node"), None)
+        self._node = next(
+            (each for key, each in self._of_object.items() if near(key.kind, ["Node"], 0.8)), None
+        )
         self._file = next((each for each in findings if each.object is None and each.file), None)
 
     def of(self, finding: Finding) -> Finding:

@@ -36,14 +36,13 @@ class GraphBuilder:
 
     def build(self, specs: Sequence[OperatorSpec]) -> tuple[Operator, ...]:
         """The operators in topological order, which is the order of `specs`."""
-        ids = [spec.id for spec in specs]
-        self._ids = frozenset(ids)
+        self._ids = frozenset(spec.id for spec in specs)
         for i, spec in enumerate(specs):
             self._path = f"spec.operators[{i}]"
             if spec.id in self.streams:
                 self._refuse("id", f"{spec.id} is also a stream", "give the operator another id")
             else:
-                self._add(spec, ids[i:])
+                self._add(spec, specs[i:])
         self._path = ""
         inputs = {name for spec in specs for name in spec.inputs}
         for i, spec in enumerate(specs[:-1]):
@@ -58,7 +57,7 @@ class GraphBuilder:
     def _refuse_expression(self, name: str, error: ExpressionError) -> None:
         self.findings.append(Finding.of_expression(self.key, f"{self._path}.{name}", error))
 
-    def _add(self, spec: OperatorSpec, later: Sequence[str]) -> None:
+    def _add(self, spec: OperatorSpec, later: Sequence[OperatorSpec]) -> None:
         names, inputs = [], []
         for i, name in enumerate(spec.inputs):
             alias = self.alias_of.get(name, name)
@@ -66,9 +65,8 @@ class GraphBuilder:
             if output is not None:
                 names.append(alias)
                 inputs.append(output)
-            elif name in later:
-                right = "define an operator before those that read it"
-                self._refuse(f"inputs[{i}]", f"{name} is defined later", right)
+            elif any(name == other.id for other in later):
+                self._refuse(f"inputs[{i}]", *_too_early(spec, name, later))
             elif name not in self._ids and name not in self.alias_of:
                 in_scope = [*self._outputs, *self.alias_of]
                 self._refuse(f"inputs[{i}]", f"no stream or operator {name}", suggestion(name, in_scope))
@@ -93,3 +91,19 @@ class GraphBuilder:
         if stream is None:
             return None
         return of_stream(name, stream)
+
+
+def _too_early(spec: OperatorSpec, name: str, later: Sequence[OperatorSpec]) -> tuple[str, str]:
+    """(what is wrong, what would be right) where `spec` reads one of those that come after it, or itself."""
+    if name == spec.id:
+        return f"{name} reads itself", "name a stream, or an operator before it"
+    inputs = {other.id: other.inputs for other in later}
+    behind, seen = [name], set[str]()
+    while behind:
+        other = behind.pop()
+        if spec.id in inputs[other]:
+            both = "each other" if other == name else f"each other, through {other}"
+            return f"{spec.id} and {name} read {both}", "name a stream, or an operator before it"
+        seen.add(other)
+        behind += [each for each in inputs[other] if each in inputs and each not in seen]
+    return f"{name} is defined later", "define an operator before those that read it"

@@ -12,24 +12,16 @@ from pydantic import ValidationError
 from weir_placement.model.odd_signs import odd_letter
 from weir_placement.model.suggestion import near, suggestion
 
-from weir_operator.api import base
 from weir_operator.api.base import API_VERSION, CelRule, Model, bare
 from weir_operator.api.kinds import CLUSTER_SCOPED, MODELS, NAME_RULE, Object
 from weir_operator.manifests.duplicates import duplicates
 from weir_operator.manifests.finding import Finding, Key, shown
 from weir_operator.manifests.meant import with_meant_names
+from weir_operator.manifests.options import PARAMETERS, unquoted_findings
+from weir_operator.manifests.pattern_words import PATTERN_WORDS
 
 M = TypeVar("M", bound=Model)
 NO_FIELD = "no such field"
-_PATTERN_HELP = {
-    base.NAME_PATTERN: "write a name of lower-case letters, digits and '-'",
-    base.NODE_NAME_PATTERN: "write a name of lower-case letters, digits, '-' and '.'",
-    base.NAMESPACE_PATTERN: "write a name of lower-case letters, digits and '-'",
-    base.LABEL_PATTERN: "write a label's key, as example.com/name",
-    base.LABEL_VALUE_PATTERN: "write a label's value: letters, digits, '-', '_' and '.'",
-    base.IDENTIFIER_PATTERN: "write an identifier: letters, digits and '_'",
-    base.OPERATOR_ID_PATTERN: "write an id: letters, digits, '-' and '_'",
-}
 _TYPE_HELP = {
     "string_type": ("is not text", "write a string"),
     "int_type": ("is not a whole number", "write a number without a decimal point"),
@@ -65,6 +57,8 @@ def parse(raw: Mapping[str, Any], namespace: str = "default") -> tuple[Object | 
     result, findings = checked(key, model, raw)  # type: ignore[assignment]
     if not NAME_RULE.holds(raw) and raw.get("apiVersion") == API_VERSION:
         findings.append(Finding(key, NAME_RULE.field, f"{shown(key.name)} is too long", NAME_RULE.message))
+    if key.kind == "PlacementPolicy" and any(f.path.startswith(PARAMETERS) for f in findings):
+        findings += unquoted_findings(key, raw)
     if result is None or findings:
         return None, findings
     if key.namespace != result.metadata.namespace:
@@ -171,20 +165,23 @@ def _wording(model: type[Model], detail: Mapping[str, Any]) -> tuple[str, str]:
         return f"{value} {context['wrong']}", context["right"]
     if kind in _TYPE_HELP:
         wrong, right = _TYPE_HELP[kind]
-        return f"{value} {wrong}", _as_meant(kind, detail["input"]) or right
+        return f"{value} {wrong}", _as_meant(kind, detail["input"]) or _items(model, detail) or right
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        close = near(str(detail["input"]), choices, 0.8)
-        several = "one of " if len(choices) > 1 else ""
-        return f"{value} is not allowed", f"write {close or several + ', '.join(choices)}"
+        longer = [c for c in choices if len(str(detail["input"])) > 2 and c.startswith(str(detail["input"]))]
+        close = "" if longer else near(str(detail["input"]), choices, 0.8)
+        named = [close] if close else longer or choices
+        several = "one of " if len(named) > 1 else ""
+        return f"{value} is not allowed", f"write {several}{', '.join(named)}"
     if kind == "string_pattern_mismatch":
-        right = _PATTERN_HELP.get(context["pattern"], f"it must match {context['pattern']}")
+        right = PATTERN_WORDS.get(context["pattern"], f"it must match {context['pattern']}")
         return f"{value} is not allowed here", right + odd_letter(str(detail["input"]))
     limits = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
     if kind in limits:
         words = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
         limit = limits[kind]
-        return f"{value} is out of range", f"write a number {words[limit]} {context[limit]:g}"
+        bound = f"{context[limit]:.0f}" if context[limit] == int(context[limit]) else f"{context[limit]:g}"
+        return f"{value} is out of range", f"write a number {words[limit]} {bound}"
     if kind.endswith(("too_long", "too_short")):
         limit = context.get("max_length", context.get("min_length"))
         side = "at most" if kind.endswith("long") else "at least"
@@ -210,6 +207,24 @@ def _as_meant(kind: str, value: Any) -> str:
             return ""
         return f"write {number / 100:g}" if percent else f"write {value}, without quotes"
     return ""
+
+
+def _items(model: type[Model], detail: Mapping[str, Any]) -> str:
+    """What the items of a list look like, for which somebody wrote a mapping; "" for other mistakes."""
+    kind: Any = model
+    for part in detail["loc"]:
+        kind = _inner(kind, part)
+    kind = _inner(kind, None)
+    if (
+        detail["type"] != "list_type"
+        or not isinstance(detail["input"], Mapping)
+        or get_origin(kind) is not list
+    ):
+        return ""
+    item = bare(get_args(kind)[0])
+    fields = item.model_fields.items() if _is_model(item) else ()
+    needed = ", ".join(f"{field.alias or name}: ..." for name, field in fields if field.is_required())
+    return f"write a list of mappings: - {{{needed}, ...}}" if needed else ""
 
 
 def _siblings(kind: Any, path: tuple[Any, ...]) -> list[str]:

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from weir_placement.model.cluster import REFERENCE_CORE, Cluster
-from weir_placement.model.problem import Overheads, Problem
+from weir_placement.model.problem import Overheads, Problem, Query
 from weir_placement.model.streams import Stream
 from weir_placement.model.suggestion import suggestion
 from weir_placement.strategies import STRATEGIES, select
 
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
-from weir_operator.manifests.cluster import NodeUsage, declared_memory, model_node, node_findings
+from weir_operator.manifests.brokers import broker_findings
+from weir_operator.manifests.cluster import NodeUsage, declared_memory, model_node, node_findings, selects
 from weir_operator.manifests.consequences import NO_NODE
 from weir_operator.manifests.finding import Finding, Key, isolated
 from weir_operator.manifests.network import Read, network
@@ -27,10 +28,10 @@ from weir_operator.manifests.profiles import expected_points, profile_findings, 
 from weir_operator.manifests.queries import (
     QueryScope,
     any_open,
-    check_references,
     key_of,
     model_query,
 )
+from weir_operator.manifests.references import check_references
 from weir_operator.manifests.sharing import sharing_class
 from weir_operator.manifests.sinks import WrittenPlaces, nothing_in_force, sink_findings
 from weir_operator.manifests.site import ANYWHERE, Site
@@ -100,6 +101,7 @@ def build(
         findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
     findings += profile_findings(objects)
     findings += sink_findings(objects, site, in_force)
+    findings += broker_findings(objects)
     faulty = {finding.object for finding in findings}
     groups = []
     for name in sorted(by_policy, key=lambda n: (-_priority(objects, n), n)):
@@ -180,7 +182,9 @@ def _policy_problem(
         )
         for key, node in objects.nodes.items()
     ]
-    links, findings = network(topology, nodes, read.get(topology.metadata.name, _no_matrix))
+    findings = list(_selects_none(policy, objects))
+    links, errors = network(topology, nodes, read.get(topology.metadata.name, _no_matrix))
+    findings += errors
     streams: dict[str, Stream] = {}
     for full_name, stream_object in objects.streams.items():
         key = Key("Stream", *full_name.split("/", 1))
@@ -192,7 +196,7 @@ def _policy_problem(
     scope, queries = QueryScope(objects, streams, nodes, site, memory), []
     sound = Key("PlacementPolicy", "", name) not in faulty  # its topology may be applied later
     for item in items:
-        query, errors = isolated(key_of(item), partial(model_query, item, scope), None)
+        query, errors = isolated(key_of(item), partial(_modelled, item, scope, policy), None)
         findings += errors
         if (
             query is not None
@@ -200,7 +204,7 @@ def _policy_problem(
             and Key("StreamQuery", *query.name.split("/")) not in faulty
             and not item.spec.suspend
         ):
-            queries.append(replace(query, sharing_class=sharing_class(item, policy.spec)))
+            queries.append(query)
     findings += _over_limit(policy, items)
     over = {finding.object for finding in findings}
     queries = [q for q in queries if Key("StreamQuery", *q.name.split("/")) not in over]
@@ -228,6 +232,23 @@ def _policy_problem(
         tier_label=policy.spec.hierarchy.tier_label or "",
     )
     return PolicyProblem(policy, problem), findings
+
+
+def _modelled(
+    item: StreamQuery, scope: QueryScope, policy: PlacementPolicy
+) -> tuple[Query | None, list[Finding]]:
+    query, findings = model_query(item, scope)
+    return query and replace(query, sharing_class=sharing_class(item, policy.spec)), findings
+
+
+def _selects_none(policy: PlacementPolicy, objects: Objects) -> Iterator[Finding]:
+    """A finding about a `nodeSelector` that no node has."""
+    selector = policy.spec.node_selector
+    selected = any(selects(policy.spec, node) for node in objects.nodes.values())
+    if selector and objects.nodes and not selected:
+        wrong = f"no node has {', '.join(f'{name}={value}' for name, value in selector.items())}"
+        key, right = Key("PlacementPolicy", "", policy.metadata.name), "label a node, or select by another"
+        yield Finding.not_found(key, "spec.nodeSelector", wrong, right, Key("Node", "", ""))
 
 
 def _no_matrix(_: object) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import inf
@@ -17,7 +17,6 @@ from weir_placement.model.streams import Stream
 from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.node import Node as NodeObject
-from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.stream import Stream as StreamObject
 from weir_operator.manifests.cluster import open_to, resolve
@@ -26,10 +25,9 @@ from weir_operator.manifests.graph import GraphBuilder
 from weir_operator.manifests.limits import shown
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.requests import fragment_memory
+from weir_operator.manifests.results import message_key_findings
 from weir_operator.manifests.site import Site
 from weir_operator.manifests.streams import readable_by
-
-EXECUTOR_VOLUMES = ("emptyDir", "persistentVolumeClaim", "secret")
 
 
 @dataclass(frozen=True)
@@ -68,59 +66,6 @@ def _stream_key(full_name: str) -> Key:
     return Key("Stream", *full_name.split("/", 1))
 
 
-def check_references(
-    item: StreamQuery, objects: Objects, policy: PlacementPolicy | None, site: Site
-) -> list[Finding]:
-    """What is wrong with the policy, the profile and the sink that the query names."""
-    key, namespace = key_of(item), item.metadata.namespace
-    findings = [
-        *site.outside(item.spec.sink.files, key, "spec.sink.files"),
-        *site.hidden(item, key),
-        *site.alone(item, key),
-        *site.scheduled(item, key),
-        *site.shared(policy, item, key),
-    ]
-    if policy is None:
-        right = suggestion(item.spec.policy, {"default", *objects.policies}, "policies")
-        wrong = f"no PlacementPolicy {item.spec.policy}"
-        findings.append(
-            Finding.not_found(key, "spec.policy", wrong, right, Key("PlacementPolicy", "", item.spec.policy))
-        )
-    elif policy.spec.allowed_namespaces is not None and namespace not in policy.spec.allowed_namespaces:
-        wrong = f"policy {policy.metadata.name} does not admit namespace {namespace}"
-        right = "add the namespace to its allowedNamespaces, or use another policy"
-        findings.append(Finding(key, "spec.policy", wrong, right, "NotAllowed"))
-    findings += _executor_findings(item, policy)
-    profile = item.spec.profile
-    if profile and f"{namespace}/{profile}" not in objects.profiles:
-        profiles = [name.split("/")[1] for name in objects.profiles if name.startswith(f"{namespace}/")]
-        wrong, right = (
-            f"no InputProfile {profile} in namespace {namespace}",
-            suggestion(profile, profiles, "profiles"),
-        )
-        findings.append(
-            Finding.not_found(key, "spec.profile", wrong, right, Key("InputProfile", namespace, profile))
-        )
-    return findings
-
-
-def _executor_findings(item: StreamQuery, policy: PlacementPolicy | None) -> Iterator[Finding]:
-    """Executors are pods that a fragment's own account creates: under no other account, and not with every
-    kind of volume."""
-    if policy is None or not item.spec.resources.executors:
-        return
-    template, path = policy.spec.pod_template, "spec.resources.executors"
-    if template.service_account_name:
-        wrong = f"policy {policy.metadata.name} sets the service account {template.service_account_name}"
-        right = "executors need an account for each fragment: write 0, or use another policy"
-        yield Finding(key_of(item), path, wrong, right, "NotAllowed")
-    for volume in template.volumes:
-        if not any(kind in volume for kind in EXECUTOR_VOLUMES):
-            wrong = f"policy {policy.metadata.name} has the volume {volume.get('name', '')}"
-            right = f"executors may only have {', '.join(EXECUTOR_VOLUMES)}: write 0, or use another policy"
-            yield Finding(key_of(item), path, wrong, right, "NotAllowed")
-
-
 def model_query(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, list[Finding]]:
     """The query, or None and what is wrong with it."""
     key, spec = key_of(item), item.spec
@@ -130,6 +75,8 @@ def model_query(item: StreamQuery, scope: QueryScope) -> tuple[Query | None, lis
         deliver_to, findings = resolve(spec.deliver_to, scope.nodes, key, "spec.deliverTo")
     query, errors = _from_sql(item, scope) if spec.sql is not None else _from_graph(item, scope)
     findings += errors
+    if query is not None:
+        findings += message_key_findings(item, key, query, scope.streams)
     if query is None or findings:
         return None, findings
     limit = inf if spec.max_latency is None else spec.max_latency
@@ -165,7 +112,7 @@ def _readable(
                 for n, s in scope.objects.streams.items()
                 if readable_by(s, namespace)
             ]
-            right = suggestion(short, readable, "streams")
+            right = _elsewhere(item, name, scope) or suggestion(short, readable, "streams")
             findings.append(Finding.not_found(key, path, f"no stream {short}", right, _stream_key(name)))
         elif name not in scope.streams:
             findings.append(
@@ -174,6 +121,22 @@ def _readable(
                 )
             )
     return findings
+
+
+def _elsewhere(item: StreamQuery, name: str, scope: QueryScope) -> str:
+    """What to write for a stream that has this name in another namespace; "" where there is none that the
+    query may know of: those of files, and those that are shared with it."""
+    namespace, plain = item.metadata.namespace, name.split("/", 1)[1]
+    for other in scope.objects.streams.values():
+        there, key = other.metadata.namespace, Key("Stream", other.metadata.namespace, plain)
+        if other.metadata.name != plain or there == namespace:
+            continue
+        if readable_by(other, namespace):
+            return f"write {there}.{plain}: it is in namespace {there}"
+        if key in scope.objects.documents:
+            shared = f"add {namespace} to its sharedWith"
+            return f"it is in namespace {there}: write {there}.{plain}, and {shared}"
+    return ""
 
 
 def _on_its_claim(stream: StreamObject, scope: QueryScope) -> bool:

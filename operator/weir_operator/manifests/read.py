@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import yaml
+from weir_placement.model.suggestion import near
 
 from weir_operator.api.base import GROUP
 from weir_operator.api.kinds import MODELS
@@ -24,6 +25,7 @@ MOST_DEPTH = 100
 _BRACKET = re.compile(r"[\[\]{}]")
 _INDENTED = re.compile(rf"^[-? ]{{{MOST_DEPTH},}}", re.MULTILINE)
 _EIGHT, _SIXTY = re.compile(r"[-+]?0[0-9_]+"), re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
+_CORE = [kind for version, kind in MODELS if version == "v1"]
 _MERGE, _DATE = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:timestamp"
 
 
@@ -199,8 +201,10 @@ def _objects(node: Any, raw: Any, file: str, text: str, findings: list[Finding])
 
 
 def _foreign(raw: Mapping[str, Any], group: str) -> bool:
-    """Whether it is an object of another API group than `group`, and not of a kind that Weir reads."""
-    own = str(raw.get("apiVersion", "")).partition("/")[0]
+    """Whether it is an object of another API group than `group`, and not of a kind that Weir reads, also
+    where that is mistyped."""
+    own, kind = str(raw.get("apiVersion", "")).partition("/")[0], str(raw.get("kind", ""))
     if group != GROUP:
         return own != group
-    return bool(own) and own != GROUP and raw.get("kind") not in {"ConfigMap", *(kind for _, kind in MODELS)}
+    mistyped = own == "v1" and near(kind, _CORE, 0.8)
+    return bool(own) and own != GROUP and kind not in {"ConfigMap", *(k for _, k in MODELS)} and not mistyped

@@ -11,7 +11,7 @@ from weir_placement.model.types import parse_schema
 
 from weir_operator.api.stream import Stream
 from weir_operator.manifests.cluster import resolve
-from weir_operator.manifests.finding import Finding, Key, shown
+from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.site import Site
 
 ROW_ID_BYTES = 16.0
@@ -47,13 +47,11 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
             findings.append(
                 Finding(key, path, f"{column} has type {types[column]}", "write TIMESTAMP in schema")
             )
-    for column, count in spec.statistics.distinct.items():
+    for column in spec.statistics.distinct:
         path = f"spec.statistics.distinct.{column}"
         if column not in types:
             right = suggestion(column, types, "columns")
             findings.append(Finding(key, path, f"no column {column}", right))
-        elif count < 1:
-            findings.append(Finding(key, path, f"{shown(count)} is less than 1", "write 1 or more"))
     origins, unknown = resolve(spec.origin, nodes, key, "spec.origin")
     size = spec.tuple_bytes
     stream = ModelStream(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Iterable, Iterator
+from os.path import abspath
 from pathlib import Path
 from typing import TextIO
 
@@ -18,12 +19,17 @@ MOST_BYTES = 256 * 2**20
 def texts(
     paths: Iterable[str], findings: list[Finding], stdin: TextIO | None = None
 ) -> Iterator[tuple[str, str]]:
-    """(file, text) of everything below `paths`: files, folders without their subfolders, `-`."""
-    for path in paths:
+    """(file, text) of everything below `paths`: files, folders without their subfolders, `-`. What is named
+    again, alone or by its folder, is read once."""
+    named: set[str] = set()
+    for path in dict.fromkeys(paths):
         if path == "-":
             yield from _read_from(stdin or sys.stdin, findings)
             continue
         for file in _files_of(path, findings):
+            if (place := abspath(file)) in named:
+                continue
+            named.add(place)
             text = _text_of(file, findings)
             if text is not None:
                 yield file, text

@@ -23,7 +23,7 @@ from weir_runtime.names import END, batch_name
 from weir_runtime.process import FragmentProcess
 from weir_runtime.session import end, start_session
 
-from weir_operator.controller.desired_state_builder import output_columns
+from weir_operator.manifests.results import output_columns
 from weir_operator.testing.cases import HERE, RowCase
 from weir_operator.testing.pieces import on_time_rows, out_of_order, pieces
 

@@ -37,7 +37,8 @@ def why_not(problem: Problem, query: Query, op: Operator, node: str) -> str:
         return f"operator {key} may run on {', '.join(op.nodes)} only, not on {node}"
     if node in problem.forbidden.get(key, frozenset()):
         return f"operator {key} is forbidden on node {node}"
-    return f"operator {key}: node {node} takes no new work (cordoned or not ready)"
+    why = "cordoned, not ready, or not selected by the policy"
+    return f"operator {key}: node {node} takes no new work ({why})"
 
 
 def no_place(problem: Problem, query: Query, op: Operator) -> str:
@@ -45,8 +46,9 @@ def no_place(problem: Problem, query: Query, op: Operator) -> str:
     candidates = op.nodes or tuple(node.name for node in problem.cluster.nodes)
     pinned = problem.pinned.get(f"{query.name}/{op.id}")
     nodes = (pinned,) if pinned else candidates
-    reasons = "; ".join(why_not(problem, query, op, node) for node in nodes[:5])
-    return f"operator {query.name}/{op.id} has no node left: {reasons}"
+    name = f"operator {query.name}/{op.id}"
+    reasons = (why_not(problem, query, op, node).removeprefix(name).lstrip(": ") for node in nodes[:5])
+    return f"{name} has no node left: {'; '.join(reasons)}"
 
 
 def impossible(problem: Problem, query: Query) -> str:
