@@ -167,8 +167,8 @@ def _heading(query: Mapping[str, Any]) -> str:
 def _millicores(value: float) -> str:
     """Thousandths of a core.
 
-    >>> _millicores(1480.0), _millicores(0.00456), _millicores(0.0)
-    ('1480m', '<0.01m', '0m')
+    >>> _millicores(1480.0), _millicores(0.00456), _millicores(0.0), _millicores(2.5e27)
+    ('1480m', '<0.01m', '0m', '2.5e+27m')
     """
     digits = ".0f" if 100 <= value < 1e9 else ".3g"
     return "<0.01m" if 0 < value < 0.01 else f"{value:{digits}}m"
