@@ -95,7 +95,7 @@ def test_errors_have_a_place(text: str, place: tuple[int, int], reason: str) -> 
 
 def test_a_condition_is_a_truth_value() -> None:
     assert parse_predicate("b.ok", TYPES).columns == ("b.ok",)
-    with pytest.raises(ExpressionError, match=r"a\.x \+ 1 is a INT"):
+    with pytest.raises(ExpressionError, match=r"a\.x \+ 1 is an INT"):
         parse_predicate("a.x + 1", TYPES)
 
 

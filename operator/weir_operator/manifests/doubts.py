@@ -7,6 +7,7 @@ from weir_operator.manifests.brokers import without_port
 from weir_operator.manifests.finding import Finding
 from weir_operator.manifests.ineffective import ineffective
 from weir_operator.manifests.load import Loaded
+from weir_operator.manifests.never_true import never_true
 from weir_operator.manifests.overlaps import overlaps
 from weir_operator.manifests.site import ANYWHERE, Site
 from weir_operator.manifests.unlimited import unlimited
@@ -22,4 +23,4 @@ def doubts(loaded: Loaded, site: Site = ANYWHERE) -> list[Finding]:
         *without_port(objects),
         *overlaps(objects, groups, site),
     )
-    return [*unlimited(objects), *unused(objects), *map(objects.place, more)]
+    return [*unlimited(objects), *unused(objects), *never_true(objects), *map(objects.place, more)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weir_placement.model import types
+from weir_placement.model.constants import wrong_constant
 from weir_placement.model.functions import EXTRACT, NAMED, TRUNCATE, Function
 from weir_placement.model.writer_base import ATOM, BaseWriter, TypedText, what_to_mix
 
@@ -47,20 +48,33 @@ class CallWriter(BaseWriter):
             kind = types.normalise(target)
         except ValueError as error:
             self.refuse(node, f"CAST: {error}")
+        is_text = type(node.this).__name__ == "Literal" and node.this.is_string
+        if self.checks_constants and is_text and (wrong := wrong_constant(node.this.name, kind)):
+            self.refuse(node, wrong)
         return TypedText(f"CAST({inner.text} AS {kind})", ATOM, kind)
 
     _write_trycast = _write_cast  # how sqlglot reads Spark's CAST
 
     def _write_extract(self, node: Node) -> TypedText:
         unit = node.this.name.upper()
+        if unit == "SECOND":
+            self.refuse(
+                node, f"EXTRACT(SECOND ...) is not supported; write second({node.expression.sql('spark')})"
+            )
         if unit not in EXTRACT:
-            self.refuse(node, f"EXTRACT({unit} ...) is not supported; use one of {', '.join(EXTRACT)}")
+            self.refuse(
+                node,
+                f"EXTRACT({unit} ...) is not supported; use one of {', '.join(EXTRACT)}, or second(time)",
+            )
         argument = self.write(node.expression)
         self.check_families(node, Function(EXTRACT[unit], "expression", "M", "INT"), [argument])
         return TypedText(f"{EXTRACT[unit]}({argument.text})", ATOM, "INT")
 
     def _write_timestamptrunc(self, node: Node) -> TypedText:
         unit = node.args["unit"].name.upper()
+        if type(node.this).__name__ == "Literal" and node.this.name.upper() in TRUNCATE:
+            right = f"write the unit first: date_trunc('{node.this.name}', {unit.lower()})"
+            self.refuse(node, f"the arguments of date_trunc are swapped; {right}")
         if unit not in TRUNCATE or node.args.get("zone"):
             self.refuse(node, f"date_trunc('{unit}', ...) is not supported; use one of {', '.join(TRUNCATE)}")
         argument = self.write(node.this)
@@ -104,7 +118,7 @@ class CallWriter(BaseWriter):
         keys = function.keys.split()
         allowed = {key.rstrip("?*") for key in keys}
         for key, value in node.args.items():
-            if key not in allowed and isinstance(value, (list, type(node.parent))) and value:
+            if key not in allowed and value and (isinstance(value, list) or hasattr(value, "walk")):
                 self.refuse(node, f"{function.name} with {key.upper()} is not supported")
         arguments: list[Node] = []
         for key in keys:

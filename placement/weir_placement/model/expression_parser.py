@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from weir_placement.model import syntax_errors
+from weir_placement.model.argument_counts import too_many_arguments
 from weir_placement.model.odd_signs import refused_signs
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ def check_text(text: str) -> None:
         raise ExpressionError(f"{len(text)} characters; at most {MAX_CHARACTERS} are allowed")
     for offset, character in enumerate(text):
         if character == "\\":
-            raise ExpressionError(
-                'a backslash is not supported; write "it\'s" for a quote in a string', text, offset
-            )
+            beside_quote = text[offset + 1 : offset + 2] in ("'", '"')
+            right = '; write "it\'s" for a quote in a string' if beside_quote else ""
+            raise ExpressionError(f"a backslash is not supported{right}", text, offset)
         if (ord(character) < 32 and character not in "\n\r\t") or 0xD800 <= ord(character) < 0xE000:
             raise ExpressionError(f"a control character (code {ord(character)}) is not allowed", text, offset)
     try:
@@ -109,7 +110,7 @@ def check_text(text: str) -> None:
         message = "a string or a quoted name is not closed"
         opened = syntax_errors.unclosed(text)
         raise ExpressionError(message if opened is not None else str(error), text, opened) from None
-    for message, offset in refused_signs(tokens):
+    for message, offset in (*refused_signs(tokens), *too_many_arguments(tokens)):
         raise ExpressionError(message, text, offset)
     depth = 0
     for previous, token in zip([None, *tokens], tokens, strict=False):

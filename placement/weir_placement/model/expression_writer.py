@@ -71,6 +71,8 @@ class Writer(CallWriter):
         if name[:1] in _TYPOGRAPHIC:
             return f"{name} is in typographic quotes; write a string in ' '"
         qualifier, _, short = name.rpartition(".")
+        if wrong := wrong_window(name, qualifier, short):
+            return wrong
         sources = {full.rpartition(".")[0] for full in names}
         if qualifier and qualifier.lower() not in {source.lower() for source in sources}:
             elsewhere = [full for full in names if full.rpartition(".")[2].lower() == short.lower()]
@@ -197,6 +199,10 @@ class Writer(CallWriter):
         seconds = f"{micros // 1_000_000}" + (f".{micros % 1_000_000:06d}" if micros % 1_000_000 else "")
         return TypedText(f"{inside(time, 6)} {operator} INTERVAL '{seconds}' SECOND", 6, time.type)
 
+    def _write_bitwisexor(self, node: Node) -> TypedText:
+        sides = ", ".join(side.sql("spark") for side in (node.this, node.expression))
+        self.refuse(node, f"^ is no operator here; write power({sides})")
+
     def _write_neg(self, node: Node) -> TypedText:
         if type(node.this).__name__ == "Literal" and not node.this.is_string:
             literal = self._number(node, node.this.name)
@@ -259,6 +265,18 @@ class Writer(CallWriter):
         if node.args.get("negate"):  # sqlglot's mark of NOT LIKE; other negations are nodes of their own
             return TypedText(f"NOT ({text})", 3, "BOOLEAN")
         return TypedText(text, COMPARISON, "BOOLEAN")
+
+
+def wrong_window(name: str, qualifier: str, short: str) -> str:
+    """What is wrong with a column that means the window of a group; "" for any other."""
+    if not qualifier and re.fullmatch(r"window_?(start|end)", name, re.IGNORECASE):
+        return f"there is no column {name}; write window.{'start' if name[-1] in 'tT' else 'end'}"
+    if qualifier.lower() != "window":
+        return ""
+    if short.lower() not in ("start", "end"):
+        return f"there is no column {name}; a window has window.start and window.end"
+    where = "is there only in SELECT and HAVING, beside GROUP BY window(event_time, '10 minutes')"
+    return f"{name} {where}"
 
 
 def quoted(text: str) -> str:

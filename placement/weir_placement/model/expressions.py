@@ -64,7 +64,9 @@ def parse_predicate(text: str, column_types: Mapping[str, str]) -> Expression:
     """
     parsed = parse_expression(text, column_types)
     if parsed.type not in ("", "BOOLEAN", "NULL"):
-        raise ExpressionError(f"a condition is needed, but {parsed.text} is a {parsed.type}", text, 0)
+        raise ExpressionError(
+            f"a condition is needed, but {parsed.text} is {types.with_article(parsed.type)}", text, 0
+        )
     return parsed
 
 
@@ -122,7 +124,7 @@ def spark_text(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _typed(text: str, column_types: tuple[tuple[str, str], ...]) -> str:
-    return write(parse_tree(text), text, dict(column_types)).type
+    return write(parse_tree(text), text, dict(column_types), checks_constants=False).type
 
 
 def type_of(text: str, column_types: Mapping[str, str]) -> str:
@@ -161,7 +163,7 @@ def aggregation_type(aggregation: Aggregation, column_types: Mapping[str, str]) 
         return kind
     if types.family(kind) != "number":
         right = as_number((text, kind))
-        wrong = f"{aggregation.function} needs a number, but {text} is a {kind}"
+        wrong = f"{aggregation.function} needs a number, but {text} is {types.with_article(kind)}"
         raise ExpressionError(f"{wrong}; write {right}" if right else wrong, text, 0)
     if kind.startswith("DECIMAL"):
         precision, scale = types.decimal_digits(kind)
@@ -171,15 +173,19 @@ def aggregation_type(aggregation: Aggregation, column_types: Mapping[str, str]) 
     return "BIGINT" if aggregation.function == "sum" and kind in types.INTEGERS else "DOUBLE"
 
 
-def write(node: Node, text: str, column_types: Mapping[str, str] | None) -> Expression:
-    """The checked expression of a tree; `text` is where its places point to."""
+def write(
+    node: Node, text: str, column_types: Mapping[str, str] | None, checks_constants: bool = True
+) -> Expression:
+    """The checked expression of a tree; `text` is where its places point to. Constants are checked where
+    the columns' types are known: what was written down before may have any."""
     columns: set[str] = set()
 
     def column(name: str) -> str:
         columns.add(name)
         return canonical_name(name)
 
-    written = Writer(column, column_types, _refuse_in(text), text).write(node)
+    checks_constants = checks_constants and column_types is not None
+    written = Writer(column, column_types, _refuse_in(text), text, checks_constants).write(node)
     return Expression(written.text, tuple(sorted(columns)), written.type)
 
 

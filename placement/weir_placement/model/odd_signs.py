@@ -12,7 +12,7 @@ SIGNS = {
 }  # fmt: skip
 """What SQL writes for them."""
 
-OPERATORS = {"=!": "<>", "===": "=", "=<": "<=", "=>": ">="}
+OPERATORS = {"=!": "<>", "===": "=", "=<": "<=", "=>": ">=", "**": "power(x, y)"}
 """What SQL writes for those of other languages."""
 
 

@@ -107,6 +107,14 @@ def family(name: str) -> str:
     return name
 
 
+def with_article(name: str) -> str:
+    """
+    >>> with_article("INT"), with_article("DOUBLE")
+    ('an INT', 'a DOUBLE')
+    """
+    return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
+
+
 def decimal_digits(name: str) -> tuple[int, int]:
     """(precision, scale) of a decimal, or of the decimal that holds every value of an integer."""
     if name in _DECIMAL_DIGITS:

@@ -40,6 +40,7 @@ class BaseWriter:
         column_types: type by qualified name; None: columns are taken as written, types are unknown.
         refuse: raises the error for a node.
         text: in which the nodes have their places.
+        checks_constants: whether constants that no row could use are refused; what is stored keeps them.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class BaseWriter:
         column_types: Mapping[str, str] | None,
         refuse: Callable[[Node, str], NoReturn],
         text: str = "",
+        checks_constants: bool = False,
     ) -> None:
         self.text = text
+        self.checks_constants = checks_constants
         self.column = column
         self.column_types = column_types
         self.refuse = refuse

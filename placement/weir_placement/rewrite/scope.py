@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
@@ -61,11 +62,22 @@ class Scope:
         """
         try:
             return write(self._renamed(node), self.statement.text, self.types if types is None else types)
-        except UnknownColumn as error:
-            if any(item.alias.lower() == error.name.lower() for item in self.select.items):
+        except ExpressionError as error:
+            self._name_as_written(error)
+            if isinstance(error, UnknownColumn) and any(
+                item.alias.lower() == error.name.lower() for item in self.select.items
+            ):
                 where = "is the name of an item of SELECT, which is computed after this"
                 self.refuse(node, f"{error.name} {where}; write its expression")
             raise
+
+    def _name_as_written(self, error: ExpressionError) -> None:
+        """Has the message name the aliases that the statement has."""
+        for alias, table in self.written_alias.items():
+            if alias != table.alias:
+                name = re.compile(rf"(?<![\w.]){re.escape(alias)}(?=\.)")
+                error.reason = name.sub(table.alias, error.reason)
+                error.args = tuple(name.sub(table.alias, str(part)) for part in error.args)
 
     def _renamed(self, node: Node) -> Node:
         """The node with aliases as the query knows them (a union's branches may share one)."""
