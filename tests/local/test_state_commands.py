@@ -70,6 +70,16 @@ def test_a_rollback_names_the_revisions_that_are_there(
     assert auto.placement()["spec"]["pinned"] == 1
     assert auto.weir("unpin", "sums") == 0
     assert "pinned" not in auto.placement()["spec"]
+    capsys.readouterr()
+    assert auto.weir("unpin", "sums") == 0
+    assert capsys.readouterr().out == "default/sums: was not pinned; it follows its policy\n"
+
+
+def test_explain_heeds_the_namespace(auto: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    auto.once()
+    assert auto.weir("explain", "sums", "-n", "shop") == 2
+    assert capsys.readouterr().err == "shop/sums: no such query; see `weir status`\n"
+    assert auto.weir("explain", "sums", "-n", "default") == 0
 
 
 def test_status_and_explain_say_where_and_why(auto: Told, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,8 +41,14 @@ FILES = (
     _only(
         "a.yaml",
         "kind: Node".encode("utf-16"),
-        ": is not UTF-8 text: byte 0xff at offset 0; save it as UTF-8",
+        ":1: is not UTF-8 text: byte 0xff at offset 0; save it as UTF-8",
         "another encoding",
+    ),
+    _only(
+        "a.yaml",
+        "kind: Node\n# J\u00e4h".encode("latin-1"),
+        ":2: is not UTF-8 text: byte 0xe4 at offset 14; save it as UTF-8",
+        "Latin-1",
     ),
     _only(
         "a.yaml",

@@ -84,7 +84,10 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
     message = str(error.format_message()).rstrip(".?") or "no command"
     option = getattr(error, "param", None)
     if option is not None and message.startswith("Invalid value"):
-        message = f"{option.opts[-1]}{_written(option.opts, arguments)}: {_as_advice(str(error.message))}"
+        written = _written(option.opts, arguments)
+        if option.param_type_name == "argument":
+            written = _written_argument(option, error.ctx, arguments)
+        message = f"{option.opts[-1]}{written}: {_as_advice(str(error.message))}"
     message = message.replace("Invalid value for ", "").removeprefix("Invalid value: ")
     # `weir plan a.yaml` and `weir plan -f *.yaml`
     pairs = zip(["", *arguments], arguments, strict=False)
@@ -108,6 +111,19 @@ def _written(names: Sequence[str], arguments: Sequence[str]) -> str:
         if word.partition("=")[0] in names:
             return f" {word.partition('=')[2]}"
     return ""
+
+
+def _written_argument(argument: Any, context: Any, words: Sequence[str]) -> str:
+    """The value that the command line has for an argument, after a blank."""
+    options = {name: each for each in context.command.params for name in each.opts}
+    values, before = [], None
+    for word in words[1:]:
+        if not word.startswith("-") and (before is None or before.is_flag):
+            values.append(word)
+        before = options.get(word) if word.startswith("-") else None
+    names = [each.name for each in context.command.params if each.param_type_name == "argument"]
+    index = names.index(argument.name)
+    return f" {values[index]}" if index < len(values) else ""
 
 
 _ADVICE = {

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weir_operator.cli.exit_codes import BAD_INPUT, OK
+from weir_operator.cli.inputs import below_folders
 
 if TYPE_CHECKING:
     from weir_operator.sampling.sample import Sample
 
 QUERY_END = "-counts"
 """Of the first query's name, after that of the stream."""
+
+
+def _writable(path: Path | None) -> Path | None:
+    return path if path is None else below_folders(path)
 
 
 def init(
@@ -33,7 +38,10 @@ def init(
         typer.Option("--time", metavar="COLUMN", help="The event-time column; by default a guess."),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", metavar="DIR", help="Where to write; by default the name.")
+        Path | None,
+        typer.Option(
+            "--folder", metavar="DIR", help="Where to write; by default the name.", callback=_writable
+        ),
     ] = None,
 ) -> int:
     """Write manifests from a sample of rows: a stream, a first query over it, and this machine as a node.
@@ -62,6 +70,9 @@ def init(
         print(wrong, file=sys.stderr)
         return BAD_INPUT
     from_topic = sample.startswith("kafka://")
+    if "://" in sample and not from_topic:
+        print(f"{sample}: is not read from there; download it, and give the local file", file=sys.stderr)
+        return BAD_INPUT
     try:
         content = read_topic(sample) if from_topic else read_file(Path(sample))
         own = name or _name(brokers_and_topic(sample)[1] if from_topic else Path(sample).stem)
@@ -138,7 +149,8 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     from weir_operator.sampling.sample import almost_times
 
     rate, origin = statistics.rate(sample)
-    print(f"{manifest}: stream {name}, {len(sample.types)} columns, {sample.rows.num_rows} rows looked at")
+    columns, rows = count(len(sample.types), "column"), count(sample.rows.num_rows, "row")
+    print(f"{manifest}: stream {name}, {columns}, {rows} looked at")
     form = (
         f"{UNIX_UNITS[sample.unit]} since 1970: unixTimes" if sample.unit else "UTC where no zone is written"
     )

@@ -93,6 +93,9 @@ def unpin(query: QueryName, run_folder: RunFolder = DEFAULT_FOLDER, context: Con
     store, name, placement = _find(run_folder, context, query)
     if placement is None:
         return _unknown(query)
+    if placement["spec"].get("pinned") is None:
+        print(f"{name}: was not pinned; it follows its policy")
+        return 0
     store.set_revision(name, pinned=None)
     print(f"{name}: unpinned; it follows its policy again")
     return 0

@@ -13,7 +13,7 @@ from weir_placement.model.suggestion import near
 
 from weir_operator.api.base import GROUP
 from weir_operator.api.kinds import MODELS
-from weir_operator.manifests.finding import Finding
+from weir_operator.manifests.finding import Finding, shown
 from weir_operator.manifests.places import place_in_file
 from weir_operator.manifests.texts import texts
 from weir_operator.manifests.yaml_errors import syntax_finding
@@ -169,6 +169,8 @@ class _ValueBuilder:
         for name, _ in node.value:
             if not isinstance(name, yaml.ScalarNode):
                 raise _refused("a list or mapping as a field's name; write a text", name)
+            if name.value.startswith("\u00a0"):
+                raise _refused("a no-break space (U+00A0) in the indentation; indent with plain spaces", name)
             if name.tag != _MERGE and name.value in names:
                 apart = ", or write --- between two objects" if name.value == "apiVersion" else ""
                 raise _refused(f"field {name.value} is written twice; keep one{apart}", name)
@@ -187,11 +189,9 @@ def _objects(node: Any, raw: Any, file: str, text: str, findings: list[Finding])
     if not isinstance(raw, dict):
         line = node.start_mark.line + 1
         right = "write objects with apiVersion, kind, metadata and spec"
-        findings.append(
-            Finding(
-                None, "", f"{json.dumps(raw, default=str)[:40]} is not an object", right, file=file, line=line
-            )
-        )
+        if isinstance(raw, list):
+            right += ", several as the `items` of a `kind: List`"
+        findings.append(Finding(None, "", f"{shown(raw)} is not an object", right, file=file, line=line))
     elif isinstance(raw.get("items"), list) and str(raw.get("kind", "")).endswith("List"):
         items = next(value for name, value in node.value if name.value == "items")
         for child, item in zip(items.value, raw["items"], strict=True):

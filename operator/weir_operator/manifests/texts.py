@@ -100,8 +100,9 @@ def _unopened(file: str, error: OSError) -> Finding:
 
 
 def _not_text(error: UnicodeDecodeError, file: str) -> Finding:
+    line = error.object.count(b"\n", 0, error.start) + 1
     wrong = f"is not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
-    return _about(file, wrong, "save it as UTF-8")
+    return Finding(None, "", wrong, "save it as UTF-8", file=file, line=line)
 
 
 def _about(file: str, wrong: str, right: str) -> Finding:

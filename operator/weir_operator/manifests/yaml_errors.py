@@ -43,6 +43,7 @@ _RIGHT = {
         "begin the list on a line of its own, below its field",
     ),
 }
+_QUOTE_GOES_ON = ("found unexpected end of stream", "found unexpected document indicator")
 _CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
 _NOT_FIRST = {
     "@": "quote the text: none begins with @",
@@ -80,7 +81,9 @@ def _wording(problem: str, error: yaml.YAMLError, text: str, mark: Any) -> tuple
         return _alias(text, mark)
     if first in _NOT_FIRST and problem == "found character that cannot start any token":
         return f"a value cannot begin with {first}", _NOT_FIRST[first]
-    if problem == "found unexpected end of stream" and error.context_mark:  # type: ignore[attr-defined]
+    if "\u00a0" in line[: len(line) - len(line.lstrip())]:
+        return "a no-break space (U+00A0) in the indentation", "indent with plain spaces"
+    if problem in _QUOTE_GOES_ON and error.context_mark:  # type: ignore[attr-defined]
         return "a quote is not closed", f"it is opened in line {error.context_mark.line + 1}"  # type: ignore[attr-defined]
     if problem.startswith("could not determine a constructor for the tag"):
         return f"the tag {line[mark.column :].split()[0]} is not known", "write the plain value"

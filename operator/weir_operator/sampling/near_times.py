@@ -28,7 +28,7 @@ class NearTimes:
 
 
 def near_times(values: Sequence[Any], lines: Sequence[int] = ()) -> NearTimes | None:
-    """What keeps texts from being times, where more than half of them are of one form of times.
+    """What keeps texts from being times, where half of them or more are of one form of times.
 
     Args:
         lines: of the values, where they are known.
@@ -37,7 +37,7 @@ def near_times(values: Sequence[Any], lines: Sequence[int] = ()) -> NearTimes | 
     for is_time in (TIME.fullmatch, DATE.fullmatch, _is_unix):
         others = [(i, text) for i, text in texts if not is_time(text)]
         like = len(texts) - len(others)
-        if others and 2 * like > len(texts):
+        if others and 2 * like >= len(texts):
             i, text = others[0]
             return NearTimes(like, len(texts), lines[i] if i < len(lines) else 0, text)
     return None

@@ -134,7 +134,8 @@ def of_lines(lines: Sequence[bytes], place: str, seconds: float | None = None) -
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise SampleError(f"{place}:{number}: is not JSON: {error}; write one object a line") from error
+            why = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+            raise SampleError(f"{place}:{number}: is not JSON: {why}; write one object a line") from error
         if not isinstance(value, dict):
             text = line.decode(errors="replace")[:40]
             raise SampleError(f"{place}:{number}: {text} is not a JSON object; write one object a line")
