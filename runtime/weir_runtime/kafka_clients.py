@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from kafka import KafkaConsumer, TopicPartition
 from weir_placement.model.fragment import FragmentError
 
@@ -46,6 +47,21 @@ REFUSALS = frozenset(
     }
 )
 """Errors by which brokers say who may not log in, or has no right: time alone mends none of them."""
+
+
+def silent_logger() -> logging.Logger:
+    """For a client whose errors are told by whoever has it: without one it writes lines to standard error by
+    the dozen while nobody answers."""
+    logger = logging.getLogger("weir.kafka.silent")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
+
+
+def in_words(error: KafkaException, brokers: str) -> str:
+    """Why brokers were asked in vain."""
+    cause = error.args[0]
+    return f"no broker answers at {brokers}" if cause.code() in NO_ANSWER else str(cause.str())
 
 
 class BrokersRefuse(Exception):

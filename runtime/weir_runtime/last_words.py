@@ -10,6 +10,7 @@ from pathlib import Path
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime.logs.dead_letters import BadRowError
+from weir_runtime.logs.losses import DataLoss
 
 TERMINATION_LOG = Path("/dev/termination-log")
 """Kubernetes shows in the pod's status what a container has written there; elsewhere there is none. Without
@@ -18,16 +19,19 @@ it, it would show the end of the log, which is what Spark prints after the error
 LONGEST = 3000
 """Characters; Kubernetes keeps 4,096 bytes."""
 
-BAD_ROW = f"{BadRowError.__module__}.{BadRowError.__qualname__}: "
-"""How a traceback, which is all that comes through Spark, names the error."""
+REFUSALS = tuple(f"{kind.__module__}.{kind.__qualname__}: " for kind in (BadRowError, DataLoss))
+"""How a traceback, which is all that comes through Spark, names errors for which a stream wants its queries
+to end: a person must change something."""
 
 
 def error_of(failure: object, instead: Exception | None) -> Exception:
-    """With which a process ends whose query has failed: FragmentError for a bad row of a stream whose policy
-    is Fail, else the one that is known `instead` of what Spark says, or RuntimeError."""
+    """With which a process ends whose query has failed: FragmentError for a bad row, or rows that are gone,
+    of a stream whose policy is Fail, else the one that is known `instead` of what Spark says, or
+    RuntimeError."""
     cause = cause_of(failure)
-    if (row := cause.removeprefix(BAD_ROW)) != cause:
-        return FragmentError(row)
+    for kind in REFUSALS:
+        if cause.startswith(kind):
+            return FragmentError(cause.removeprefix(kind))
     return instead or RuntimeError(f"the query ended: {cause}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -22,8 +23,18 @@ class Child:
     def __init__(self, *command: object, **options: object) -> None:
         self.pid = 2**22 + 1  # no process has it
 
-    def poll(self) -> int:
+    def poll(self) -> int | None:
         return 1
+
+
+class LivingChild(Child):
+    """One that goes on."""
+
+    def __init__(self, *command: object, **options: object) -> None:
+        self.pid = os.getpid()
+
+    def poll(self) -> int | None:
+        return None
 
 
 @pytest.fixture
@@ -58,6 +69,26 @@ def test_what_ended_starts_again_when_the_clock_was_set_back(
     assert restarts() == 1, "setting the clock back is no reason to begin sooner"
     clocks["monotonic"] = 4.1
     assert restarts() == 2
+
+
+def test_a_process_that_starts_again_has_the_reason_of_the_one_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deadline that passed while it started had none to give."""
+    monkeypatch.setattr(subprocess, "Popen", Child)
+    state = tmp_path / "s"
+    start = Start(
+        FragmentSpec("f", "default", "q", "n", 1, (), (), Output("noop"), "/c", "l", str(state)), "b", "q"
+    )
+    machine = Processes(tmp_path)
+    machine.start(start, {})
+    state.write_text(json.dumps({"phase": "failed", "error": "OSError: out: no space"}))
+    monkeypatch.setattr(subprocess, "Popen", LivingChild)
+    machine.start(start, {})
+    (process,) = machine.observe()
+    assert (process.state, process.restarts, process.message) == ("starting", 1, "OSError: out: no space")
+    state.write_text(json.dumps({"phase": "running"}))
+    assert machine.observe()[0].message == ""
 
 
 def test_what_was_told_to_stop_is_killed_although_the_clock_was_set_back(

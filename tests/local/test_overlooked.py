@@ -33,6 +33,13 @@ def messages(folder: Path, *names: str) -> list[str]:
             ("0000000000.csv", "0000000002.csv", "0000000003.csv"),
             ["0000000002.csv, 0000000003.csv are not read before 0000000001.csv is there"],
         ),
+        (
+            ("0000000000.csv", "0000000002.csv", "END"),
+            [
+                "0000000002.csv is not read before 0000000001.csv is there",
+                "END says that 0000000001.csv does not come: a query ends where it is missing",
+            ],
+        ),
     ],
 )
 def test_names_that_are_not_read(tmp_path: Path, names: tuple[str, ...], beginnings: list[str]) -> None:

@@ -55,6 +55,21 @@ def test_files_are_read_once_in_the_order_in_which_they_came(tmp_path: Path) -> 
     assert list(results.new_rows()) == [("default/q", {"k": 4})]
 
 
+def test_brokers_that_do_not_answer_are_told_by_the_field_that_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each look was a failed round of `weir run`, among the client's own lines."""
+    monkeypatch.setattr("weir_operator.local.results.ANSWER", 1.5)
+    started(tmp_path, Output("kafka", options={"topic": "t", "bootstrapServers": "localhost:1"}))
+    started(tmp_path, Output("files", str(tmp_path / "out")), "r-p1-1", "r")
+    put(tmp_path / "out", "0000000000.parquet", {"k": 1})
+    results = RunResults(tmp_path)
+    assert list(results.new_rows()) == [("default/r", {"k": 1})], "the others are read"
+    assert results.silent == {"default/q": "spec.sink.kafka: no broker answers at localhost:1"}
+    results.close()
+    assert capfd.readouterr().err == ""
+
+
 def test_rows_on_a_console_are_lines_of_the_logs(tmp_path: Path) -> None:
     started(tmp_path, Output("console"))
     logs = tmp_path / "logs"

@@ -138,6 +138,23 @@ def test_keys_of_an_object_store_are_a_secret_in_a_cluster_and_variables_on_this
     assert found("login", CLUSTER) == found("", HERE) == found("", ANYWHERE) == found("login", ANYWHERE) == []
 
 
+@pytest.mark.parametrize("field", ["secretRef", "caSecretRef"])
+def test_a_login_to_brokers_is_refused_on_this_machine_alone(field: str) -> None:
+    security = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "secretRef": "login"}
+    security = security if field == "secretRef" else {"protocol": "SSL", field: "login"}
+    topic = {"bootstrapServers": "k:9092", "topic": "t", "security": security}
+    letters = {"kafka": topic, "deadLetter": {"kafka": topic}}
+    raw = [*NODES, stream("a", source=letters), query()]
+    raw[-1]["spec"]["sink"] = {"kafka": topic}
+    messages = sorted(finding.message for finding in built(*raw, site=HERE).findings)
+    assert [message for message in messages if "has errors" not in message] == [
+        f"spec.{connector}.security.{field}: `weir run` does not read Secrets; "
+        "name brokers that want none, or run it in a cluster"
+        for connector in ("sink.kafka", "source.deadLetter.kafka", "source.kafka")
+    ]
+    assert built(*raw).findings == ()
+
+
 def test_objects_of_another_namespace_are_read_with_the_readers_own_keys() -> None:
     shared = stream("a", "shop", source={"files": objects("login")}, sharedWith=["default"])
     assert built(*NODES, shared, query(sql="SELECT a.x FROM shop.a a"), site=CLUSTER).findings == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.mistakes.mistake import Mistake
@@ -34,6 +35,51 @@ def _share(folder: Path) -> None:
     file.write_text(f"{first}---{second.replace('{console: {}}', '*sink')}")
 
 
+def _written(field: str, connector: str, make: str = "") -> Callable[[Path], None]:
+    """A query that reads and writes by `weir run`; `make` is made a file."""
+
+    def write(folder: Path) -> None:
+        source = connector if field == "source" else "{files: {uri: in/readings, format: csv}}"
+        sink = connector if field == "sink" else "{console: {}}"
+        (folder / "w.yaml").write_text(WEIR_RUN.format(source=source, sink=sink))
+        if make:
+            (folder / make).parent.mkdir(parents=True, exist_ok=True)
+            (folder / make).touch()
+
+    return write
+
+
+def _refused(what: str, field: str, connector: str, answer: str, make: str = "") -> Mistake:
+    """Before `weir run` starts anything."""
+    also = _written(field, connector, make)
+    return Mistake(what, (answer,), also=also, command="run -f w.yaml")
+
+
+WEIR_RUN = """\
+kind: Node
+apiVersion: v1
+metadata: {{name: n}}
+status: {{allocatable: {{cpu: "2", memory: 8Gi}}}}
+---
+apiVersion: weir.dev/v1alpha1
+kind: Stream
+metadata: {{name: readings}}
+spec:
+  schema: sensor STRING, ts TIMESTAMP
+  eventTime: {{column: ts}}
+  origin: {{node: n}}
+  rate: 1
+  source: {source}
+---
+apiVersion: weir.dev/v1alpha1
+kind: StreamQuery
+metadata: {{name: all}}
+spec:
+  sql: SELECT r.sensor FROM readings r
+  sink: {sink}
+"""
+LOGIN = "{protocol: SASL_SSL, mechanism: PLAIN, secretRef: login}"
+TOPIC = "{kafka: {bootstrapServers: 'localhost:9092', topic: t, security: " + LOGIN + "}}"
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
 DEEP = ":1: is not YAML: nested more than 100 deep; no object needs that"
 
@@ -96,6 +142,35 @@ FILES = (
         "a dangling link",
         ("more.yaml: is a link to gone.yaml, which does not exist; link it to a file, or delete it",),
         also=lambda folder: (folder / "more.yaml").symlink_to("gone.yaml"),
+    ),
+    _refused(
+        "a source that is a file",
+        "source",
+        "{files: {uri: in/readings/0000000000.csv, format: csv}}",
+        "w.yaml:14: Stream default/readings: spec.source.files.uri: in/readings/0000000000.csv is a file; "
+        "write its folder, in/readings",
+        "in/readings/0000000000.csv",
+    ),
+    _refused(
+        "a sink that is a file",
+        "sink",
+        "{files: {uri: out}}",
+        "w.yaml:21: StreamQuery default/all: spec.sink.files.uri: out is a file; write a folder",
+        "out",
+    ),
+    _refused(
+        "a sink where nothing can be written",
+        "sink",
+        "{files: {uri: /proc/out}}",
+        "w.yaml:21: StreamQuery default/all: spec.sink.files.uri: /proc cannot be written (No such file or "
+        "directory); write another folder",
+    ),
+    _refused(
+        "a login from a Secret, on this machine",
+        "source",
+        TOPIC,
+        "w.yaml:14: Stream default/readings: spec.source.kafka.security.secretRef: `weir run` does not read "
+        "Secrets; name brokers that want none, or run it in a cluster (1 other object waits for it)",
     ),
     Mistake(
         "an alias across documents",

@@ -3,6 +3,8 @@ nothing is lost in silence."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +26,7 @@ from weir_runtime.sources import source_log
 from weir_runtime.sources.files import FileLog
 from weir_runtime.status import ProcessStatus
 
-from tests.runtime.support import ORIGIN, append_batch, files_output, fragment, source
+from tests.runtime.support import ORIGIN, append_batch, files_output, fragment, launch, source
 from tests.runtime.test_findings import SECOND
 
 ROWS = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
@@ -175,6 +177,32 @@ def test_an_end_behind_missing_files_is_no_end(tmp_path: Path) -> None:
             stream.step()
             assert stream.step().ended
             assert (stream.rows, stream.at.clock) == ([0, 1, 2, 3, 8, 9], FOREVER)
+
+
+@pytest.mark.parametrize(("later", "others"), [(5, "; "), (7, ", like all before 0000000007.parquet; ")])
+def test_a_file_that_may_never_have_been_written_is_not_said_to_be_deleted(
+    tmp_path: Path, later: int, others: str
+) -> None:
+    """Its neighbours are there: END alone says that it does not come."""
+    stream = SweptStream(tmp_path)
+    stream.write(later)
+    (tmp_path / END).touch()
+    stream.step()
+    missing = f"0000000004.parquet is missing, though 000000000{later}.parquet and END are there{others}"
+    with pytest.raises(DataLoss, match=re.escape(missing)):
+        stream.step()
+
+
+def test_what_is_missing_before_the_end_refuses_the_fragment(tmp_path: Path) -> None:
+    """It failed, and was started again, until a deadline that said nothing of it."""
+    for number in (0, 2):
+        append_batch(tmp_path / "in", number, [(1, number, number * SECOND)])
+    (tmp_path / "in" / END).touch()
+    spec = fragment(tmp_path, "f", [source("a", tmp_path / "in")], [], files_output(tmp_path / "o", "a.k"))
+    assert launch(spec).wait(120) == 2
+    state = json.loads(Path(spec.state).read_text())
+    assert state["refused"]
+    assert "0000000001.parquet is missing, though 0000000002.parquet and END are there" in state["error"]
 
 
 def test_an_end_after_which_everything_was_cleaned_away_is_one(tmp_path: Path) -> None:

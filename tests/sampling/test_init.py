@@ -228,7 +228,7 @@ def test_a_broker_that_does_not_answer_is_one_line(
     assert main(["init", "kafka://localhost:9/x"]) == 2
     out, error = capfd.readouterr()
     assert out == ""
-    assert [line.partition(": ")[0] for line in error.splitlines()] == ["kafka://localhost:9/x"]
+    assert error == "kafka://localhost:9/x: no broker answers at localhost:9\n"
 
 
 @pytest.mark.parametrize(

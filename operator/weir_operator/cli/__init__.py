@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from weir_operator.cli.exit_codes import INTERRUPTED
+
 COMMANDS: dict[str, str] = {
     "plan": "weir_operator.cli.plan:plan",
     "evaluate": "weir_operator.cli.plan:evaluate",
@@ -34,6 +36,13 @@ COMMANDS: dict[str, str] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:  # while modules load; a command that is at work has its own words
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     from weir_operator.cli.app import run
 
     words = list(sys.argv[1:] if arguments is None else arguments)

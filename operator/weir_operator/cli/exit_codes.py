@@ -1,3 +1,3 @@
 """Exit codes of `weir`: DIFFERENT is also "some query was rejected"."""
 
-OK, DIFFERENT, BAD_INPUT, INTERNAL = 0, 1, 2, 70
+OK, DIFFERENT, BAD_INPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130

@@ -75,12 +75,14 @@ def run(
     from weir_operator.local.machine import Machine, Options
     from weir_operator.local.results import RunResults
     from weir_operator.local.store import RunStore
+    from weir_operator.local.unusable import check_places
     from weir_operator.manifests.load import load
     from weir_operator.manifests.site import HERE
 
     if RunStore(run_folder).attended():
         raise typer.BadParameter(f"`weir run` is at work in {run_folder} already: name another --run-folder")
     loaded = load(filename, site=HERE)  # every error at once, before anything is started
+    check_places(loaded.objects, Path.cwd())
     warn(loaded, HERE)
     if until_finished and not loaded.objects.queries:
         print("no query to finish: give a StreamQuery, or leave out --until-finished", file=sys.stderr)

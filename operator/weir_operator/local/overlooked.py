@@ -26,7 +26,8 @@ def overlooked(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         files = ((manifest.get("spec") or {}).get("source") or {}).get("files")
         if manifest["kind"] == "Stream" and files and files_location(files).kind != STORE:
             meta = manifest["metadata"]
-            for message in _messages(Path(files["uri"]), files.get("format", "parquet")):
+            on_loss = files.get("onDataLoss", "Fail")
+            for message in _messages(Path(files["uri"]), files.get("format", "parquet"), on_loss):
                 yield f"Stream {meta.get('namespace', 'default')}/{meta['name']}: {message}"
 
 
@@ -55,7 +56,7 @@ def endless(manifests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{name}: {next(iter(source))} has no end: --until-finished would wait forever"
 
 
-def _messages(folder: Path, form: str) -> Iterator[str]:
+def _messages(folder: Path, form: str, on_loss: str) -> Iterator[str]:
     first, second = batch_name(0, form), batch_name(1, form)
     if not folder.is_dir():
         yield f"{folder}: no such folder; it waits for {first} there"
@@ -72,6 +73,9 @@ def _messages(folder: Path, form: str) -> Iterator[str]:
     if gap is not None:
         later = [batch_name(number, form) for number in numbers if number > gap]
         yield f"{_in(folder, later)} not read before {batch_name(gap, form)} is there"
+        if (folder / END).exists() and on_loss == "Fail":
+            missing = batch_name(gap, form)
+            yield f"{folder}: {END} says that {missing} does not come: a query ends where it is missing"
 
 
 def _in(folder: Path, names: Sequence[str]) -> str:

@@ -76,8 +76,9 @@ class Processes:
             return
         if entry and not self._has_gone(entry):
             return
-        restarts = 0
+        restarts, before = 0, ""
         if entry:
+            before = self._process(entry, {}).message
             passed = seconds_since(entry, "began")
             restarts = entry["restarts"] + 1 if passed < WELL else 1
             if restarts > 1 and passed < min(2.0**restarts, 60.0):
@@ -97,7 +98,8 @@ class Processes:
             )
         self._children[child.pid] = child
         own = {"pid": child.pid, "holder": holder_name(child.pid), "began": time.monotonic()}
-        write_whole(path, json.dumps({**_record(start), **own, "restarts": restarts}))
+        record = {**_record(start), **own, "restarts": restarts, "before": before}
+        write_whole(path, json.dumps(record))
 
     def _start_in_host(
         self, start: Start, environment: Mapping[str, str], entry: dict[str, Any] | None
@@ -207,6 +209,8 @@ class Processes:
             state, message = "failed", f"{why}; it goes on in a process of its own"
         elif self._has_gone(entry) and state in ALIVE:
             state, message = "failed", message or self._last_words(entry)
+        if state == "starting":
+            message = entry.get("before") or ""  # why the one before it has ended
         return Process(
             fragment=entry["fragment"],
             epoch=entry["epoch"],

@@ -16,6 +16,12 @@ from weir_runtime.json_values import json_values
 from weir_runtime.side_log import query_of
 
 ResultRow = dict[str, Any]
+ANSWER = 10.0
+"""[s] for brokers to say what partitions a topic has."""
+
+
+class SinkAway(Exception):
+    """Nobody can be asked for a sink's rows now; the message says who, and the field that names them."""
 
 
 class SinkReader(ABC):
@@ -23,7 +29,7 @@ class SinkReader(ABC):
 
     @abstractmethod
     def new_rows(self) -> Iterator[ResultRow]:
-        """Those that have come since the last call; it does not wait for any."""
+        """Those that have come since the last call; it does not wait for any. Raises SinkAway."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Ends connections."""
@@ -74,11 +80,11 @@ class TopicSinkReader(SinkReader):
 
     def __init__(self, output: Output) -> None:
         from confluent_kafka import Consumer
-        from weir_runtime.kafka_clients import reader_settings
+        from weir_runtime.kafka_clients import reader_settings, silent_logger
 
-        settings = reader_settings(output.options, "weir-query")
-        self._consumer = Consumer({**settings, "isolation.level": "read_committed"})
-        self._topic = output.options["topic"]
+        settings = {**reader_settings(output.options, "weir-query"), "isolation.level": "read_committed"}
+        self._consumer = Consumer(settings, logger=silent_logger())
+        self._topic, self._brokers = output.options["topic"], output.options["bootstrapServers"]
 
     def new_rows(self) -> Iterator[ResultRow]:
         """By partition in their order; none before there is a topic."""
@@ -89,9 +95,13 @@ class TopicSinkReader(SinkReader):
                 yield json.loads(message.value() or b"{}")
 
     def _assign(self) -> bool:
-        from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+        from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
+        from weir_runtime.kafka_clients import in_words
 
-        numbers = self._consumer.list_topics(self._topic, 10.0).topics[self._topic].partitions
+        try:
+            numbers = self._consumer.list_topics(self._topic, ANSWER).topics[self._topic].partitions
+        except KafkaException as error:
+            raise SinkAway(f"spec.sink.kafka: {in_words(error, self._brokers)}") from error
         self._consumer.assign([TopicPartition(self._topic, n, OFFSET_BEGINNING) for n in numbers])
         return bool(numbers)
 
@@ -146,8 +156,13 @@ class RunResults:
             key = (name, spec.output.kind, place)
             if key not in self._readers:
                 self._readers[key] = self._reader(spec)
-            for row in self._readers[key].new_rows():
-                yield name, row
+            try:
+                for row in self._readers[key].new_rows():
+                    yield name, row
+            except SinkAway as error:
+                self.silent[name] = str(error)
+            else:
+                self.silent.pop(name, None)
 
     def _reader(self, spec: FragmentSpec) -> SinkReader:
         if spec.output.kind == "console":

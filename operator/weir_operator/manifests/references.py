@@ -23,6 +23,7 @@ def check_references(
     key, namespace = key_of(item), item.metadata.namespace
     findings = [
         *site.outside(item.spec.sink.files, key, "spec.sink.files"),
+        *site.login(item.spec.sink.kafka, key, "spec.sink.kafka"),
         *site.hidden(item, key),
         *site.alone(item, key),
         *site.scheduled(item, key),

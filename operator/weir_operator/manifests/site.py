@@ -9,7 +9,7 @@ from typing import Any
 
 from weir_placement.model.location import SCHEME, STORE, Location, files_location
 
-from weir_operator.api.connectors import Files
+from weir_operator.api.connectors import Files, KafkaTopic
 from weir_operator.api.policy import PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.query_snapshot import QuerySnapshot
@@ -75,6 +75,16 @@ class Site:
             wrong = "`weir run` does not read Secrets"
             right = "leave it out, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             yield Finding(key, f"{path}.s3.secretRef", wrong, right)
+
+    def login(self, topic: KafkaTopic | None, key: Key, path: str) -> Iterator[Finding]:
+        """Findings about Secrets for brokers where none can be read."""
+        security = topic.security if topic and not self.secrets else None
+        named = {"secretRef": security.secret_ref, "caSecretRef": security.ca_secret_ref} if security else {}
+        for field, secret in named.items():
+            if secret is not None:
+                wrong = "`weir run` does not read Secrets"
+                right = "name brokers that want none, or run it in a cluster"
+                yield Finding(key, f"{path}.security.{field}", wrong, right)
 
     def hidden(self, item: StreamQuery, key: Key) -> Iterator[Finding]:
         """Findings about environment variables whose values cannot be read."""

@@ -26,9 +26,13 @@ def model_stream(item: Stream, nodes: Sequence[Node], site: Site) -> tuple[Model
         columns = parse_schema(spec.ddl)
     except ValueError as error:
         return None, [Finding(key, "spec.schema", str(error), "")]
-    findings = list(site.outside(spec.source.files if spec.source else None, key, "spec.source.files"))
+    findings: list[Finding] = []
+    if spec.source:
+        findings += site.outside(spec.source.files, key, "spec.source.files")
+        findings += site.login(spec.source.kafka, key, "spec.source.kafka")
     if spec.source and spec.source.dead_letter:
         findings += site.outside(spec.source.dead_letter.files, key, "spec.source.deadLetter.files")
+        findings += site.login(spec.source.dead_letter.kafka, key, "spec.source.deadLetter.kafka")
     types = {column.name: column.type for column in columns}
     if spec.event_time:
         time = spec.event_time.column

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from urllib.parse import urlsplit
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
-from weir_runtime.kafka_clients import reader_settings
+from weir_runtime.kafka_clients import in_words, reader_settings, silent_logger
 
 from weir_operator.sampling.sample import SampleContent, of_lines
 from weir_operator.sampling.sample_error import SampleError
@@ -26,20 +25,11 @@ def brokers_and_topic(url: str) -> tuple[str, str]:
     return parts.netloc, topic
 
 
-def _silent() -> logging.Logger:
-    """What is wrong is in the error that is raised."""
-    logger = logging.getLogger("weir.sampling.topic")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    return logger
-
-
 def read_topic(url: str) -> SampleContent:
     """The oldest messages of each partition, as JSON objects. Raises SampleError."""
     brokers, topic = brokers_and_topic(url)
     settings = reader_settings({"bootstrapServers": brokers}, "weir-init")
-    # Without a logger the client writes lines by the dozen while nobody answers.
-    consumer = Consumer({**settings, "enable.partition.eof": True}, logger=_silent())
+    consumer = Consumer({**settings, "enable.partition.eof": True}, logger=silent_logger())
     try:
         description = consumer.list_topics(topic, PATIENCE).topics[topic]
         if description.error is not None or not description.partitions:
@@ -60,7 +50,7 @@ def read_topic(url: str) -> SampleContent:
             values.append(message.value() or b"")
             times.append(message.timestamp()[1])
     except KafkaException as error:
-        raise SampleError(f"{url}: {error.args[0].str()}") from error
+        raise SampleError(f"{url}: {in_words(error, brokers)}") from error
     finally:
         consumer.close()
     if not values:

@@ -192,8 +192,11 @@ class FileLog(Log):
     def _behind_gap(self, place: Place, later: int) -> Place:
         """Raises DataLoss, unless `onDataLoss` is Continue."""
         number = place["next"]
-        gone = f"{self._name(number)} was deleted before it was read"
-        self._losses.check(gone + (f", like all before {self._name(later)}" if later > number + 1 else ""))
+        name, others = self._name(number), f"like all before {self._name(later)}"
+        gone = f"{name} was deleted before it was read"
+        if number == self._start or self._has(number - 1):  # only the end tells that it will not come
+            gone = f"{name} is missing, though {self._name(later)} and {END} are there"
+        self._losses.check(f"{gone}, {others}" if later > number + 1 else gone)
         lost = place.get("lost_files", 0) + later - number
         return {**place, "next": later, "jump": True, "lost_files": lost}
 

@@ -1,0 +1,73 @@
+"""Places of files that this machine can neither read nor write: each fragment would fail there, again and
+again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from weir_placement.model.location import FOLDER
+
+from weir_operator.api.connectors import Files
+from weir_operator.manifests.finding import Finding, Key, ManifestError
+from weir_operator.manifests.objects import Objects
+
+
+def check_places(objects: Objects, base: Path) -> None:
+    """Raises ManifestError, as `unusable` says."""
+    if findings := [objects.place(finding) for finding in unusable(objects, base)]:
+        raise ManifestError(findings)
+
+
+def unusable(objects: Objects, base: Path) -> Iterator[Finding]:
+    """A finding for each; `base` is the folder below which relative URIs lie. What is not there yet may come:
+    folders are made where they are written.
+
+    Complexity: a folder is made, and removed again, beside each that is written.
+    """
+    for stream in objects.streams.values():
+        source, key = stream.spec.source, Key("Stream", stream.metadata.namespace, stream.metadata.name)
+        if source is not None:
+            yield from _unreadable(source.files, base, key, "spec.source.files.uri")
+            letters = source.dead_letter.files if source.dead_letter else None
+            yield from _unwritable(letters, base, key, "spec.source.deadLetter.files.uri")
+    for query in objects.queries.values():
+        if not query.spec.suspend:
+            key = Key("StreamQuery", query.metadata.namespace, query.metadata.name)
+            yield from _unwritable(query.spec.sink.files, base, key, "spec.sink.files.uri")
+
+
+def _unreadable(files: Files | None, base: Path, key: Key, path: str) -> Iterator[Finding]:
+    if files is None or files.location.kind != FOLDER:
+        return
+    folder = base / files.location.address
+    there = _first_there(folder)
+    if there.is_file():
+        above = Path(files.location.address).parent
+        right = f"write its folder, {above}" if there == folder and above.name else "write a folder"
+        yield Finding(key, path, f"{_shown(there, base)} is a file", right)
+
+
+def _unwritable(files: Files | None, base: Path, key: Key, path: str) -> Iterator[Finding]:
+    if files is None or files.location.kind != FOLDER:
+        return
+    there = _first_there(base / files.location.address)
+    if there.is_file():
+        yield Finding(key, path, f"{_shown(there, base)} is a file", "write a folder")
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix=".weir-", dir=there):
+            pass
+    except OSError as error:
+        wrong = f"{_shown(there, base)} cannot be written ({error.strerror or error})"
+        yield Finding(key, path, wrong, "write another folder")
+
+
+def _first_there(path: Path) -> Path:
+    """The path itself, or the first above it that is there."""
+    return next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
+
+
+def _shown(path: Path, base: Path) -> str:
+    return str(path.relative_to(base) if path.is_relative_to(base) else path)
