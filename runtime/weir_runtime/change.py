@@ -72,7 +72,7 @@ class Share:
             if self._change and self._change.time is not None:
                 until = pc.less_equal(times, self._change.time)
                 mine = until if mine is None else pc.and_(mine, until)
-            if mine is not None:
+            if mine is not None and not pc.all(mine).as_py():  # what is filtered is in memory
                 table, times = table.filter(mine), times.filter(mine)
             self._newest = max(self._newest, pc.max(times).as_py() or 0)
             return table

@@ -134,7 +134,8 @@ class KubernetesOrders:
 
     def said(self) -> Mapping[str, Any]:
         """As of Orders."""
-        return _fragments(json.loads((self._get(self._state).get("data") or {}).get(STATE, "null")))
+        manifest = self._find(self._state)
+        return _fragments(_plain(((manifest or {}).get("data") or {}).get(STATE, "null")))
 
     def say(self, state: Mapping[str, Any]) -> None:
         """As of Orders."""
@@ -146,7 +147,15 @@ class KubernetesOrders:
         self._put({**manifest, "data": {STATE: text}})
 
     def _get(self, name: str) -> dict[str, Any]:
+        if (manifest := self._find(name)) is None:
+            raise OSError(f"configmap {name}: the API server has none")
+        return manifest
+
+    def _find(self, name: str) -> dict[str, Any] | None:
+        """None: there is none."""
         status, body = self._requests.send("GET", f"{self._collection}/{name}")
+        if status == 404:
+            return None
         if status != 200:
             raise OSError(f"configmap {name}: the API server answered {status}")
         manifest: dict[str, Any] = json.loads(body)
@@ -158,6 +167,14 @@ class KubernetesOrders:
         status, _ = self._requests.send("PUT", f"{self._collection}/{name}", json.dumps(manifest))
         if status != 200:
             raise OSError(f"configmap {name}: the API server answered {status}")
+
+
+def _plain(text: str) -> Any:
+    """None for what is no JSON, as anybody may write into the object."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _fragments(state: Any) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -62,6 +62,14 @@ def in_words(error: KafkaException, brokers: str) -> str:
     """Why brokers were asked in vain."""
     cause = error.args[0]
     return f"no broker answers at {brokers}" if cause.code() in NO_ANSWER else str(cause.str())
+
+
+def never_creating(network: Callable[..., Any], **config: Any) -> Any:
+    """What a client of kafka-python speaks through, made so that to ask for a topic makes none, as one that
+    has just been deleted: version 3.0 loses `allow_auto_create_topics` on its way there."""
+    client = network(**config)
+    client.cluster.config["allow_auto_create_topics"] = False
+    return client
 
 
 class BrokersRefuse(Exception):

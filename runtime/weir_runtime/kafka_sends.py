@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +39,7 @@ class Sends:
     Attributes:
         first, last: the lowest and the highest offset of those that were confirmed; -1: none was.
         count, bytes: of the messages that were sent, and of their values.
+        progress: [s] from the beginning to the last confirmation.
     """
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
@@ -47,6 +49,8 @@ class Sends:
         self._in_flight = 0  # [bytes]
         self.first = self.last = -1
         self.count = self.bytes = 0
+        self._began = time.monotonic()
+        self.progress = 0.0
 
     def send(
         self,
@@ -80,6 +84,7 @@ class Sends:
                 f"topic {self._topic}: brokers have confirmed nothing for {CONFIRMED:g} s, while "
                 f"{self._in_flight} bytes were on their way: {error}"
             ) from error
+        self.progress = time.monotonic() - self._began
         self._in_flight -= size
         self.first = offset if self.first < 0 else min(self.first, offset)
         self.last = max(self.last, offset)

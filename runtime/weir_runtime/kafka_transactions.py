@@ -36,12 +36,15 @@ class TransactionSends:
 
     Attributes:
         bytes: of the values.
+        progress: [s] from the beginning to the last confirmation.
     """
 
     def __init__(self, producer: Producer, topic: str) -> None:
         self._producer = producer
         self._topic = topic
         self.bytes = 0
+        self._began = time.monotonic()
+        self.progress = 0.0
 
     def send(self, value: bytes, key: bytes, headers: Any) -> None:
         """Returns when it is on its way. Raises TimeoutError, or KafkaException when it cannot be written."""
@@ -68,3 +71,4 @@ class TransactionSends:
                     f"{waiting} messages were on their way"
                 )
             self._producer.poll(0.1)
+        self.progress = time.monotonic() - self._began

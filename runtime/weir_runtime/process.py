@@ -201,7 +201,7 @@ class FragmentProcess:
     def _answer_early(self) -> None:
         """What a cut asks is answered before inputs and sink are reached, which may refuse this plan for
         good: by what earlier lives have left. Without a note it is not known which checkpoint is theirs."""
-        delivers = self.spec.output.kind != "exchange" and not self.spec.standby
+        delivers = self.spec.output.kind != "exchange"
         if self._share is None and delivers and self.tenure.is_asked() and (left := begun(self.spec)):
             checkpoint = Checkpoint(Path(self.spec.checkpoint) / left.checkpoint)
             self._take(checkpoint)
@@ -218,7 +218,9 @@ class FragmentProcess:
 
     def _open_inputs(self) -> list[OpenInput]:
         opened: dict[str, OpenInput] = {}
-        self._await(lambda: open_missing(self.spec, opened, self._patient.ask))
+        while not open_missing(self.spec, opened, self._patient.ask):
+            self._leave_unasked()
+            time.sleep(LOOK)
         return [opened[item.name] for item in self.spec.inputs]
 
     def _acquire(self) -> None:

@@ -109,8 +109,8 @@ class BatchSink(ABC):
         """Publishes the batch after calling `fence`; the bytes written."""
 
     def allowance(self) -> float:
-        """[s] that the write under way may take by its size, on top of what a batch may take. Called by other
-        threads."""
+        """[s] that the last write may take on top of what a batch may: by its size, or because it makes
+        progress. Called by other threads."""
         return 0.0
 
     def close(self) -> None:  # noqa: B027 - most have no clients

@@ -201,13 +201,16 @@ class ObjectStore:
 
     def read(self, name: str) -> ObjectBody | None:
         """The body, of more than a `PART` mapped from a file; None when there is no such object."""
-        with self._asking(), suppress(FileNotFoundError):
-            parts = self._parts(name)
-            first, size = next(parts, (b"", 0))
-            if len(first) == size:
-                return first
-            return on_disk(lambda file: file.writelines(chain([first], (part for part, _ in parts))))
-        return None
+        parts = self._parts(name)
+        with self._asking():
+            try:
+                first, size = next(parts, (b"", 0))
+            except FileNotFoundError:
+                return None
+            rest = (part for part, _ in parts)
+            return (
+                first if len(first) == size else on_disk(lambda file: file.writelines(chain([first], rest)))
+            )
 
     def _parts(self, name: str) -> Iterator[tuple[obstore.Bytes, int]]:
         """An object's bytes, part by part, and how many it has in all; of an empty one, nothing. Each part
@@ -235,6 +238,7 @@ class ObjectStore:
             except BaseError:
                 if time.monotonic() >= until:
                     raise
+                time.sleep(AGAIN)
 
     def read_json(self, name: str) -> Any | None:
         """The value in the body; None when there is no such object."""

@@ -16,7 +16,8 @@ class StorePublisher:
     """Of one writer's batches.
 
     Attributes:
-        allowance: [s] that the put under way may take by its size.
+        allowance: [s] that the last put may take by its size, until the next one: when it returns, its batch
+            is not committed yet.
     """
 
     def __init__(self, store: ObjectStore) -> None:
@@ -27,15 +28,13 @@ class StorePublisher:
         self, name: str, write: Callable[[IO[bytes]], object], about: Mapping[str, str], fence: Fence
     ) -> tuple[int, bool]:
         """As `publish.put_once`, with `about` beside the body."""
+        self.allowance = 0.0
         reach("before-temporary")
         body = on_disk(write)
         reach("after-temporary")
         reach("before-publish")
         fence()
         self.allowance = self._store.longest(len(body)).total_seconds()
-        try:
-            is_new = self._store.create(name, body, about)
-        finally:
-            self.allowance = 0.0
+        is_new = self._store.create(name, body, about)
         reach("after-publish")
         return len(body), is_new

@@ -97,10 +97,12 @@ class Tenure:
         return record is not None and record.handover is not None and record.handover != self._epoch
 
     def is_asked(self) -> bool:
-        """Whether the lease asks for a cut that is not agreed to, or not passed; False where it cannot be
-        read."""
+        """Whether the lease asks this epoch for a cut that is not agreed to, or not passed; False where it
+        cannot be read."""
         record = self._read()
-        return record is not None and record.change is not None and not record.change.passed
+        if record is None or record.change is None or record.change.passed:
+            return False
+        return (record.epoch if record.handover is None else record.handover) == self._epoch
 
     def answer(self, share: Share) -> bool:
         """As `Share.look`, for this holder."""

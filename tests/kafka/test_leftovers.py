@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
+from kafka.errors import KafkaError
 from weir_operator.controller.decision import CleanUp
 from weir_operator.local.cluster import LocalCluster
 from weir_placement.fragments import Layout
 from weir_placement.model.fragment import FragmentError
 from weir_placement.model.location import Flows
 from weir_runtime.exchanges.topic.topic import Topic, admin_of
+from weir_runtime.exchanges.topic.writer import TopicWriter
 from weir_runtime.installation import VARIABLE, Swept, of_run
 from weir_runtime.sweep import sweep_flows
 
@@ -33,6 +35,18 @@ def test_topics_and_positions_of_fragments_that_are_gone_are_removed(
     until(lambda: not Topic("weir.a.f1", broker.options).exists())
     assert all(Topic(f"weir.{name}", broker.options).exists() for name in ("a.f2", "b.f1", "ab.f1"))
     assert swept_of(broker, "weir.", "east", "f2") == Swept()
+
+
+def test_no_client_makes_a_topic_that_it_asks_for(broker: Broker) -> None:
+    """A topic that was deleted came back, of one partition, while its producer and readers still lived."""
+    topic = Topic("weir.a.none", broker.options)
+    with pytest.raises(KafkaError):
+        topic.beyond(0)
+    out = TopicWriter(topic, 1)
+    for client in (topic._consumer(0)._client, out._producer()._sender._client):
+        assert not client.cluster.metadata_request().allow_auto_topic_creation
+    out.close()
+    assert not topic.exists()
 
 
 def test_of_two_installations_and_a_user_at_one_kafka_none_loses_anything(

@@ -55,6 +55,16 @@ def test_what_is_ordered_arrives_by_the_watch(orders: KubernetesOrders, store: S
     until(lambda: orders.read() == {"g": {"name": "g"}})
 
 
+def test_what_was_said_before_is_nothing_where_there_is_no_state(
+    orders: KubernetesOrders, store: Store
+) -> None:
+    """Somebody has deleted it, or has written into it: the host runs what it shall all the same."""
+    write(store, **{STATE: {"fragments": {"f-e1": {"alone": "why"}}}})
+    assert orders.said() == {"f-e1": {"alone": "why"}}
+    write(store, **{STATE: "{"})
+    assert orders.said() == {}
+
+
 def test_without_a_watch_it_is_asked_for(
     orders: KubernetesOrders, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

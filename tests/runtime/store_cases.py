@@ -340,7 +340,9 @@ class StoreCases:
         monkeypatch.setattr(ObjectStore, "create", create)
         out.write(batch(*range(100)), 0, 0, free)
         assert answers == [""]
-        assert "batch 0" in status.hangs(), "the put is over, the batch is not"
+        assert not status.hangs(), "the put is over, and its batch is being committed"
+        clock[0] += 2
+        assert "batch 0" in status.hangs()
 
     def test_names_are_below_the_flow_alone(self, store: ObjectStore) -> None:
         longer = ObjectStore(f"{store.uri}x", store.options)

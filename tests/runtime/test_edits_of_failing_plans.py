@@ -80,11 +80,13 @@ def test_one_that_fails_at_every_start_gives_way_when_nothing_is_left_to_it(
     assert {(int(start.timestamp() * 1e6), k, n) for start, k, n in published} == due
 
 
+@pytest.mark.parametrize("standby", [False, True])
 @pytest.mark.parametrize("refuses", ["inputs.open_input", "process.make_sink"])
 def test_one_that_is_not_let_in_any_more_answers_by_what_it_has_left(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: str, standby: bool
 ) -> None:
-    """As where a Secret is revoked, and the edit names another one."""
+    """As where a Secret is revoked, and the edit names another one. A pod that began as a standby keeps that
+    in what it is told, also when it has had the lease for long."""
     spec = count(tmp_path)
     grow(tmp_path / "a", range(3))
     assert Until(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
@@ -94,7 +96,7 @@ def test_one_that_is_not_let_in_any_more_answers_by_what_it_has_left(
 
     monkeypatch.setattr(f"weir_runtime.{refuses}", refuse)
     FileLease(spec.lease).request_cut(20.0)
-    fail(spec, spark, FragmentError)
+    fail(replace(spec, standby=standby), spark, FragmentError)
     change = change_of(spec)
     assert change is not None
     assert change.time is not None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from weir_runtime.kafka_sends import CONFIRMED, IN_FLIGHT, Sends, send_settings
+from weir_runtime.status import STUCK, ProcessStatus
 
 
 class SlowBrokers:
@@ -52,6 +54,24 @@ def test_a_batch_may_take_longer_than_brokers_may_be_silent() -> None:
     assert brokers.elapsed > 40 * CONFIRMED
     assert (sends.first, sends.last, sends.count) == (100, 149, 50)
     assert sends.bytes == 50 * (IN_FLIGHT // 4 - 1_000)
+
+
+def test_a_batch_may_run_longer_while_brokers_confirm_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = SlowBrokers(CONFIRMED * 0.9)
+    monkeypatch.setattr("time.monotonic", lambda: 1_000.0 + brokers.elapsed)
+    sends = Sends(brokers, "t")
+    status = ProcessStatus(str(tmp_path / "state.json"), "f", 1)
+    status.say(phase="running")
+    status.begin(0, lambda: sends.progress)
+    for _ in range(50):
+        sends.send(b"v" * (IN_FLIGHT // 4 - 1_000), b"k", [])
+    sends.await_all()
+    assert brokers.elapsed > 5 * STUCK
+    assert not status.hangs()
+    brokers.elapsed += STUCK + 1
+    assert "batch 0" in status.hangs(), "they have confirmed nothing since"
 
 
 def test_many_small_messages_are_bounded_too() -> None:

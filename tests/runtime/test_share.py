@@ -62,6 +62,12 @@ def test_rows_are_a_plan_s_own_by_their_event_time(
     assert (int(newest.read_text()) if newest.exists() else None) == max(left, default=None)
 
 
+def test_a_batch_of_which_all_rows_are_its_own_is_not_copied(tmp_path: Path) -> None:
+    """It is mapped from a file, and a filtered one would be in memory."""
+    share, table = Share(5, tmp_path / "c", 0, has_begun=True), rows(6, 7)
+    assert share.restrict(table) is table
+
+
 def test_a_cut_is_never_below_what_was_published_in_an_earlier_life(tmp_path: Path) -> None:
     publish(Share(0, tmp_path / "hash"), rows(3, 40))
     lease = asking(Change(1.0))

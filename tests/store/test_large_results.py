@@ -110,7 +110,6 @@ def test_a_link_that_carries_nothing_is_an_error_and_asked_again(
         out.write(batch(1), 0, 0, free)
     with pytest.raises(StoreError):
         cut.read("there")
-    assert out.allowance() == 0
     wire.mend()
     monkeypatch.setattr(under_test, "PATIENT", (timedelta(seconds=30), timedelta(0)))
     out.write(batch(1), 0, 0, free)

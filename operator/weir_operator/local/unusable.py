@@ -3,6 +3,7 @@ again."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +44,7 @@ def _unreadable(files: Files | None, base: Path, key: Key, path: str) -> Iterato
         return
     folder = base / files.location.address
     there = _first_there(folder)
-    if there.is_file():
+    if os.path.isfile(there):
         above = Path(files.location.address).parent
         right = f"write its folder, {above}" if there == folder and above.name else "write a folder"
         yield Finding(key, path, f"{_shown(there, base)} is a file", right)
@@ -53,7 +54,7 @@ def _unwritable(files: Files | None, base: Path, key: Key, path: str) -> Iterato
     if files is None or files.location.kind != FOLDER:
         return
     there = _first_there(base / files.location.address)
-    if there.is_file():
+    if os.path.isfile(there):
         yield Finding(key, path, f"{_shown(there, base)} is a file", "write a folder")
         return
     try:
@@ -66,7 +67,7 @@ def _unwritable(files: Files | None, base: Path, key: Key, path: str) -> Iterato
 
 def _first_there(path: Path) -> Path:
     """The path itself, or the first above it that is there."""
-    return next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
+    return next(each for each in (path, *path.parents) if os.path.lexists(each))
 
 
 def _shown(path: Path, base: Path) -> str:

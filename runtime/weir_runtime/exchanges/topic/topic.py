@@ -23,7 +23,7 @@ from kafka.errors import (
 from weir_placement.model.fragment import FragmentError
 
 from weir_runtime import thread_clients
-from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, aim, client_settings
+from weir_runtime.kafka_clients import FETCH_WAIT_MS, METADATA_MS, aim, client_settings, never_creating
 
 ROWS, ENDS, ABOUT = 0, 1, 2
 """Partitions: pieces of batches; the end of each batch and of the stream; what the stream is and where its
@@ -70,7 +70,7 @@ def _client(kind: type[Any], options: Mapping[str, Any], use: str = "", **settin
         networks: list[Any] = []  # what a client that finds no broker leaves open
 
         def network(**config: Any) -> Any:
-            networks.append(kind.DEFAULT_CONFIG["kafka_client"](**config))
+            networks.append(never_creating(kind.DEFAULT_CONFIG["kafka_client"], **config))
             return networks[-1]
 
         settings |= {"bootstrap_timeout_ms": BOOTSTRAP_MS, "kafka_client": network}
@@ -229,7 +229,6 @@ class Topic:
             f"{self.name} {number}",
             enable_auto_commit=False,
             auto_offset_reset="none",
-            allow_auto_create_topics=False,
             fetch_max_wait_ms=FETCH_WAIT_MS,
             metadata_max_age_ms=METADATA_MS,
             **({} if number == ROWS else QUICK),

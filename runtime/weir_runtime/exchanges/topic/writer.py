@@ -8,6 +8,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from weir_runtime.exchanges.topic.pieces import write_pieces
 from weir_runtime.exchanges.topic.topic import ABOUT, ENDS, PIECE, ROWS, Topic, admin_of
 from weir_runtime.faults import reach
 from weir_runtime.installation import record
-from weir_runtime.kafka_clients import client_settings
+from weir_runtime.kafka_clients import client_settings, never_creating
 from weir_runtime.kafka_sends import CONFIRMED, Sends, close_at_once, send_settings
 from weir_runtime.publish import Fence
 
@@ -53,6 +54,7 @@ class TopicWriter(ExchangeWriter):
         self._consumers = consumers
         self._keep = keep
         self._client: KafkaProducer | None = None
+        self._sends: Sends | None = None  # of the last batch
         self._next: int | None = None  # batch; None: not looked yet
         self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is not deleted
         self._unread = Unread()  # as last seen
@@ -143,6 +145,10 @@ class TopicWriter(ExchangeWriter):
         self._next = number + 1
         return sent.bytes
 
+    def allowance(self) -> float:
+        """As long as brokers confirm something."""
+        return self._sends.progress if self._sends else 0.0
+
     def end(self, batches: int, fence: Fence) -> None:
         """No batch from `batches` on will ever come."""
         fence()
@@ -222,7 +228,7 @@ class TopicWriter(ExchangeWriter):
     def _send_pieces(self, table: pa.Table, copy: str, number: int) -> Sends:
         """Returns when the brokers have all of them."""
         headers = [("epoch", str(self._epoch).encode()), ("batch", str(number).encode())]
-        sends = Sends(self._producer(), self._topic.name)
+        self._sends = sends = Sends(self._producer(), self._topic.name)
 
         def send(piece: bytes) -> None:
             sends.send(piece, f"{copy} {sends.count}".encode(), headers, ROWS)
@@ -238,5 +244,6 @@ class TopicWriter(ExchangeWriter):
     def _producer(self) -> KafkaProducer:
         if self._client is None:
             settings = {**client_settings(self._topic.options), **send_settings()}
-            self._client = KafkaProducer(**settings, allow_auto_create_topics=False)
+            network = partial(never_creating, KafkaProducer.DEFAULT_CONFIG["kafka_client"])
+            self._client = KafkaProducer(**settings, kafka_client=network)
         return self._client
