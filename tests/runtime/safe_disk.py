@@ -12,8 +12,7 @@ from types import ModuleType
 
 import pyarrow as pa
 from weir_placement.model.fragment import FragmentSpec, Input
-from weir_runtime import inputs
-from weir_runtime.inputs import OpenInput
+from weir_runtime.inputs import OpenInput, open_input
 from weir_runtime.logs.log import ROOM, Advance, Log, Place, Room
 
 
@@ -44,7 +43,7 @@ class SafeDisk:
 
     def open_input(self, item: Input, spec: FragmentSpec) -> OpenInput | None:
         """As of `inputs`; wherever its log is used, what that syncs is on this disk."""
-        opened = inputs.open_input(item, spec)
+        opened = open_input(item, spec)
         return opened and replace(opened, log=LogOnDisk(opened.log, self))
 
 

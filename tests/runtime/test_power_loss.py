@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from weir_placement.model.fragment import FragmentSpec, Input, Output
 from weir_placement.model.location import Location
-from weir_runtime import durable, process, publish
+from weir_runtime import durable, inputs, process, publish
 from weir_runtime.exchanges import writer_of
 from weir_runtime.faults import POINTS
 from weir_runtime.lease import FileLease
@@ -60,7 +60,7 @@ def until(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> LIFE_ENDS:
                 patch.setattr(module, "reach", reach)
             for module in syncing_modules():
                 patch.setattr(module, "sync", disk.sync)
-            patch.setattr(process, "open_input", disk.open_input)
+            patch.setattr(inputs, "open_input", disk.open_input)
             with pytest.raises(RuntimeError, match="NoPower"):
                 LosingLife(spec, FileLease(spec.lease)).execute(spark)
             for query in spark.streams.active:

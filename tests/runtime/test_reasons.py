@@ -24,7 +24,11 @@ TS = "2026-01-01T00:00:00Z"
     [
         ('"n": "x"', 'column n: "x" cannot be read as BIGINT'),
         ('"n": 1.5', "column n: 1.5 cannot be read as BIGINT"),
-        ('"n": 99999999999999999999', "column n: 99999999999999999999 cannot be read as BIGINT"),
+        (
+            '"n": 99999999999999999999',
+            "column n: 99999999999999999999 cannot be read as BIGINT; it is beyond BIGINT: "
+            "declare DECIMAL(38,0)",
+        ),
         ('"n": 1, "t": "hot"', 'column t: "hot" cannot be read as DOUBLE'),
         ('"s": 7', "column s: 7 cannot be read as STRING"),
         ('"n": [1]', "column n: [1] cannot be read as BIGINT"),
