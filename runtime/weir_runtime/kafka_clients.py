@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -49,6 +50,7 @@ REFUSALS = frozenset(
 """Errors by which brokers say who may not log in, or has no right: time alone mends none of them."""
 
 
+@cache
 def silent_logger() -> logging.Logger:
     """For a client whose errors are told by whoever has it: without one it writes lines to standard error by
     the dozen while nobody answers."""

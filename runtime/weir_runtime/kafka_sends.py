@@ -39,7 +39,7 @@ class Sends:
     Attributes:
         first, last: the lowest and the highest offset of those that were confirmed; -1: none was.
         count, bytes: of the messages that were sent, and of their values.
-        progress: [s] from the beginning to the last confirmation.
+        allowance: as of `publish.Sending`: the time from the beginning to the last confirmation.
     """
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
@@ -50,7 +50,7 @@ class Sends:
         self.first = self.last = -1
         self.count = self.bytes = 0
         self._began = time.monotonic()
-        self.progress = 0.0
+        self.allowance = 0.0
 
     def send(
         self,
@@ -84,7 +84,7 @@ class Sends:
                 f"topic {self._topic}: brokers have confirmed nothing for {CONFIRMED:g} s, while "
                 f"{self._in_flight} bytes were on their way: {error}"
             ) from error
-        self.progress = time.monotonic() - self._began
+        self.allowance = time.monotonic() - self._began
         self._in_flight -= size
         self.first = offset if self.first < 0 else min(self.first, offset)
         self.last = max(self.last, offset)

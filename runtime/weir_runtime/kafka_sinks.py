@@ -101,7 +101,6 @@ class KafkaSink(BatchSink):
 
         self._messages = RowMessages(options, columns, owner)
         self._producer = KafkaProducer(**client_settings(options), **send_settings(), linger_ms=5)
-        self._sends: Sends | None = None  # of the last batch
 
     def keep_plain_ids(self) -> None:
         """As of BatchSink."""
@@ -114,16 +113,12 @@ class KafkaSink(BatchSink):
         if table.num_rows == 0:
             return 0
         reach("before-publish")
-        self._sends = sends = Sends(self._producer, self._messages.topic)
+        self._sending = sends = Sends(self._producer, self._messages.topic)
         for value, key, headers in self._messages.of(table):
             sends.send(value, key, headers)
         sends.await_all()
         reach("after-publish")
         return sends.bytes
-
-    def allowance(self) -> float:
-        """As long as brokers confirm something."""
-        return self._sends.progress if self._sends else 0.0
 
     def close(self) -> None:
         """As of BatchSink. A batch whose write did not return is written again by whoever follows."""
@@ -154,7 +149,6 @@ class TransactionalKafkaSink(BatchSink):
         self._continues = bool(spec.output.after)
         self._progress = Consumer({**self._settings, "group.id": self._group, "enable.auto.commit": False})
         self._producer: Producer | None = None
-        self._sends: TransactionSends | None = None  # of the last batch
         self._numbering = ""
         self._next = 0
 
@@ -253,7 +247,7 @@ class TransactionalKafkaSink(BatchSink):
         producer = self._claimed()
         reach("before-temporary")
         producer.begin_transaction()
-        self._sends = sends = TransactionSends(producer, self._messages.topic)
+        self._sending = sends = TransactionSends(producer, self._messages.topic)
         for value, key, headers in self._messages.of(table):
             sends.send(value, key, headers)
         sends.await_all()
@@ -261,10 +255,6 @@ class TransactionalKafkaSink(BatchSink):
         self._commit(number + 1, fence)
         reach("after-publish")
         return sends.bytes
-
-    def allowance(self) -> float:
-        """As long as brokers confirm something."""
-        return self._sends.progress if self._sends else 0.0
 
     def close(self) -> None:
         """As of BatchSink. A transaction that is open is given up by whoever claims the sink next."""

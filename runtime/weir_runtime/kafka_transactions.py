@@ -36,7 +36,7 @@ class TransactionSends:
 
     Attributes:
         bytes: of the values.
-        progress: [s] from the beginning to the last confirmation.
+        allowance: as of `publish.Sending`: the time from the beginning to the last confirmation.
     """
 
     def __init__(self, producer: Producer, topic: str) -> None:
@@ -44,7 +44,7 @@ class TransactionSends:
         self._topic = topic
         self.bytes = 0
         self._began = time.monotonic()
-        self.progress = 0.0
+        self.allowance = 0.0
 
     def send(self, value: bytes, key: bytes, headers: Any) -> None:
         """Returns when it is on its way. Raises TimeoutError, or KafkaException when it cannot be written."""
@@ -71,4 +71,4 @@ class TransactionSends:
                     f"{waiting} messages were on their way"
                 )
             self._producer.poll(0.1)
-        self.progress = time.monotonic() - self._began
+        self.allowance = time.monotonic() - self._began

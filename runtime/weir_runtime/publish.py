@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,6 +66,16 @@ class OlderCheckpoint(FragmentError):
         )
 
 
+class Sending(Protocol):
+    """What a batch goes through on its way to a server; read by other threads.
+
+    Attributes:
+        allowance: [s] that it may take on top of what a batch may: by its size, or because it makes progress.
+    """
+
+    allowance: float
+
+
 class BatchSink(ABC):
     """Takes batches in order; a batch may come again after a crash, with the same rows.
 
@@ -74,6 +85,7 @@ class BatchSink(ABC):
     """
 
     knows_cuts = False
+    _sending: Sending | None = None  # of the last batch, where it may take its time
 
     def claim(self, numbering: str, fresh: bool) -> None:  # noqa: B027 - most sinks know nothing of numbers
         """Called with the lease held, before the first batch: what numbering the batches are of, and whether
@@ -109,9 +121,8 @@ class BatchSink(ABC):
         """Publishes the batch after calling `fence`; the bytes written."""
 
     def allowance(self) -> float:
-        """[s] that the last write may take on top of what a batch may: by its size, or because it makes
-        progress. Called by other threads."""
-        return 0.0
+        """[s] that the last write may take on top of what a batch may. Called by other threads."""
+        return self._sending.allowance if self._sending else 0.0
 
     def close(self) -> None:  # noqa: B027 - most have no clients
         """Nothing more is written, and no write is under way: what it has open is closed, without waiting for

@@ -32,7 +32,6 @@ CLOCK = "_clock"
 FORMAT = "weir"
 GATE_SECONDS = 0.005
 
-
 UNBEGUN = "unbegun"
 """A flag: the query was drained before its first batch, and ends."""
 
@@ -155,12 +154,13 @@ class WeirStreamReader(DataSourceStreamReader):
         own watermark in the checkpoint, and an input that has ended would hold it at 0 for ever."""
         following = {name: value for name, value in start.items() if name != "from"}
         if self._control.is_set("drain"):
-            if start["at"] is None:
-                self._control.set(UNBEGUN)
-            self._control.set(f"drained-{self._name}")
-            if start["at"] is None:
-                raise NotBegun(f"{self._name}: told to stop before the first batch")
-            return start
+            drained = f"drained-{self._name}"
+            if start["at"] is not None:
+                self._control.set(drained)
+                return start
+            self._control.set(UNBEGUN)  # first: whoever sees that all have drained looks for it
+            self._control.set(drained)
+            raise NotBegun(f"{self._name}: told to stop before the first batch")
         if start["at"] is None:
             begin = self._log.start()
             start = following = {**start, "at": begin, "from": begin}

@@ -207,10 +207,10 @@ class ObjectStore:
                 first, size = next(parts, (b"", 0))
             except FileNotFoundError:
                 return None
-            rest = (part for part, _ in parts)
-            return (
-                first if len(first) == size else on_disk(lambda file: file.writelines(chain([first], rest)))
-            )
+            if len(first) == size:
+                return first
+            body = chain([first], (part for part, _ in parts))
+            return on_disk(lambda file: file.writelines(body))
 
     def _parts(self, name: str) -> Iterator[tuple[obstore.Bytes, int]]:
         """An object's bytes, part by part, and how many it has in all; of an empty one, nothing. Each part

@@ -29,7 +29,7 @@ class StoreSink(BatchSink):
         self, store: ObjectStore, spec: FragmentSpec, prefix: str, columns: list[tuple[str, str]]
     ) -> None:
         self._store = store
-        self._publisher = StorePublisher(store)
+        self._publisher = self._sending = StorePublisher(store)
         self._label = Label.of(spec)
         self._prefix = prefix
         self._columns = columns
@@ -64,7 +64,3 @@ class StoreSink(BatchSink):
         if not is_new:
             self._label.check(self._about(name), f"{self._store.uri}/{name}", same_plan=True)
         return size
-
-    def allowance(self) -> float:
-        """By the size of the put under way."""
-        return self._publisher.allowance

@@ -64,7 +64,7 @@ def test_a_batch_may_run_longer_while_brokers_confirm_something(
     sends = Sends(brokers, "t")
     status = ProcessStatus(str(tmp_path / "state.json"), "f", 1)
     status.say(phase="running")
-    status.begin(0, lambda: sends.progress)
+    status.begin(0, lambda: sends.allowance)
     for _ in range(50):
         sends.send(b"v" * (IN_FLIGHT // 4 - 1_000), b"k", [])
     sends.await_all()

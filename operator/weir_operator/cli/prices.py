@@ -69,12 +69,13 @@ def _streams(problem: Problem) -> list[str]:
 
 def _check_region(problem: Problem, path: Path) -> None:
     """Raises BadParameter: there are not two streams to draw, or the file cannot be a picture."""
+    from weir_operator.controller.health import count
+
     if path.suffix not in (".svg", ".png"):
         raise typer.BadParameter(f"--region {path}: name a .svg or .png file")
     streams = _streams(problem)
     if len(streams) != 2:
-        count = f"{len(streams)} stream{'s' * (len(streams) != 1)}"
-        wrong = f"the queries read {count} ({', '.join(streams) or 'none'})"
+        wrong = f"the queries read {count(len(streams), 'stream')} ({', '.join(streams) or 'none'})"
         raise typer.BadParameter(f"--region {path}: {wrong}; give queries over two")
 
 

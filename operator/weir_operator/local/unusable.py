@@ -13,6 +13,7 @@ from weir_placement.model.location import FOLDER
 from weir_operator.api.connectors import Files
 from weir_operator.manifests.finding import Finding, Key, ManifestError
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.queries import key_of
 
 
 def check_places(objects: Objects, base: Path) -> None:
@@ -35,7 +36,7 @@ def unusable(objects: Objects, base: Path) -> Iterator[Finding]:
             yield from _unwritable(letters, base, key, "spec.source.deadLetter.files.uri")
     for query in objects.queries.values():
         if not query.spec.suspend:
-            key = Key("StreamQuery", query.metadata.namespace, query.metadata.name)
+            key = key_of(query)
             yield from _unwritable(query.spec.sink.files, base, key, "spec.sink.files.uri")
 
 

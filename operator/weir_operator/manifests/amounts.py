@@ -1,8 +1,9 @@
-"""Amounts that can be read and are hardly meant: told as a warning."""
+"""Amounts that can be read and are hardly meant, or that nobody has written: told as a warning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from weir_placement.rewrite.grouping import LONGEST_WINDOW
 
@@ -12,6 +13,7 @@ from weir_operator.manifests.cluster import NODE_BANDWIDTHS, declared_cpu, decla
 from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.limits import shown
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.queries import key_of
 
 LEAST_MEMORY = 2.0**20
 """[bytes] Less of it is an amount without its unit."""
@@ -37,10 +39,7 @@ def doubtful_amounts(objects: Objects) -> Iterator[Finding]:
             wrong, right = "0: the generator gives no row", "write a rate, or leave it out for the stream's"
             yield Finding(key, "spec.source.rate.rowsPerSecond", wrong, right)
     for query in objects.queries.values():
-        key, resources = (
-            Key("StreamQuery", query.metadata.namespace, query.metadata.name),
-            query.spec.resources,
-        )
+        key, resources = key_of(query), query.spec.resources
         if resources.memory is not None and resources.memory < LEAST_MEMORY:
             yield _bytes(key, "spec.resources.memory", resources.memory, "2Gi")
         if resources.cpu == 0:
@@ -64,6 +63,10 @@ def _bits(key: Key, path: str, bandwidth: float | None) -> Iterator[Finding]:
 def _nodes(objects: Objects) -> Iterator[Finding]:
     for name, node in objects.nodes.items():
         key, status = Key("Node", "", name), node.status
+        if declared_memory(node) == inf:
+            wrong = "not listed, so no plan knows a limit of the node's memory"
+            right = "write what pods may use, such as `memory: 8Gi`"
+            yield Finding(key, "status.allocatable.memory", wrong, right)
         if declared_memory(node) < LEAST_MEMORY:
             field = "allocatable" if status.allocatable else "capacity"
             yield _bytes(key, f"status.{field}.memory", declared_memory(node), "4Gi")

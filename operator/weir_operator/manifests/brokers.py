@@ -22,7 +22,7 @@ FIELD = "bootstrapServers"
 def broker_findings(objects: Objects) -> Iterator[Finding]:
     """Of each address that is none."""
     for key, path, topic in topics(objects):
-        for server in _servers(topic.bootstrap_servers):
+        for server in servers(topic.bootstrap_servers):
             match = _SERVER.fullmatch(server)
             if match is None:
                 without = _OTHER_SCHEME.sub("", server)
@@ -37,13 +37,13 @@ def broker_findings(objects: Objects) -> Iterator[Finding]:
 def without_port(objects: Objects) -> Iterator[Finding]:
     """Of each address that has no port."""
     for key, path, topic in topics(objects):
-        for server in _servers(topic.bootstrap_servers):
+        for server in servers(topic.bootstrap_servers):
             match = _SERVER.fullmatch(server)
             if match and not match[5]:
                 wrong = f"{shown(server)} has no port, so clients take 9092"
                 yield Finding(key, f"{path}.{FIELD}", wrong, f"write {server}:9092, or the broker's own")
 
 
-def _servers(text: str) -> list[str]:
+def servers(text: str) -> list[str]:
     """Of a list with commas."""
     return [server.strip() for server in text.split(",") if server.strip()] or [text]

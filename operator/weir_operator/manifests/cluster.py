@@ -11,7 +11,7 @@ from weir_placement.model.cluster import Node as ModelNode
 from weir_placement.model.suggestion import suggestion
 
 from weir_operator.api.base import NodeChoice
-from weir_operator.api.node import EGRESS, INGRESS, SPEED, Node, Taint
+from weir_operator.api.node import EGRESS, INGRESS, SPEED, Allocatable, Node, Taint
 from weir_operator.api.policy import PlacementPolicySpec
 from weir_operator.api.query_pods import Toleration
 from weir_operator.api.topology import ZONE_LABEL
@@ -77,15 +77,20 @@ def keeps_away(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return counts and not tolerates(tolerations, taint)
 
 
+def _declared(node: Node) -> Allocatable | None:
+    """What a node has for pods."""
+    return node.status.allocatable or node.status.capacity
+
+
 def declared_memory(node: Node) -> float:
     """[bytes] That a node has for pods; infinite where it declares none."""
-    resources = node.status.allocatable or node.status.capacity
+    resources = _declared(node)
     return resources.memory if resources and resources.memory is not None else inf
 
 
 def declared_cpu(node: Node) -> float:
     """Cores that a node has for pods; none where it declares none."""
-    resources = node.status.allocatable or node.status.capacity
+    resources = _declared(node)
     return resources.cpu if resources and resources.cpu is not None else 0.0
 
 
@@ -123,7 +128,7 @@ def node_findings(node: Node) -> list[Finding]:
     """What is wrong with a node for planning."""
     key = Key("Node", "", node.metadata.name)
     findings = []
-    resources = node.status.allocatable or node.status.capacity
+    resources = _declared(node)
     if resources is None or resources.cpu is None:
         findings.append(Finding(key, "status.allocatable.cpu", "is missing", "write the node's cores"))
     for name, parse in ((EGRESS, parse_bits), (INGRESS, parse_bits), (SPEED, parse_quantity)):

@@ -8,6 +8,7 @@ from weir_operator.api.connectors import DeadLetter, Files, KafkaTopic, Sink, So
 from weir_operator.api.policy import Exchange, FilesExchange, KafkaExchange
 from weir_operator.manifests.finding import Key
 from weir_operator.manifests.objects import Objects
+from weir_operator.manifests.queries import key_of
 
 SINK, SOURCE, DEAD_LETTER, EXCHANGE = "spec.sink", "spec.source", "spec.source.deadLetter", "spec.exchange"
 
@@ -34,6 +35,6 @@ def _connectors(objects: Objects) -> Iterator[tuple[Key, str, Source | DeadLette
             if source.dead_letter is not None:
                 yield key, DEAD_LETTER, source.dead_letter
     for query in objects.queries.values():
-        yield Key("StreamQuery", query.metadata.namespace, query.metadata.name), SINK, query.spec.sink
+        yield key_of(query), SINK, query.spec.sink
     for policy in objects.policies.values():
         yield Key("PlacementPolicy", "", policy.metadata.name), EXCHANGE, policy.spec.exchange

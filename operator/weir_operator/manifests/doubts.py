@@ -10,12 +10,11 @@ from weir_operator.manifests.load import Loaded
 from weir_operator.manifests.never_true import never_true
 from weir_operator.manifests.overlaps import overlaps
 from weir_operator.manifests.site import ANYWHERE, Site
-from weir_operator.manifests.unlimited import unlimited
 from weir_operator.manifests.unused import unused
 
 
 def doubts(loaded: Loaded, site: Site = ANYWHERE) -> list[Finding]:
-    """Each with its place: what has no limit, what has no effect, what is hardly meant."""
+    """Each with its place: what has no effect, what has no limit, what is hardly meant."""
     objects, groups = loaded.objects, loaded.built.groups
     more = (
         *ineffective(objects, groups),
@@ -23,4 +22,4 @@ def doubts(loaded: Loaded, site: Site = ANYWHERE) -> list[Finding]:
         *without_port(objects),
         *overlaps(objects, groups, site),
     )
-    return [*unlimited(objects), *unused(objects), *never_true(objects), *map(objects.place, more)]
+    return [*unused(objects), *never_true(objects), *map(objects.place, more)]

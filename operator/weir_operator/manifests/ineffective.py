@@ -15,7 +15,7 @@ from weir_operator.manifests.connections import topics
 from weir_operator.manifests.finding import Finding, Key
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.problem import PolicyProblem
-from weir_operator.manifests.queries import full_stream_name
+from weir_operator.manifests.queries import full_stream_name, key_of
 
 _OF_KIND: Mapping[str, frozenset[str]] = {
     "filter": frozenset({"predicate", "columns", "selectivity"}),
@@ -35,7 +35,7 @@ _NODE_SPEC = (
 def ineffective(objects: Objects, groups: Sequence[PolicyProblem]) -> Iterator[Finding]:
     """A finding for each. Complexity: linear in objects; in links for those of both directions."""
     for query in objects.queries.values():
-        key = Key("StreamQuery", query.metadata.namespace, query.metadata.name)
+        key = key_of(query)
         for i, operator in enumerate(query.spec.operators or ()):
             yield from _operator(key, f"spec.operators[{i}]", operator)
     for key, path, topic in topics(objects):

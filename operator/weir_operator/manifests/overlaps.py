@@ -11,6 +11,7 @@ from weir_placement.model.location import SCHEME
 
 from weir_operator.api.connectors import Files, KafkaTopic
 from weir_operator.api.stream import Stream
+from weir_operator.manifests.brokers import servers
 from weir_operator.manifests.connections import DEAD_LETTER, SINK, SOURCE, folders
 from weir_operator.manifests.finding import Finding, Key, shown
 from weir_operator.manifests.objects import Objects
@@ -67,7 +68,7 @@ def _circles(objects: Objects, groups: Sequence[PolicyProblem]) -> Iterator[Find
             streams = [objects.streams[name] for name in query.sources.values()] if sink else []
             for stream in streams:
                 source = stream.spec.source.kafka if stream.spec.source else None
-                if sink and source and source.topic == sink.topic and _brokers(source) & _brokers(sink):
+                if sink and source and source.topic == sink.topic and _meet(source, sink):
                     wrong = (
                         f"{shown(sink.topic)} is the topic of {_key(stream)}: the query reads its own rows"
                     )
@@ -80,5 +81,6 @@ def _key(stream: Stream) -> Key:
     return Key("Stream", stream.metadata.namespace, stream.metadata.name)
 
 
-def _brokers(topic: KafkaTopic) -> set[str]:
-    return {server.strip() for server in topic.bootstrap_servers.split(",")}
+def _meet(one: KafkaTopic, other: KafkaTopic) -> bool:
+    """Whether both name a broker."""
+    return not {*servers(one.bootstrap_servers)}.isdisjoint(servers(other.bootstrap_servers))

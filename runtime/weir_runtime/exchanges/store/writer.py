@@ -49,7 +49,7 @@ class StoreWriter(ExchangeWriter):
         self.place = f"exchange {store.uri}"
         self._store = store
         self._soon = store.quick()
-        self._publisher = StorePublisher(store)
+        self._publisher = self._sending = StorePublisher(store)
         self._epoch = epoch
         self._consumers = consumers
         self._keep = keep
@@ -127,10 +127,6 @@ class StoreWriter(ExchangeWriter):
         if self._sizes is not None:
             self._sizes[number] = size
         return size
-
-    def allowance(self) -> float:
-        """By the size of the put under way."""
-        return self._publisher.allowance
 
     def unread(self) -> Unread:
         """By one listing in the life of a writer. A store that does not answer is asked again."""

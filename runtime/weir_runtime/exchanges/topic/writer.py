@@ -54,7 +54,6 @@ class TopicWriter(ExchangeWriter):
         self._consumers = consumers
         self._keep = keep
         self._client: KafkaProducer | None = None
-        self._sends: Sends | None = None  # of the last batch
         self._next: int | None = None  # batch; None: not looked yet
         self._present: deque[tuple[int, BatchEnd]] = deque()  # offset of each end that is not deleted
         self._unread = Unread()  # as last seen
@@ -145,10 +144,6 @@ class TopicWriter(ExchangeWriter):
         self._next = number + 1
         return sent.bytes
 
-    def allowance(self) -> float:
-        """As long as brokers confirm something."""
-        return self._sends.progress if self._sends else 0.0
-
     def end(self, batches: int, fence: Fence) -> None:
         """No batch from `batches` on will ever come."""
         fence()
@@ -228,7 +223,7 @@ class TopicWriter(ExchangeWriter):
     def _send_pieces(self, table: pa.Table, copy: str, number: int) -> Sends:
         """Returns when the brokers have all of them."""
         headers = [("epoch", str(self._epoch).encode()), ("batch", str(number).encode())]
-        self._sends = sends = Sends(self._producer(), self._topic.name)
+        self._sending = sends = Sends(self._producer(), self._topic.name)
 
         def send(piece: bytes) -> None:
             sends.send(piece, f"{copy} {sends.count}".encode(), headers, ROWS)
