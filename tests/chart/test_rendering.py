@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,32 @@ def test_every_object_is_valid_for_the_schemas_of_the_api(
 def test_it_renders_the_same_twice(text: Callable[..., str]) -> None:
     """Otherwise Argo CD would find a difference at each look."""
     assert text(*EVERYTHING) == text(*EVERYTHING)
+
+
+def test_labels_are_valid_in_a_chart_that_is_built_from_a_commit(tmp_path: Path) -> None:
+    """Flux appends `+<commit>` to the version, which no label may have."""
+    chart = tmp_path / "weir"
+    shutil.copytree(CHART, chart)
+    file = chart / "Chart.yaml"
+    commit = "+b6043f553758"
+    file.write_text(re.sub(r"^(version: .*)", rf"\1{commit}", file.read_text(), flags=re.M))
+    process = run(
+        "helm",
+        "template",
+        "weir",
+        str(chart),
+        "--kube-version=1.34.0",
+        *(f"--set={setting}" for setting in EVERYTHING),
+    )
+    assert process.returncode == 0, process.stderr
+    labels = [
+        (o["metadata"]["name"], name, value)
+        for o in yaml.safe_load_all(process.stdout)
+        for name, value in o["metadata"].get("labels", {}).items()
+    ]
+    assert [value for _, name, value in labels if name == "helm.sh/chart"]
+    label = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+    assert not [line for line in labels if not label.fullmatch(line[2])]
 
 
 def test_crds_are_the_generated_ones_and_are_kept(render: Render) -> None:
