@@ -20,14 +20,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import sqlglot
-from sqlglot import expressions as sql
 from weir_placement.model.fragment import FragmentError, FragmentSpec, Input, Output
 from weir_placement.model.location import STORE
 from weir_placement.model.operators import Aggregate, Filter, Join, Operator, Project, Union
 from weir_placement.model.types import normalise
 
 from weir_runtime.audit_logs import log_rows
+from weir_runtime.duck import duck
 
 TOLERANCE = 1e-9
 """Relative difference allowed between two sums of the same numbers added in another order."""
@@ -98,11 +97,11 @@ def select(operator: Operator, times: Mapping[str, str]) -> str:
 
 
 def _filter(operator: Filter, inputs: list[str], times: Mapping[str, str]) -> str:
-    return f"SELECT * FROM {inputs[0]} WHERE {_duck(operator.predicate)}"
+    return f"SELECT * FROM {inputs[0]} WHERE {duck(operator.predicate)}"
 
 
 def _project(operator: Project, inputs: list[str], times: Mapping[str, str]) -> str:
-    items = ", ".join(f"{_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
+    items = ", ".join(f"{duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
     return f"SELECT {items} FROM {inputs[0]}"
 
 
@@ -111,7 +110,7 @@ def _union(operator: Union, inputs: list[str], times: Mapping[str, str]) -> str:
 
 
 def _join(operator: Join, inputs: list[str], times: Mapping[str, str]) -> str:
-    conditions = [_duck(operator.on)] if operator.on else []
+    conditions = [duck(operator.on)] if operator.on else []
     conditions += [
         f"epoch_us({_quoted(times[w.left])}) - epoch_us({_quoted(times[w.right])}) "
         f"BETWEEN {w.lower} AND {w.upper}"
@@ -123,9 +122,9 @@ def _join(operator: Join, inputs: list[str], times: Mapping[str, str]) -> str:
 def _aggregate(operator: Aggregate, inputs: list[str], times: Mapping[str, str]) -> str:
     length, slide = round(operator.window * 1e6), round(operator.slide * 1e6)
     time = f"epoch_us({_quoted(operator.time)})"
-    keys = "".join(f", {_duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
+    keys = "".join(f", {duck(item.expression)} AS {_quoted(item.name)}" for item in operator.items)
     results = "".join(
-        f", {a.function}({_duck(a.expression) if a.expression else '*'}) AS {_quoted(a.name)}"
+        f", {a.function}({duck(a.expression) if a.expression else '*'}) AS {_quoted(a.name)}"
         for a in operator.aggregations
     )
     names = "".join(f", {_quoted(item.name)}" for item in operator.items)
@@ -197,18 +196,6 @@ def _on_time(alias: str, source: SourceRows) -> str:
         f"SELECT {columns} FROM {_quoted(f'log {alias}')} "
         f"QUALIFY {time} >= coalesce(max({time}) OVER ({before}) - {source.delay}, {time})"
     )
-
-
-def _duck(expression: str) -> str:
-    """A canonical expression in DuckDB's dialect, each column one quoted identifier."""
-    tree = sqlglot.parse_one(expression, read="spark")
-
-    def flat(node: sql.Expression) -> sql.Expression:
-        if isinstance(node, sql.Column):
-            return sql.column(".".join(part.name for part in node.parts), quoted=True)
-        return node
-
-    return tree.transform(flat).sql(dialect="duckdb")
 
 
 def _quoted(name: str) -> str:

@@ -92,8 +92,32 @@ def test_a_quote_that_nothing_closes_takes_no_other_rows_into_its_value(
     (tmp_path / "0000000000.csv").write_text(good + last)
     rows, (letter,), _ = read(text_input(tmp_path, "csv", "BIGINT", "STRING"), tmp_path / "late")
     assert values(rows) == [1]
-    assert letter["reason"] == 'a quote (") is opened here, and nothing closes it'
+    count = len(last.splitlines())
+    lines = "" if count == 1 else f" (this value goes over {count} lines)"
+    assert letter["reason"] == f'a quote (") is opened here, and nothing closes it{lines}'
     assert letter["row"].decode() == last
+
+
+@pytest.mark.parametrize("more", ["", f'"e,5,{TS}\nf,6,{TS}\n'])
+def test_stray_quotes_take_no_rows_into_a_value_unseen(tmp_path: Path, more: str) -> None:
+    """Two of them make one text of two rows, with as many columns as a row has."""
+    swallowed = f'"b,2,{TS}\n"c,3,{TS}\n'
+    (tmp_path / "0000000000.csv").write_text(f"c1,c0,ts\na,1,{TS}\n{swallowed}d,4,{TS}\n{more}")
+    rows, letters, _ = read(text_input(tmp_path, "csv", "BIGINT", "STRING"), tmp_path / "late")
+    assert values(rows) == [1, 4]
+    assert [(letter["offset"], letter["row"].decode()) for letter in letters] == [
+        (position, text) for position, text in ((1, swallowed), (3, more)) if text
+    ]
+    assert letters[0]["reason"] == (
+        'a quote (") is opened here, and the one that closes it, in another line, is within a value '
+        "(this value goes over 2 lines)"
+    )
+
+
+def test_a_text_of_two_lines_in_quotes_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "0000000000.csv").write_text(f'c1,c0,ts\n"a ""b""\nc",1,{TS}\nd"e,2,{TS}\n')
+    rows, letters, _ = read(text_input(tmp_path, "csv", "BIGINT", "STRING"), tmp_path / "late")
+    assert (values(rows), letters) == ([1, 2], [])
 
 
 @pytest.mark.parametrize(

@@ -141,9 +141,9 @@ def _write(manifest: Path, sample: Sample, name: str, source: dict[str, Any], si
 
 
 def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
+    from weir_placement.model.amounts import count
     from weir_runtime.arrow_types import UNIX_UNITS
 
-    from weir_operator.controller.health import count
     from weir_operator.sampling import statistics
     from weir_operator.sampling.columns import almost_numbers
     from weir_operator.sampling.sample import almost_times

@@ -69,7 +69,7 @@ def _streams(problem: Problem) -> list[str]:
 
 def _check_region(problem: Problem, path: Path) -> None:
     """Raises BadParameter: there are not two streams to draw, or the file cannot be a picture."""
-    from weir_operator.controller.health import count
+    from weir_placement.model.amounts import count
 
     if path.suffix not in (".svg", ".png"):
         raise typer.BadParameter(f"--region {path}: name a .svg or .png file")

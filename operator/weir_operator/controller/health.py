@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from weir_placement.model.amounts import count
 from weir_placement.model.fragment import FOREVER, FragmentSpec
 
 from weir_operator.controller.conditions import Health
@@ -75,14 +76,6 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
     nodes = {spec.node for spec in specs_of(state, name)}
     text = f"{count(len(steps), 'fragment')} running on {count(len(nodes), 'node')}"
     return Health.current("Running", text)
-
-
-def count(number: float, noun: str) -> str:
-    """
-    >>> count(1, "node"), count(2.0, "node")
-    ('1 node', '2 nodes')
-    """
-    return f"{number:.0f} {noun}" + ("" if number == 1 else "s")
 
 
 def _runs_as_before(state: RoundState, name: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from weir_placement.model.amounts import count
 from weir_placement.model.fragment import FragmentSpec
 
 from weir_operator.api.fit import fit
 from weir_operator.controller.conditions import Health, conditions, worth_writing
 from weir_operator.controller.decision import Event, WriteStatus
 from weir_operator.controller.definitions import definition_statuses, finite, short
-from weir_operator.controller.health import count, fault_health, query_health
+from weir_operator.controller.health import fault_health, query_health
 from weir_operator.controller.observed_state import FragmentMetrics
 from weir_operator.controller.overdue import with_moves
 from weir_operator.controller.progress import elsewhere, serves, with_progress

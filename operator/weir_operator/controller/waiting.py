@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weir_placement.model.amounts import count
+
 from weir_operator.controller.conditions import Wait
-from weir_operator.controller.health import count
 from weir_operator.controller.observed_state import FragmentMetrics
 from weir_operator.controller.round_state import RoundState, specs_of
 

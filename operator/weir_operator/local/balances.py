@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weir_placement.model.amounts import count
 from weir_runtime.names import read_json
 
-from weir_operator.controller.health import count
 from weir_operator.controller.record import name_of
 from weir_operator.local.store import RunStore
 

@@ -1,7 +1,7 @@
 """Conditions and calculations that give nothing whatever the rows are: told as a warning.
 
 Only what the constants alone make certain: comparisons with NULL, of two numbers, limits of one column that
-exclude each other, and divisions by zero.
+exclude each other, divisions by zero, and texts of no letter.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SIGNS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _TURNED = {"LT": "GT", "LTE": "GTE", "GT": "LT", "GTE": "LTE"}
+_LENGTHS = {"Left": "expression", "Right": "expression", "Substring": "length"}
+"""Where functions have the number of letters that they take."""
 _NEVER = "so no row ever passes"
 
 
@@ -60,11 +62,16 @@ def _finding(key: Key, path: str, text: str, node: Node, message: str) -> Findin
 def _conditions(parts: Iterable[Node]) -> Iterator[tuple[Node, str]]:
     """(node, what is wrong) of conditions that no row meets, alone or together."""
     limits: dict[str, tuple[float, bool, float, bool, str]] = {}  # column: low, open, high, open, as written
+    texts: dict[str, tuple[str, str]] = {}  # column: what it is to be, as written
     for part in parts:
         wrong = _alone(part)
         if wrong is not None:
             yield part, f"{_sql(part)} is never true, {_NEVER}{wrong}"
             continue
+        for column, text in _equal_texts(part):
+            other, before = texts.setdefault(column, (text, _sql(part)))
+            if other != text:
+                yield part, f"{before} AND {_sql(part)} is never true, {_NEVER}"
         for column, sign, value in _limits(part):
             low, low_open, high, high_open, before = limits.get(column, (-inf, False, inf, False, ""))
             if sign in ("GT", "GTE", "EQ"):
@@ -89,6 +96,13 @@ def _alone(part: Node) -> str | None:
         if low is None or high is None or low <= high:
             return None
         return f"; write {_sql(part.this)} BETWEEN {_sql(part.args['high'])} AND {_sql(part.args['low'])}"
+    if name in ("Not", "In"):
+        tested = part.this if name == "Not" else part
+        kinds = [type(each).__name__ for each in tested.args.get("expressions") or ()]
+        certain = any if name == "Not" else all  # one NULL hides what is not in a list
+        if type(tested).__name__ == "In" and kinds and certain(kind == "Null" for kind in kinds):
+            return "; leave out NULL" if name == "Not" else f"; write {_sql(tested.this)} IS NULL"
+        return None
     if name not in _SIGNS:
         return None
     left, right = part.this, part.expression
@@ -96,6 +110,9 @@ def _alone(part: Node) -> str | None:
         if type(side).__name__ == "Null":
             words = {"EQ": "IS NULL", "NEQ": "IS NOT NULL"}.get(name)
             return f"; write {_sql(other)} {words}" if words else ""
+    if _text(left) is not None and _text(right) is not None:
+        hint = f"; a column is written without quotes, or in backticks: `{_text(left)}`"
+        return hint if (_text(left) == _text(right)) is not (name == "EQ") and name in ("EQ", "NEQ") else None
     a, b = _number(left), _number(right)
     if a is None or b is None:
         return None
@@ -118,11 +135,27 @@ def _limits(part: Node) -> Iterator[tuple[str, str, float]]:
             yield _sql(column).lower(), sign, value
 
 
+def _equal_texts(part: Node) -> Iterator[tuple[str, str]]:
+    """(column, text) of a condition that a column is a text."""
+    if type(part).__name__ == "EQ":
+        for column, other in ((part.this, part.expression), (part.expression, part.this)):
+            text = _text(other)
+            if type(column).__name__ == "Column" and text is not None:
+                yield _sql(column).lower(), text
+
+
 def _calculations(part: Node) -> Iterator[tuple[Node, str]]:
     for each in part.walk():
         node = cast("Node", each)
         if type(node).__name__ in ("Div", "Mod", "IntDiv") and _number(node.expression) == 0:
             yield node, f"{_sql(node)} divides by zero, so it is always NULL"
+        if type(node).__name__ == "Coalesce" and not node.expressions:
+            this = _sql(node.this)
+            yield node, f"one argument, so this is {this} itself; add what it is to be where that is NULL"
+        length = node.args.get(_LENGTHS.get(type(node).__name__, ""))
+        letters = _number(length) if length is not None else None
+        if letters is not None and letters <= 0:
+            yield node, f"a length of {letters:g} takes no letter, so this is always empty"
 
 
 def _number(node: Node) -> float | None:
@@ -131,6 +164,10 @@ def _number(node: Node) -> float | None:
         inner = _number(node.this)
         return inner if inner is None or name == "Paren" else -inner
     return float(node.name) if name == "Literal" and not node.args.get("is_string") else None
+
+
+def _text(node: Node) -> str | None:
+    return node.name if type(node).__name__ == "Literal" and node.args.get("is_string") else None
 
 
 def _sql(node: Node) -> str:

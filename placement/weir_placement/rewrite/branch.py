@@ -15,7 +15,7 @@ from weir_placement.model.expression_parser import (
 )
 from weir_placement.model.expressions import Expression, item_type
 from weir_placement.model.operators import Filter, Item, Operator, Project
-from weir_placement.model.types import is_hidden, with_article
+from weir_placement.model.types import is_hidden
 from weir_placement.rewrite.estimates import filter_selectivity
 from weir_placement.rewrite.function_costs import with_functions
 from weir_placement.rewrite.grouping import Grouping, group
@@ -116,11 +116,7 @@ class BranchBuilder:
         if aggregate := _aggregate_in(node):
             wrong = f"{aggregate.sql('spark').lower()} is an aggregate, which is computed after WHERE and ON"
             self.scope.refuse(aggregate, f"{wrong}; write this condition in HAVING")
-        written = self.scope.expression(node)
-        if written.type not in ("BOOLEAN", "NULL"):
-            self.scope.refuse(
-                node, f"a condition is needed, but {written.text} is {with_article(written.type)}"
-            )
+        written = self.scope.condition(node, self.scope.expression(node))
         return Conjunct(written, frozenset(c.partition(".")[0] for c in written.columns), node)
 
     def _selectivities(self, filters: list[Conjunct]) -> list[float]:

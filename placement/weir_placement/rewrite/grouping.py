@@ -86,7 +86,7 @@ class _Grouper:
                 self._add_key(key)
         grouped = [self._item(item) for item in items]
         self.in_having = True
-        having = [self._write(node) for node in scope.select.having]
+        having = [scope.condition(node, self._write(node), _shown(node)) for node in scope.select.having]
         columns = {time, *(c for text in self.keys for c in columns_of(text))}
         for aggregation in self.aggregations:
             columns |= set(columns_of(aggregation.expression or ""))
@@ -282,3 +282,8 @@ class _Grouper:
 
 def _is_window(node: Node) -> bool:
     return type(node).__name__ == "Anonymous" and str(node.this).lower() == "window"
+
+
+def _shown(node: Node) -> str:
+    """A condition in a message: aggregates within it have names that nobody wrote."""
+    return str(node.sql("spark")) if type(node).__name__ in ("Column", "Literal") else "this"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from weir_placement.model.expression_parser import ExpressionError, UnknownColumn, place_of
 from weir_placement.model.expressions import Expression, source_types, write
 from weir_placement.model.streams import Stream
+from weir_placement.model.types import with_article
 from weir_placement.rewrite.estimates import CostDefaults, source_distinct
 from weir_placement.rewrite.statement import Select, Statement
 
@@ -91,6 +92,13 @@ class Scope:
             if table is not None and table.name.lower() in self._rename:
                 table.set("this", self._rename[table.name.lower()])
         return copy
+
+    def condition(self, node: Node, condition: Expression, shown: str = "") -> Expression:
+        """It, if it is a truth value; else refused, by its own text or as `shown`."""
+        if condition.type not in ("", "BOOLEAN", "NULL"):
+            kind = with_article(condition.type)
+            self.refuse(node, f"a condition is needed, but {shown or condition.text} is {kind}")
+        return condition
 
     def refuse(self, node: Node, message: str) -> NoReturn:
         """Raise the error at a node."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
 
+from weir_placement.model.amounts import count
 from weir_placement.model.expression_parser import ExpressionError, together
 from weir_placement.model.expressions import item_type
 from weir_placement.model.operators import Item, Operator, Union
@@ -127,7 +128,8 @@ def _union(branches: list[Branch], ids: Ids, sql: str, costs: CostDefaults) -> l
         last = branch.project
         if len(last.items) != len(expected):
             raise ExpressionError(
-                f"UNION ALL: SELECT {number} has {len(last.items)} columns, the first has {len(expected)}",
+                f"UNION ALL: SELECT {number} has {count(len(last.items), 'column')}, "
+                f"the first has {len(expected)}",
                 sql,
                 branch.offset,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ LONGEST_HEADER = 2**20
 """[bytes]"""
 
 OPEN = 'a quote (") is opened here, and nothing closes it'
+CLOSED = 'a quote (") is opened here, and the one that closes it, in another line, is within a value'
 
 
 def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) -> Parsed:
@@ -48,25 +50,30 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
     def raw(position: int) -> bytes:
         return split()[position]
 
-    # Every quote that is closed is there twice. One that is not takes all the rows behind it into its value.
-    is_open = text.count(b'"') % 2 == 1 and bool(split()) and _is_open(split()[-1])
+    faulty: dict[int, str] = {}
     try:
-        if is_open:
-            raise Unreadable(OPEN)
         rows = _rows(text, schema)
+        # Every quote that is closed is there twice. One that is not takes rows behind it into its value.
+        if text.count(b'"') % 2 or _lines(text) != rows.num_rows + 1:
+            faulty = _misquoted(split())
+        if faulty:
+            raise Unreadable("; ".join(faulty.values()))
         whole = isolate(rows.num_rows, lambda low, high: rows.slice(low, high - low), raw)
     except (Unreadable, pa.ArrowInvalid):
         lines = split()
+        faulty = _misquoted(lines)
+        positions = sorted(faulty)
 
         def some(low: int, high: int) -> pa.Table:
-            if is_open and high == len(lines) > low:
-                raise Unreadable(OPEN)
+            first = bisect_left(positions, low)
+            if first < len(positions) and positions[first] < high:
+                raise Unreadable(faulty[positions[first]])
             table = _rows(b"".join([header, *lines[low:high]]), schema)
             if table.num_rows != high - low:
                 raise Unreadable(f"{high - low} lines contain {table.num_rows} rows")
             return table
 
-        whole = isolate(len(lines), some, raw, lambda i: _misfit(header, lines[i], schema))
+        whole = isolate(len(lines), some, raw, lambda i: faulty.get(i) or _misfit(header, lines[i], schema))
     return sift(whole, event_time, limit, raw)
 
 
@@ -81,19 +88,35 @@ def _check_header(names: list[str], schema: pa.Schema) -> None:
         raise Unreadable(f"{error}{hint}") from error
 
 
-def _is_open(record: bytes) -> bool:
-    """Whether a quote in it is not closed."""
+def _lines(text: bytes) -> int:
+    """How many lines it has."""
+    return text.count(b"\n") + (not text.endswith(b"\n"))
+
+
+def _misquoted(records: Sequence[bytes]) -> dict[int, str]:
+    """By position, what is wrong with quotes that have taken other rows into their value: one that nothing
+    closes, or that the next stray one closes, behind which the value goes on."""
+    last = len(records) - 1
+    return {
+        i: f"{wrong}{'' if count == 1 else f' (this value goes over {count} lines)'}"
+        for i, record in enumerate(records)
+        if (count := len(record.splitlines())) > 1 or i == last
+        if (wrong := _wrong_quote(record, count > 1))
+    }
+
+
+def _wrong_quote(record: bytes, goes_on: bool) -> str:
     try:
         for _ in csv.reader(io.StringIO(record.decode("latin-1"), newline=""), strict=True):
             pass
     except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
+        if "unexpected end" in str(error):
+            return OPEN
+        return CLOSED if goes_on else ""
+    return ""
 
 
 def _misfit(header: bytes, record: bytes, schema: pa.Schema) -> str:
-    if _is_open(record):
-        return OPEN
     names, values = _names(header), _names(record)
     if len(names) != len(values):
         return f"{len(values)} values for {len(names)} columns"
