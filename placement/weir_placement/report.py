@@ -169,6 +169,7 @@ def _rejected(rejection: Rejection) -> dict[str, Any]:
         "name": rejection.query,
         "admitted": False,
         "reason": rejection.reason,
+        "late": rejection.late,
         "short": [asdict(each) | {"nodes": list(each.nodes)} for each in rejection.short],
         "headroom": None,
         "latencySeconds": None,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 
 from weir_placement.cost.evaluation import TOLERANCE, evaluate
+from weir_placement.model.amounts import enough
 from weir_placement.model.plan import Plan, Rejection, Result
 from weir_placement.model.problem import Problem
 from weir_placement.objectives import OBJECTIVES
@@ -45,5 +46,6 @@ def _without(plan: Plan, query: str, seconds: float) -> Plan:
     limit = refused.query.max_latency
     takes = f"takes {seconds:.6g} s" if seconds < inf else "falls behind"
     reason = f"the plan {takes} at the expected rates, where operators wait; the limit is {limit:.6g} s"
+    reason += enough(seconds)
     kept = tuple(q for q in plan.queries if q.query.name != query)
-    return Plan(kept, (*plan.rejected, Rejection(query, reason)))
+    return Plan(kept, (*plan.rejected, Rejection(query, reason, late=True)))

@@ -1,6 +1,8 @@
 """The application itself: help with examples everywhere, exit codes of errors."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -121,3 +123,15 @@ def test_help_finds_the_pages_of_an_installation(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(pages, "INSTALLED", tmp_path)
     assert main(["help", "sql"]) == 0
     assert capsys.readouterr().out == "# SQL here\n"
+
+
+WEIR = "import sys; from weir_operator.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("command", [["--version"], ["help", "sql"]])
+def test_a_full_disk_behind_standard_output_is_one_line(command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-c", WEIR, *command]
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.stderr == "weir: cannot write: No space left on device; make room, or write elsewhere\n"
+    assert ended.returncode == 2

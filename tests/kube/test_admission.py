@@ -6,7 +6,7 @@ from typing import Any
 
 import kopf
 import pytest
-from weir_operator.kube.admission import Admission, complaint
+from weir_operator.kube.admission import Admission, Answer, answer
 from weir_operator.kube.handlers import CHECKED, registry
 from weir_operator.kube.liveness import Liveness
 from weir_operator.kube.settings import OperatorSettings
@@ -36,6 +36,10 @@ BAD = {
 }
 
 
+def complaint(*about: Any, **here: bool) -> str:
+    return answer(*about, **here).complaint
+
+
 @pytest.mark.parametrize("what", BAD)
 def test_what_is_wrong_is_told(what: str) -> None:
     manifest, word = BAD[what]
@@ -58,7 +62,7 @@ def test_executors_are_refused_where_there_are_none() -> None:
 def test_a_query_whose_policy_shares_processes_comes_in_where_there_are_hosts(hosts: bool) -> None:
     objects = (NODE, STREAM, obj("PlacementPolicy", "default", {"fragments": {"isolation": "Shared"}}))
     admission = Admission(Memory(*objects).api, OperatorSettings(hosts=hosts))
-    assert ("this installation runs no hosts" in admission.complaint(QUERY)) is not hosts
+    assert ("this installation runs no hosts" in admission.answer(QUERY).complaint) is not hosts
 
 
 def test_an_edit_is_judged_without_its_former_self() -> None:
@@ -92,17 +96,44 @@ def test_a_query_that_is_new_here_does_not_take_a_folder_by_its_age() -> None:
     assert IS_TAKEN in complaint(restored, [NODE, STREAM, NEWER])
 
 
-class Refuses:
-    def complaint(self, manifest: dict[str, Any]) -> str:
-        return f"{manifest['kind']} is wrong"
+DOUBTFUL = changed(QUERY, "sql", "SELECT a.x FROM a WHERE a.x > 5 AND a.x < 3")
+NEVER = "spec.sql: line 1, column 37: a.x > 5 AND a.x < 3 is never true, so no row ever passes"
 
 
-def test_only_creations_and_updates_are_refused() -> None:
-    registered = registry(CountedWakes(), Liveness(), Refuses())  # type: ignore[arg-type]
+def test_what_is_hardly_meant_comes_in_with_the_warning_of_the_command_line() -> None:
+    assert answer(DOUBTFUL, [NODE, STREAM]) == Answer("", (NEVER,))
+    small = changed(QUERY, "resources", {"memory": "2"})
+    assert answer(small, [NODE, STREAM, changed(DOUBTFUL, "priority", 3)]).warnings == (
+        "spec.resources.memory: 2 is 2 bytes; write it with its unit, such as 2Gi",
+    )
+
+
+def test_what_the_next_object_may_allay_is_no_warning() -> None:
+    topology = obj("NetworkTopology", "sites", {"links": [{"from": "oslo", "to": "newyork"}]})
+    assert answer(topology, [NODE]) == Answer()
+
+
+def test_warnings_that_the_api_server_would_cut_off_are_counted_out() -> None:
+    items = ", ".join(f"a.x / 0 AS c{i}" for i in range(100))
+    warnings = answer(changed(QUERY, "sql", f"SELECT {items} FROM a"), [NODE, STREAM]).warnings
+    assert sum(map(len, warnings)) < 4096
+    assert warnings[-1] == "there are more: `weir plan` tells them all"
+
+
+class Answers:
+    def answer(self, manifest: dict[str, Any]) -> Answer:
+        return Answer(f"{manifest['kind']} is wrong", ("and odd",))
+
+
+def test_only_creations_and_updates_are_answered() -> None:
+    registered = registry(CountedWakes(), Liveness(), Answers())  # type: ignore[arg-type]
     handlers = list(registered._webhooks.get_all_handlers())
     assert {h.selector.any_name or h.selector.plural for h in handlers if h.selector} == set(CHECKED)
     assert {h.id for h in handlers} == {"check"}  # the path that the chart's configuration names
     check: Any = handlers[0].fn
+    warnings: list[str] = []
+    check(body=kopf.Body(STREAM), operation="DELETE", warnings=warnings)
+    assert warnings == []
     with pytest.raises(kopf.AdmissionError, match="Stream is wrong"):
-        check(body=kopf.Body(STREAM), operation="CREATE")
-    check(body=kopf.Body(STREAM), operation="DELETE")
+        check(body=kopf.Body(STREAM), operation="CREATE", warnings=warnings)
+    assert warnings == ["and odd"]

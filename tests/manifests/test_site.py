@@ -155,6 +155,27 @@ def test_a_login_to_brokers_is_refused_on_this_machine_alone(field: str) -> None
     assert built(*raw).findings == ()
 
 
+@pytest.mark.parametrize("kind", ["kafka", "files"])
+def test_a_login_for_flows_is_refused_on_this_machine_alone(kind: str) -> None:
+    security = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "secretRef": "login"}
+    exchange = {
+        "kafka": {"bootstrapServers": "k:9092", "security": security},
+        "files": {"uri": "s3://lake/flows", "s3": {"secretRef": "login"}},
+    }
+    raw = [
+        *NODES,
+        clicks("in"),
+        query(),
+        obj("PlacementPolicy", "default", {"exchange": {kind: exchange[kind]}}),
+    ]
+    assert built(*raw).findings == ()
+    place = {"kafka": "kafka.security", "files": "files.s3"}[kind]
+    (finding,) = (
+        f for f in built(*raw, site=HERE).findings if f.object and f.object.kind == "PlacementPolicy"
+    )
+    assert finding.message.startswith(f"spec.exchange.{place}.secretRef: `weir run` does not read Secrets; ")
+
+
 def test_objects_of_another_namespace_are_read_with_the_readers_own_keys() -> None:
     shared = stream("a", "shop", source={"files": objects("login")}, sharedWith=["default"])
     assert built(*NODES, shared, query(sql="SELECT a.x FROM shop.a a"), site=CLUSTER).findings == ()

@@ -52,6 +52,22 @@ def test_a_limit_of_latency_is_named_with_its_line(
     assert f"rejected default/hot ({tmp_path}/scene/queries.yaml:12): latency of query default/hot" in line
 
 
+@pytest.mark.parametrize("objective", ["headroom", "network-usage"])
+def test_a_limit_of_latency_that_would_do_is_named_and_does(
+    objective: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def limited(limit: str) -> tuple[str, str]:
+        return "sink: {console: {}}\n---", f"sink: {{console: {{}}}}\n  maxLatency: {limit}\n---"
+
+    line = rejected(tmp_path / "short", capsys, limited("1ms"), objective=objective)
+    assert "queries.yaml:11)" in line
+    enough = line.rpartition("; write at least ")[2]
+    assert enough == "21ms"
+    file = tmp_path / "short" / "scene" / "queries.yaml"
+    file.write_text(file.read_text().replace("1ms", enough))
+    assert main(["plan", "-f", str(file.parent), f"--objective={objective}"]) == 0
+
+
 def test_where_no_query_is_placed_there_is_no_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import re
@@ -17,6 +18,9 @@ from weir_operator import __version__
 from weir_operator.cli.exit_codes import BAD_INPUT, INTERNAL
 from weir_operator.manifests.finding import ManifestError
 from weir_operator.manifests.texts import SUFFIXES
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a write fails with that there is no room for."""
 
 
 def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -> int:
@@ -37,6 +41,7 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         app.command(name, help=_flowing(inspect.getdoc(function) or ""))(function)
     try:
         result = typer.main.get_command(app).main(list(arguments), prog_name="weir", standalone_mode=False)
+        sys.stdout.flush()
         return int(result or 0)
     except ManifestError as error:
         print(error, file=sys.stderr)
@@ -51,7 +56,7 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         if not isinstance(error.__context__ or error, BrokenPipeError):
             raise
         # The reader is gone (`| head`): nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return 0
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # click's usage errors
@@ -60,6 +65,10 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         if isinstance(error, OSError) and _is_named(error.filename, arguments):
             print(f"{error.filename}: {error.strerror}", file=sys.stderr)
             return BAD_INPUT
+        if isinstance(error, OSError) and error.errno in FULL and not error.filename:
+            print(f"weir: cannot write: {error.strerror}; make room, or write elsewhere", file=sys.stderr)
+            _write_no_more()
+            return BAD_INPUT
         if _is_of_a_cluster(error):
             look = "see `kubectl cluster-info` and `kubectl auth can-i --list`"
             print(f"weir: the cluster: {error}; {look}", file=sys.stderr)
@@ -67,6 +76,11 @@ def run(functions: Mapping[str, Callable[..., Any]], arguments: Sequence[str]) -
         traceback.print_exc()
         print("internal error: this is a bug in Weir, not in the input", file=sys.stderr)
         return INTERNAL
+
+
+def _write_no_more() -> None:
+    """What waits to be written to standard output is thrown away: writing it would fail again at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _flowing(text: str) -> str:

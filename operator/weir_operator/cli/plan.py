@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
@@ -192,7 +191,7 @@ def _rejected_places(report: Mapping[str, Any], objects: Objects) -> dict[str, s
     for query in report["queries"]:
         document = objects.documents.get(Key("StreamQuery", *query["name"].split("/", 1)))
         if document is not None and not query["admitted"]:
-            path = "spec.maxLatency" if re.search(r"its limit of|the limit is", query["reason"]) else ""
+            path = "spec.maxLatency" if query["late"] else ""
             places[query["name"]] = f"{document.file}:{document.line(path)}"
     return places
 

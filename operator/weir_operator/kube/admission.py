@@ -1,4 +1,4 @@
-"""The optional validating webhook: errors across objects, reported on apply, worded as on the command line.
+"""The optional validating webhook: errors and doubts, told on apply, worded as on the command line.
 
 A missing reference is no error here: the object that it names may be applied next.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from weir_operator.kube.api import Api, ApiError
 from weir_operator.kube.certificate import OwnCertificate
 from weir_operator.kube.driver_pod import SITE
 from weir_operator.kube.settings import OperatorSettings
-from weir_operator.manifests.objects import from_raw
+from weir_operator.manifests.doubts import doubts_about
+from weir_operator.manifests.finding import Key, isolated
+from weir_operator.manifests.objects import Objects, from_raw
 from weir_operator.manifests.parse import key_of
-from weir_operator.manifests.problem import build
+from weir_operator.manifests.problem import Built, build
 from weir_operator.manifests.site import FilesPlace, Site
 
 FRESH_SECONDS = 5.0  # for a batch of objects that is applied together the API server is read once
@@ -32,6 +34,19 @@ MOUNTED = Path("/etc/weir/webhook")
 the operator makes its own."""
 NAMESPACED = ("Stream", "StreamQuery", "InputProfile", "ResourceQuota", "LimitRange")
 CLUSTER_WIDE = ("Node", "PlacementPolicy", "NetworkTopology")
+
+
+WARNINGS = 3_000
+"""[characters] The API server cuts off those of an answer beyond 4,096."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`complaint`: what is wrong with the object; empty when it may come in. `warnings`: what is well written
+    and hardly meant."""
+
+    complaint: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Admission:
@@ -48,13 +63,13 @@ class Admission:
         self._objects: list[Manifest] = []
         self._at = float("-inf")
 
-    def complaint(self, manifest: Mapping[str, Any]) -> str:
-        """What is wrong with the object; empty when it may come in, or when the cluster cannot be read."""
+    def answer(self, manifest: Mapping[str, Any]) -> Answer:
+        """About an object; it may come in when the cluster cannot be read."""
         try:
             others = self._others()
         except ApiError:
-            return ""
-        return complaint(manifest, others, self._executors, self._hosts)
+            return Answer()
+        return answer(manifest, others, self._executors, self._hosts)
 
     def _others(self) -> list[Manifest]:
         with self._lock:
@@ -78,9 +93,9 @@ def webhook_server(
     )
 
 
-def complaint(
+def answer(
     manifest: Mapping[str, Any], others: list[Manifest], executors: bool = True, hosts: bool = False
-) -> str:
+) -> Answer:
     """Findings about the object itself, as if it were in the cluster with the others.
 
     A topology's matrix is not read here: its condition says what is wrong with it.
@@ -95,7 +110,20 @@ def complaint(
     complaints = [
         f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"
     ]
-    return "; ".join(f.message for f in complaints if not f.path.startswith("spec.matrix"))
+    complaint = "; ".join(f.message for f in complaints if not f.path.startswith("spec.matrix"))
+    return Answer(complaint) if complaint else Answer("", _warnings(key, objects, built, site))
+
+
+def _warnings(key: Key, objects: Objects, built: Built, site: Site) -> tuple[str, ...]:
+    """A line each, as many as the API server passes on."""
+    _, doubtful = isolated(key, lambda: (None, doubts_about(key, objects, built.groups, site)), None)
+    lines, left = [], WARNINGS
+    for line in (" ".join(finding.message.split()) for finding in doubtful):
+        left -= len(line)
+        if left < 0:
+            return (*lines, "there are more: `weir plan` tells them all")
+        lines.append(line)
+    return tuple(lines)
 
 
 def _sink(queries: Mapping[str, StreamQuery | None], site: Site, name: str) -> FilesPlace | None:

@@ -91,11 +91,13 @@ def registry(
         kopf.on.event(names.GROUP, plural, registry=handlers)(changed)
     if admission is not None:
 
-        def check(*, body: kopf.Body, **context: Any) -> None:
+        def check(*, body: kopf.Body, warnings: list[str], **context: Any) -> None:
             if context["operation"] not in ("CREATE", "UPDATE"):
                 return
-            if complaint := admission.complaint(dict(body)):
-                raise kopf.AdmissionError(complaint, code=422)
+            answer = admission.answer(dict(body))
+            warnings += answer.warnings
+            if answer.complaint:
+                raise kopf.AdmissionError(answer.complaint, code=422)
 
         for plural in CHECKED:
             kopf.on.validate(names.GROUP, plural, id="check", registry=handlers)(check)

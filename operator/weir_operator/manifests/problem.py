@@ -98,7 +98,7 @@ def build(
             by_policy.setdefault(name, [])
     for policy in objects.policies.values():
         key = Key("PlacementPolicy", "", policy.metadata.name)
-        findings += isolated(key, partial(_policy_checked, policy, objects), None)[1]
+        findings += isolated(key, partial(_policy_checked, policy, objects, site), None)[1]
     findings += profile_findings(objects)
     findings += sink_findings(objects, site, in_force)
     findings += broker_findings(objects)
@@ -144,12 +144,14 @@ def _priority(objects: Objects, name: str) -> int:
     return policy.spec.priority if policy else 0
 
 
-def _policy_checked(policy: PlacementPolicy, objects: Objects) -> tuple[None, list[Finding]]:
-    return None, list(_policy_findings(policy, objects))
+def _policy_checked(policy: PlacementPolicy, objects: Objects, site: Site) -> tuple[None, list[Finding]]:
+    return None, list(_policy_findings(policy, objects, site))
 
 
-def _policy_findings(policy: PlacementPolicy, objects: Objects) -> Iterator[Finding]:
+def _policy_findings(policy: PlacementPolicy, objects: Objects, site: Site) -> Iterator[Finding]:
     key, spec = Key("PlacementPolicy", "", policy.metadata.name), policy.spec
+    yield from site.login(spec.exchange.kafka, key, "spec.exchange.kafka")
+    yield from site.keys(spec.exchange.files, key, "spec.exchange.files")
     if spec.strategy.name not in STRATEGIES:
         right = suggestion(spec.strategy.name, STRATEGIES, "strategies")
         yield Finding(key, "spec.strategy.name", f"no strategy {spec.strategy.name}", right)

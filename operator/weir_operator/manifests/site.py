@@ -10,7 +10,7 @@ from typing import Any
 from weir_placement.model.location import SCHEME, STORE, Location, files_location
 
 from weir_operator.api.connectors import Files, KafkaTopic
-from weir_operator.api.policy import PlacementPolicy
+from weir_operator.api.policy import FilesExchange, KafkaExchange, PlacementPolicy
 from weir_operator.api.query import StreamQuery
 from weir_operator.api.query_snapshot import QuerySnapshot
 from weir_operator.manifests.finding import Finding, Key, shown
@@ -57,7 +57,8 @@ class Site:
     def outside(self, files: Files | None, key: Key, path: str) -> Iterator[Finding]:
         """Findings about an absolute URI outside its namespace's root, or about keys for a store."""
         if files is not None and files.location.kind == STORE:
-            yield from self._keys(files, key, path)
+            yield from self._no_keys(files, key, path)
+            yield from self.keys(files, key, path)
         if self.files is None or files is None or not files.uri.startswith("/"):
             return
         if not files.uri.startswith(f"{self.root(key.namespace)}/"):
@@ -65,18 +66,20 @@ class Site:
             right = f"write it relative to that, for example {files.uri.rsplit('/', 1)[-1] or 'in/clicks'}"
             yield Finding(key, f"{path}.uri", wrong, right)
 
-    def _keys(self, files: Files, key: Key, path: str) -> Iterator[Finding]:
+    def _no_keys(self, files: Files, key: Key, path: str) -> Iterator[Finding]:
         """Without a Secret a pod would only have the keys of its node, which are not its namespace's."""
-        secret = files.s3.secret_ref if files.s3 else None
-        if secret is None and self.files is not None:
+        if self.files is not None and (files.s3 is None or files.s3.secret_ref is None):
             wrong, right = "pods have no keys for an object store", "name a Secret in their namespace"
             yield Finding(key, f"{path}.s3.secretRef", wrong, right)
-        if secret is not None and not self.secrets:
+
+    def keys(self, files: Files | FilesExchange | None, key: Key, path: str) -> Iterator[Finding]:
+        """Findings about a Secret with keys for a store where none can be read."""
+        if files is not None and files.s3 is not None and files.s3.secret_ref and not self.secrets:
             wrong = "`weir run` does not read Secrets"
             right = "leave it out, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             yield Finding(key, f"{path}.s3.secretRef", wrong, right)
 
-    def login(self, topic: KafkaTopic | None, key: Key, path: str) -> Iterator[Finding]:
+    def login(self, topic: KafkaTopic | KafkaExchange | None, key: Key, path: str) -> Iterator[Finding]:
         """Findings about Secrets for brokers where none can be read."""
         security = topic.security if topic and not self.secrets else None
         named = {"secretRef": security.secret_ref, "caSecretRef": security.ca_secret_ref} if security else {}

@@ -55,11 +55,13 @@ class Rejection:
     """Why a query is not admitted: the constraint with its numbers.
 
     `short`: what would have to grow, as small a part of each capacity as possible in all.
+    `late`: its own limit of latency is all that keeps it out.
     """
 
     query: str
     reason: str
     short: tuple[Shortage, ...] = ()
+    late: bool = False
 
 
 @dataclass(frozen=True)

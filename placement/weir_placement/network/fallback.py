@@ -13,13 +13,15 @@ from time import perf_counter
 
 import numpy as np
 
-from weir_placement.model.plan import Rejection, Shortage
+from weir_placement.cost.evaluation import evaluate
+from weir_placement.model.amounts import enough
+from weir_placement.model.plan import Plan, Rejection, Shortage
 from weir_placement.model.problem import Problem
 from weir_placement.network.joint_program import JointProgram, Task
 from weir_placement.network.joint_solution import JointOutcome, shortages, solve_jointly
 from weir_placement.network.ledger import Ledger, steps
 from weir_placement.network.plan_space import PlanSpace
-from weir_placement.network.single import Refusal, SinglePlacement
+from weir_placement.network.single import Refusal, SinglePlacement, query_plan
 from weir_placement.network.sites import all_sites, named_nodes
 from weir_placement.request import not_found
 
@@ -50,12 +52,12 @@ class Fallback:
         name = space.query.name
         alone = self._task(space)
         if self._late():
-            return Rejection(name, self._not_found((), refusal))
+            return self._not_found(name, (), refusal, placed)
         outcome = self._solve(ledger, [alone], reuse)
         if outcome.placements:
             return {name: outcome.placements[0]}
         if not placed:
-            return self._refused([alone], outcome, refusal, reuse)
+            return self._refused([alone], outcome, refusal, reuse, placed)
         short = self._shortages(ledger, [alone], reuse)
         nodes = {n for s in short for n in s.nodes}
         others = self._in_the_way(placed, nodes)
@@ -63,7 +65,7 @@ class Fallback:
             moving = {q: placed[q] for q in others[:count]}
             tasks = [alone, *(self._task(each.space, each) for each in moving.values())]
             if self._late() or _size(tasks) > MOST:
-                return Rejection(name, self._not_found(short, refusal), short)
+                return self._not_found(name, short, refusal, placed)
             for each in moving.values():
                 ledger.remove(each.space, each.root, each.sink)
             outcome = self._solve(ledger, tasks, reuse)
@@ -71,7 +73,7 @@ class Fallback:
                 ledger.add(each.space, each.root, each.sink)
             if outcome.placements:
                 return dict(zip([name, *moving], outcome.placements, strict=True))
-        return self._refused(tasks, outcome, refusal, reuse)
+        return self._refused(tasks, outcome, refusal, reuse, placed)
 
     def _late(self) -> bool:
         return perf_counter() > self.deadline
@@ -121,19 +123,43 @@ class Fallback:
         program = JointProgram(ledger, tasks, elastic=True, reuse=reuse)
         return shortages(program, WORK, self.seed, self.deadline - perf_counter())
 
-    def _refused(self, tasks: list[Task], outcome: JointOutcome, refusal: Refusal, reuse: bool) -> Rejection:
+    def _refused(
+        self,
+        tasks: list[Task],
+        outcome: JointOutcome,
+        refusal: Refusal,
+        reuse: bool,
+        placed: Mapping[str, SinglePlacement],
+    ) -> Rejection:
         """The first task cannot be with the others, or was not found to."""
         name = tasks[0].space.query.name
         short = self._shortages(Ledger(self.problem), tasks, reuse)
         if not outcome.impossible:
-            return Rejection(name, self._not_found(short, refusal), short)
+            return self._not_found(name, short, refusal, placed)
         beside = "" if len(tasks) == 1 else " next to the queries of higher priority, wherever they run"
-        missing = "; ".join([*map(str, short), *([refusal.reason] if refusal.stuck or not short else [])])
-        return Rejection(name, f"query {name} does not fit{beside}: {missing}", short)
+        why = [refusal.reason + self._hint(refusal, placed)] if refusal.stuck or not short else []
+        missing = "; ".join([*map(str, short), *why])
+        late = refusal.late is not None and not short
+        return Rejection(name, f"query {name} does not fit{beside}: {missing}", short, late)
 
-    def _not_found(self, short: tuple[Shortage, ...], refusal: Refusal) -> str:
-        what = ", ".join(map(str, short)) or refusal.reason
-        return f"{not_found(perf_counter() - self.started)}; short of: {what}"
+    def _not_found(
+        self,
+        name: str,
+        short: tuple[Shortage, ...],
+        refusal: Refusal,
+        placed: Mapping[str, SinglePlacement],
+    ) -> Rejection:
+        what = ", ".join(map(str, short)) or refusal.reason + self._hint(refusal, placed)
+        reason = f"{not_found(perf_counter() - self.started)}; short of: {what}"
+        return Rejection(name, reason, short, refusal.late is not None and not short)
+
+    def _hint(self, refusal: Refusal, placed: Mapping[str, SinglePlacement]) -> str:
+        """A limit that the plan which is too late would keep, beside those that are placed."""
+        if refusal.late is None:
+            return ""
+        each = (query_plan(self.problem, one) for one in [*placed.values(), refusal.late])
+        latency = evaluate(self.problem, Plan(tuple(each))).latency
+        return enough(latency[refusal.late.space.query.name])
 
 
 def _size(tasks: list[Task]) -> int:

@@ -31,10 +31,12 @@ class SinglePlacement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a query has no plan; `stuck`: one operator or flow fits nowhere even alone."""
+    """Why a query has no plan; `stuck`: one operator or flow fits nowhere even alone; `late`: a plan that all
+    but its limit of latency allows."""
 
     reason: str
     stuck: bool = False
+    late: SinglePlacement | None = None
 
 
 def sinks_of(problem: Problem, space: PlanSpace) -> Ints:
@@ -200,7 +202,7 @@ def place_query(
                     f"the fastest plan found takes {path:.6g} s, the limit is {space.query.max_latency:.6g} s"
                 )
                 if hurry > 1e9 * max(1.0, float(space.ways.bytes_per_second.max())):
-                    return Refusal(reason)
+                    return Refusal(reason, late=placed)
                 hurry = max(hurry * 2.0, 1e-3 * float(space.ways.bytes_per_second.max()), 1e-9)
                 continue
         return placed
@@ -286,5 +288,6 @@ def accept(ledger: Ledger, space: PlanSpace, root: Step, sinks: Ints) -> SingleP
     if space.query.max_latency < np.inf:
         path = longest_path(ledger.problem, query_plan(ledger.problem, placed))
         if path > space.query.max_latency * (1 + TOLERANCE):
-            return Refusal(f"the plan takes {path:.6g} s, the limit is {space.query.max_latency:.6g} s")
+            reason = f"the plan takes {path:.6g} s, the limit is {space.query.max_latency:.6g} s"
+            return Refusal(reason, late=placed)
     return placed

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from weir_placement.cost.allowed import impossible
 from weir_placement.cost.evaluation import evaluate
+from weir_placement.model.amounts import enough
 from weir_placement.model.plan import Plan, PlanCost, Rejection, Result
 from weir_placement.model.problem import Problem, Query
 from weir_placement.model.space import Space
@@ -129,10 +130,9 @@ def plan_with(
                 accepted.append(query)
                 outcome = more
             else:
-                reasons = "; ".join(map(str, evaluate(problem, more.plan).reasons))
                 sure = more.search.proven and not more.late
-                late = "" if sure else f"{not_found(perf_counter() - started)}; the best plan found: "
-                rejected.append(Rejection(query.name, late + reasons))
+                begin = "" if sure else f"{not_found(perf_counter() - started)}; the best plan found: "
+                rejected.append(_rejection(problem, query, more.plan, begin))
         if not accepted:
             outcome = attempt([], 0.0)
     search_result, value = outcome.search, outcome.value
@@ -168,6 +168,14 @@ def strategy(
         return plan_with(name, search, problem, request, options, table)
 
     return Strategy(name, paper, (HEADROOM,), guarantee, plan, parameters)
+
+
+def _rejection(problem: Problem, query: Query, plan: Plan, begin: str) -> Rejection:
+    """`plan` is the best that was found with the query."""
+    evaluation = evaluate(problem, plan)
+    late = all(r.resource == "latency" and r.place == f"query {query.name}" for r in evaluation.reasons)
+    hint = enough(evaluation.latency[query.name]) if late else ""
+    return Rejection(query.name, begin + "; ".join(map(str, evaluation.reasons)) + hint, late=late)
 
 
 @dataclass
