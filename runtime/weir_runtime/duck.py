@@ -10,7 +10,7 @@ def duck(expression: str) -> str:
     """An expression for DuckDB, each column one quoted identifier."""
     tree = sqlglot.parse_one(expression, read="spark")
 
-    def flat(node: sql.Expression) -> sql.Expression:
+    def flat(node: sql.Expr) -> sql.Expr:
         if isinstance(node, sql.Column):
             return sql.column(".".join(part.name for part in node.parts), quoted=True)
         return node
@@ -24,7 +24,7 @@ def duck(expression: str) -> str:
     return str(tree.sql(dialect="duckdb"))
 
 
-def _as_in_spark(node: sql.Expression) -> sql.Expression:
+def _as_in_spark(node: sql.Expr) -> sql.Expr:
     """Positions from 0 and below, and lengths below 0: an empty text in Spark, another part in DuckDB."""
     text = node.this.sql(dialect="duckdb")
     if not isinstance(node, sql.Substring):
@@ -46,5 +46,5 @@ def _at_least_zero(amount: str) -> str:
     return f"(CASE WHEN {amount} < 0 THEN 0 ELSE {amount} END)"
 
 
-def _parsed(text: str) -> sql.Expression:
+def _parsed(text: str) -> sql.Expr:
     return sqlglot.parse_one(text, read="duckdb")

@@ -143,6 +143,17 @@ FILES = (
         ("more.yaml: is a link to gone.yaml, which does not exist; link it to a file, or delete it",),
         also=lambda folder: (folder / "more.yaml").symlink_to("gone.yaml"),
     ),
+    Mistake(
+        "a stream without a source, to be run",
+        (
+            "w.yaml:9: Stream default/readings: spec.source: is missing; write where its rows are, such as "
+            "files: {uri: in/readings, format: csv}",
+        ),
+        also=lambda folder: (folder / "w.yaml").write_text(
+            WEIR_RUN.format(source="", sink="{console: {}}").replace("  source: \n", "")
+        ),
+        command="run -f w.yaml --until-finished",
+    ),
     _refused(
         "a source that is a file",
         "source",

@@ -82,7 +82,7 @@ def run(
     if RunStore(run_folder).attended():
         raise typer.BadParameter(f"`weir run` is at work in {run_folder} already: name another --run-folder")
     loaded = load(filename, site=HERE)  # every error at once, before anything is started
-    check_places(loaded.objects, Path.cwd())
+    check_places(loaded, Path.cwd())
     warn(loaded, HERE)
     if until_finished and not loaded.objects.queries:
         print("no query to finish: give a StreamQuery, or leave out --until-finished", file=sys.stderr)

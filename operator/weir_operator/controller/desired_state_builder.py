@@ -123,6 +123,11 @@ class DesiredStateBuilder:
         for name, item in objects.queries.items():
             if item.spec.policy != source.policy.metadata.name or name in faults:
                 continue
+            read = planned[name].sources.values() if name in planned else ()
+            if nowhere := sorted({stream for stream in read if not sources.get(stream)}):
+                wrong = f"not planned: Stream {nowhere[0]} has no spec.source; write where its rows are"
+                faults[name] = Fault(wrong, True, generation(raw[name], 1))
+                continue
             try:
                 query = self._query(source, item, planned.get(name), raw[name], sources, beginnings[name])
             except Exception as error:  # whatever it is: the others go on
@@ -152,8 +157,6 @@ class DesiredStateBuilder:
             if not item.spec.suspend:
                 return None
             return suspended_query(f"{item.metadata.namespace}/{item.metadata.name}", generation(manifest, 1))
-        if any(not sources.get(stream) for stream in query.sources.values()):
-            return None
         query = self.calibrate(query if self.executors else replace(query, processes=1))
         streams = query.sources.items()
         ends = Ends(

@@ -117,7 +117,8 @@ def answer(
 def _warnings(key: Key, objects: Objects, built: Built, site: Site) -> tuple[str, ...]:
     """A line each, as many as the API server passes on."""
     _, doubtful = isolated(key, lambda: (None, doubts_about(key, objects, built.groups, site)), None)
-    lines, left = [], WARNINGS
+    lines: list[str] = []
+    left = WARNINGS
     for line in (" ".join(finding.message.split()) for finding in doubtful):
         left -= len(line)
         if left < 0:

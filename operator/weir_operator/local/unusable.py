@@ -1,5 +1,5 @@
-"""Places of files that this machine can neither read nor write: each fragment would fail there, again and
-again."""
+"""Places of rows that this machine can neither read nor write, or that nobody names: each fragment would fail
+there, again and again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ from weir_placement.model.location import FOLDER
 
 from weir_operator.api.connectors import Files
 from weir_operator.manifests.finding import Finding, Key, ManifestError
+from weir_operator.manifests.load import Loaded
 from weir_operator.manifests.objects import Objects
 from weir_operator.manifests.queries import key_of
 
 
-def check_places(objects: Objects, base: Path) -> None:
-    """Raises ManifestError, as `unusable` says."""
-    if findings := [objects.place(finding) for finding in unusable(objects, base)]:
+def check_places(loaded: Loaded, base: Path) -> None:
+    """Raises ManifestError, as `sourceless` and `unusable` say."""
+    objects = loaded.objects
+    if findings := [objects.place(finding) for finding in (*sourceless(loaded), *unusable(objects, base))]:
         raise ManifestError(findings)
+
+
+def sourceless(loaded: Loaded) -> Iterator[Finding]:
+    """A finding for each stream that a query reads and that does not say where its rows are."""
+    queries = [query for group in loaded.built.groups for query in group.problem.queries]
+    for name in sorted({stream for query in queries for stream in query.sources.values()}):
+        if loaded.objects.streams[name].spec.source is None:
+            right = "write where its rows are, such as files: {uri: in/readings, format: csv}"
+            yield Finding(Key("Stream", *name.split("/", 1)), "spec.source", "is missing", right)
 
 
 def unusable(objects: Objects, base: Path) -> Iterator[Finding]:
