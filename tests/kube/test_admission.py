@@ -6,7 +6,7 @@ from typing import Any
 
 import kopf
 import pytest
-from weir_operator.kube.admission import Admission, Answer, answer
+from weir_operator.kube.admission import Admission, AdmissionAnswer, answer
 from weir_operator.kube.handlers import CHECKED, registry
 from weir_operator.kube.liveness import Liveness
 from weir_operator.kube.settings import OperatorSettings
@@ -101,7 +101,7 @@ NEVER = "spec.sql: line 1, column 37: a.x > 5 AND a.x < 3 is never true, so no r
 
 
 def test_what_is_hardly_meant_comes_in_with_the_warning_of_the_command_line() -> None:
-    assert answer(DOUBTFUL, [NODE, STREAM]) == Answer("", (NEVER,))
+    assert answer(DOUBTFUL, [NODE, STREAM]) == AdmissionAnswer("", (NEVER,))
     small = changed(QUERY, "resources", {"memory": "2"})
     assert answer(small, [NODE, STREAM, changed(DOUBTFUL, "priority", 3)]).warnings == (
         "spec.resources.memory: 2 is 2 bytes; write it with its unit, such as 2Gi",
@@ -110,7 +110,7 @@ def test_what_is_hardly_meant_comes_in_with_the_warning_of_the_command_line() ->
 
 def test_what_the_next_object_may_allay_is_no_warning() -> None:
     topology = obj("NetworkTopology", "sites", {"links": [{"from": "oslo", "to": "newyork"}]})
-    assert answer(topology, [NODE]) == Answer()
+    assert answer(topology, [NODE]) == AdmissionAnswer()
 
 
 def test_warnings_that_the_api_server_would_cut_off_are_counted_out() -> None:
@@ -121,8 +121,8 @@ def test_warnings_that_the_api_server_would_cut_off_are_counted_out() -> None:
 
 
 class Answers:
-    def answer(self, manifest: dict[str, Any]) -> Answer:
-        return Answer(f"{manifest['kind']} is wrong", ("and odd",))
+    def answer(self, manifest: dict[str, Any]) -> AdmissionAnswer:
+        return AdmissionAnswer(f"{manifest['kind']} is wrong", ("and odd",))
 
 
 def test_only_creations_and_updates_are_answered() -> None:

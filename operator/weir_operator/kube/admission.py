@@ -41,7 +41,7 @@ WARNINGS = 3_000
 
 
 @dataclass(frozen=True)
-class Answer:
+class AdmissionAnswer:
     """`complaint`: what is wrong with the object; empty when it may come in. `warnings`: what is well written
     and hardly meant."""
 
@@ -63,12 +63,12 @@ class Admission:
         self._objects: list[Manifest] = []
         self._at = float("-inf")
 
-    def answer(self, manifest: Mapping[str, Any]) -> Answer:
+    def answer(self, manifest: Mapping[str, Any]) -> AdmissionAnswer:
         """About an object; it may come in when the cluster cannot be read."""
         try:
             others = self._others()
         except ApiError:
-            return Answer()
+            return AdmissionAnswer()
         return answer(manifest, others, self._executors, self._hosts)
 
     def _others(self) -> list[Manifest]:
@@ -95,7 +95,7 @@ def webhook_server(
 
 def answer(
     manifest: Mapping[str, Any], others: list[Manifest], executors: bool = True, hosts: bool = False
-) -> Answer:
+) -> AdmissionAnswer:
     """Findings about the object itself, as if it were in the cluster with the others.
 
     A topology's matrix is not read here: its condition says what is wrong with it.
@@ -111,7 +111,9 @@ def answer(
         f for f in (*findings, *built.findings) if f.object == key and f.reason != "ReferenceNotFound"
     ]
     complaint = "; ".join(f.message for f in complaints if not f.path.startswith("spec.matrix"))
-    return Answer(complaint) if complaint else Answer("", _warnings(key, objects, built, site))
+    return (
+        AdmissionAnswer(complaint) if complaint else AdmissionAnswer("", _warnings(key, objects, built, site))
+    )
 
 
 def _warnings(key: Key, objects: Objects, built: Built, site: Site) -> tuple[str, ...]:
