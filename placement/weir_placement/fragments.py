@@ -9,7 +9,7 @@ as long as it computes the same thing: a move changes the node alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -179,6 +179,22 @@ def horizon(query: Query) -> int:
     for op in query.operators:
         longest[op.id] = round(op.reach * 1e6) + max(longest.get(name, 0) for name in op.inputs)
     return longest[query.operators[-1].id] if query.operators else 0
+
+
+def overhang(operators: Iterable[Operator]) -> int:
+    """[us]: a row of the output with event time t depends on no row of the sources later than t and this.
+
+    At most, and 0 but where windows group by a time that is older than its row's: one of a join's sources, or
+    `window.start`. The greatest sum over a path. `operators` in topological order.
+    """
+    behind: dict[str, int] = {}  # how far a time in a row may be behind the row's own, by stream
+    later: dict[str, int] = {}
+    for op in operators:
+        below = sum(behind.get(name, 0) for name in op.inputs)
+        grouped = bool(op.grouped_time)
+        later[op.id] = max(later.get(name, 0) for name in op.inputs) + (below if grouped else 0)
+        behind[op.id] = round(op.reach * 1e6) + (0 if grouped else below)
+    return max(later.values(), default=0)
 
 
 def _outside(members: tuple[Operator, ...]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from weir_placement.model.fragment import FragmentSpec, Input
 
-from weir_runtime.compiler import FrameFlow, exchange_flow, source_flow
+from weir_runtime.compiler import TIME, FrameFlow, exchange_flow, source_flow
 from weir_runtime.cpu import executor_folder
 from weir_runtime.exchanges import reader_of
 from weir_runtime.exchanges.ports import ExchangeReader
@@ -77,6 +77,7 @@ def stream_frame(
         .schema(from_arrow_schema(frame_schema(item.log.schema)))
         .option("log", pickle.dumps(item.log).hex())
         .option("input", item.spec.name)
+        .option("time", item.spec.event_time if item.spec.kind == "source" else TIME)
         .option("inputs", str(len(spec.inputs)))
         .option("control", str(control.folder))
         .option("most", str(spec.max_batches))

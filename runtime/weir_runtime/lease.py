@@ -200,9 +200,10 @@ class FileLease:
             if self.read() is None:
                 self._write(LeaseRecord(epoch, NOBODY, 0.0, 0.0, released=True, change=change))
 
-    def request_cut(self, lead: float, began: int | None = None) -> None:
+    def request_cut(self, lead: float, began: int | None = None, time: int | None = None) -> None:
         """Kept until the lease goes. With `began` [us]: where nobody has ever had it the cut is agreed there,
-        and passed, so that whoever takes it still publishes nothing. Raises OSError without a lease."""
+        and passed, so that whoever takes it still publishes nothing. With `time` [us]: of a fragment that
+        does not deliver, after which nobody needs its rows. Raises OSError without a lease."""
         with self._locked():
             record = self.read()
             if began is not None and (record is None or record.holder == NOBODY):
@@ -213,7 +214,7 @@ class FileLease:
             if record is None:
                 raise OSError(f"{self._path}: no process has acquired it yet")
             if record.change is None:
-                self._write(dataclasses.replace(record, change=Change(lead)))
+                self._write(dataclasses.replace(record, change=Change(lead, time)))
 
     def answer(self, epoch: int, holder: str, change: Change) -> bool:
         """True when it was written."""

@@ -20,7 +20,7 @@ from weir_runtime.checkpoint import restored_name
 from weir_runtime.compiler import ID, TIME, Compiled, column, compile_operators, source_time
 from weir_runtime.inputs import OpenInput, input_flow, stream_frame
 from weir_runtime.source import Control
-from weir_runtime.times import clock_of, clock_shift
+from weir_runtime.times import clock_of, clock_shift, look_ahead
 
 SPARKS_IN_NAMES = ("4.2.0",)
 """Versions of Spark that are part of the names of checkpoints of format 0."""
@@ -34,6 +34,7 @@ class SparkPlan:
     columns: tuple[str, ...]
     description: dict[str, object]  # for `stream.json`
     back: int  # [us]
+    ahead: int  # [us] by how much what a row depends on may be later than the row
 
     def clock(self, watermark_ms: int) -> int:
         """[us] No row of a later batch is at or before this, given a batch's watermark [ms]."""
@@ -70,7 +71,8 @@ def build_plan(
         "schema": json.loads(frame.schema.json()),
         "clocking": output.clocking.to_json(),
     }
-    return SparkPlan(frame, output.columns, description, output.clocking.back)
+    ahead = look_ahead(spec.operators, compiled.grouped)
+    return SparkPlan(frame, output.columns, description, output.clocking.back, ahead)
 
 
 def _compile(

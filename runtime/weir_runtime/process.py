@@ -244,6 +244,7 @@ class FragmentProcess:
             sink.keep_plain_ids()
         self._patient.ask(lambda: sink.take_over(self._numbering, planned))
         self.tenure.agree(self._share, self._leave_unasked)
+        self.control.end_at(self.tenure.cut(), plan.ahead)
         if self._share:
             note_begun(self.spec, Begun(checkpoint.folder.name, plan.back))
 

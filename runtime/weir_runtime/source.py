@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -46,6 +47,7 @@ class Control:
     `go`: readers may begin (a standby waits for it). `drain`: admit nothing more; each reader answers
     by `drained-<input>`, and when all have, every admitted batch has been committed; `unbegun`: there was
     none. `hold`, `unconfirmed`: admit nothing as long as it is up, but a first batch without rows.
+    `end.json`: rows later than that [us] are not read; it is there before the first batch is, or never.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -64,6 +66,16 @@ class Control:
         words = read_json(self.folder / f"waits-{name}.json")
         return None if words is None else (str(words[0]), words[1])
 
+    def end_at(self, cut: int | None, ahead: int) -> None:
+        """Nobody needs rows later than a cut and `ahead` [us]; None: all are needed."""
+        if cut is not None:
+            write_whole(self.folder / "end.json", json.dumps(cut + ahead))
+
+    def end(self) -> int | None:
+        """[us] Up to which rows are needed; None: all are."""
+        time: int | None = read_json(self.folder / "end.json")
+        return time
+
     def clear(self, flag: str) -> None:
         """Takes a flag down."""
         (self.folder / flag).unlink(missing_ok=True)
@@ -75,8 +87,8 @@ class Control:
 
 class WeirSource(DataSource):
     """`spark.readStream.format("weir")` with options `log` (a pickled Log, hexadecimal), `input`
-    (its name), `inputs` (how many the fragment has), `control`, `most` (batches at once) and `cpu` (where
-    executors write what they have used; empty without any).
+    (its name), `time` (the column of its event times), `inputs` (how many the fragment has), `control`,
+    `most` (batches at once) and `cpu` (where executors write what they have used; empty without any).
 
     Offsets are worked out beside the driver, which `control` needs; rows are read wherever a task runs."""
 
@@ -102,15 +114,17 @@ class WeirSource(DataSource):
         log: Log = pickle.loads(bytes.fromhex(self.options["log"]))
         cpu = Path(self.options["cpu"]) if self.options.get("cpu") else None
         room = Room(rows=max(1, MOST_ROWS // int(self.options["inputs"])))
-        return WeirStreamReader(log, self.options["input"], control, int(self.options["most"]), cpu, room)
+        most, column = int(self.options["most"]), self.options["time"]
+        return WeirStreamReader(log, self.options["input"], control, most, cpu, room, column)
 
 
 class RangePartition(InputPartition):
-    """One range of offsets, read by one task."""
+    """One range of offsets, read by one task: its rows up to the event time `until` [us], if one is given."""
 
-    def __init__(self, start: dict[str, Any], end: dict[str, Any]) -> None:
+    def __init__(self, start: dict[str, Any], end: dict[str, Any], until: int | None = None) -> None:
         self.start = start
         self.end = end
+        self.until = until
 
 
 class WeirStreamReader(DataSourceStreamReader):
@@ -124,8 +138,10 @@ class WeirStreamReader(DataSourceStreamReader):
         most: int,
         cpu: Path | None = None,
         room: Room = ROOM,
+        time_column: str = "",
     ) -> None:
         self._log = log
+        self._time_column = time_column
         self._name = name
         self._control = control
         self._most = most
@@ -191,7 +207,7 @@ class WeirStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One for any number of batches: a task costs more than a batch does."""
-        return [] if start == end else [RangePartition(start, end)]
+        return [] if start == end else [RangePartition(start, end, self._control.end())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows, then the marker. Rows go to Spark in chunks: it holds them outside of its heap, where
@@ -202,7 +218,9 @@ class WeirStreamReader(DataSourceStreamReader):
         if begin is None:  # earlier versions have not written where
             begin = partition.end.get("from") or self._log.start()
         if begin != end:
-            batches = read_again(lambda: self._log.read(begin, end))
+            batches: Iterator[pa.RecordBatch] = read_again(lambda: self._log.read(begin, end))
+            if partition.until is not None:
+                batches = up_to(partition.until, batches, self._time_column)
             for batch in chain.from_iterable(in_chunks(batch, CHUNK) for batch in batches):
                 clock = pa.nulls(batch.num_rows, schema.field(CLOCK).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, clock], schema=schema)
@@ -219,6 +237,12 @@ class WeirStreamReader(DataSourceStreamReader):
         if self._committed and self._committed != end:
             self._log.committed(self._committed["at"])
         self._committed = end
+
+
+def up_to(time: int, batches: Iterator[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """Their rows that are no later than an event time [us]."""
+    for batch in batches:
+        yield batch.filter(pc.less_equal(batch.column(column).cast(pa.int64()), time))
 
 
 def frame_schema(log_schema: pa.Schema) -> pa.Schema:

@@ -104,6 +104,11 @@ class Tenure:
             return False
         return (record.epoch if record.handover is None else record.handover) == self._epoch
 
+    def cut(self) -> int | None:
+        """[us] Rows later than this are another plan's; None: nothing is agreed, or it could not be read."""
+        record = self._read()
+        return record.change.time if record is not None and record.change is not None else None
+
     def answer(self, share: Share) -> bool:
         """As `Share.look`, for this holder."""
         return share.look(self._lease, self._epoch, self._holder)

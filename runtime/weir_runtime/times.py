@@ -161,6 +161,13 @@ def clock_shift(operators: Iterable[Operator], inners: Mapping[str, Clocking]) -
     return max((inners[op.id].inherited.get(op.grouped_time, 0) for op in grouping), default=0)
 
 
+def look_ahead(operators: Iterable[Operator], inners: Mapping[str, Clocking]) -> int:
+    """[us] At most so much later than a row that leaves a fragment are the rows that it depends on: 0 but
+    where windows group by a time that is older than its row's. `inners` as of `clock_shift`."""
+    grouping = (op for op in operators if op.grouped_time)
+    return sum(inners[op.id].times[op.grouped_time] for op in grouping)
+
+
 def clock_of(watermark_ms: int, back: int) -> int:
     """[us] No row of a later batch is at or before this, given a batch's watermark [ms] and by how much [us]
     the stream's rows may be behind it."""

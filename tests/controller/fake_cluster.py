@@ -53,6 +53,7 @@ class FakeCluster:
     cannot_run: set[str] = field(default_factory=set)  # fragments that have their lease all the same
     revoked: frozenset[str] = frozenset()  # Secrets with which nobody is let in any more
     shut_out: set[tuple[str, int]] = field(default_factory=set)  # processes that were started with one
+    lead: float = 1.5  # [s] from a look until the cut that is agreed then
     before_request: Callable[[], None] = lambda: None  # what happens between a look and a request for a cut
     full_nodes: frozenset[str] = frozenset()  # the scheduler finds no room there
     drained: dict[str, float] = field(default_factory=dict)  # node -> since when it wants to be empty
@@ -147,7 +148,7 @@ class FakeCluster:
         if change is None or change.passed:
             return change
         if change.time is None:
-            return replace(change, time=now + 1_500_000)
+            return replace(change, time=now + round(self.lead * 1e6))
         return replace(change, passed=now >= change.time)
 
     def _take_over(self, key: tuple[str, int], process: Process, lease: Lease | None) -> None:
@@ -248,7 +249,7 @@ class FakeCluster:
             passed = Change(action.lead, action.began, passed=True)
             self.leases[action.fragment] = replace(lease, change=passed)
         elif lease is not None and lease.change is None:
-            self.leases[action.fragment] = replace(lease, change=Change(action.lead))
+            self.leases[action.fragment] = replace(lease, change=Change(action.lead, action.time))
 
     def write_placement(self, placement: WritePlacement | DeletePlacement) -> None:
         if isinstance(placement, DeletePlacement):

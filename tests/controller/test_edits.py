@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from weir_operator.controller.desired_state import DesiredQuery
 from weir_operator.controller.loop import Loop
 from weir_operator.controller.observed_state import Lease
 from weir_placement.model.change import Change
@@ -111,6 +112,53 @@ def test_an_edit_of_a_plan_that_is_refused_comes_into_force() -> None:
     packed = cluster.placements["default/q"].spec["plan"]
     assert (packed["since"], packed["leaving"]) == (0, [])
     assert len(cluster.running()) == len(packed["told"])
+
+
+def above(predicate: str) -> DesiredQuery:
+    """A query of two fragments, of which the upper one does not deliver."""
+    whole = query("q", predicate)
+    first, second = whole.operators
+    operators = (replace(first, nodes=("n1",)), replace(second, nodes=("n2",)))
+    return desired(replace(whole, operators=operators))
+
+
+def test_a_fragment_above_the_one_that_delivers_is_told_which_rows_nobody_needs() -> None:
+    """It fails at rows later than the cut: its next life reads them no more."""
+    cluster, scenario = FakeCluster(), Scenario({"default/q": above("s.k = 1")})
+    it = loop(scenario, cluster)
+    settle(it)
+    upper, last = (spec["name"] for spec in cluster.placements["default/q"].spec["plan"]["told"])
+    scenario.queries["default/q"] = above("s.k = 2")
+    it.once()
+    assert cluster.leases[upper].change is None
+    while (since := cluster.placements["default/q"].spec["plan"]["since"]) is None:
+        it.once()
+    it.once()
+    assert cluster.leases[last].change == Change(20.0, since)
+    assert cluster.leases[upper].change == Change(20.0, since)
+    settle(it)
+    assert {upper, last} <= set(cluster.forgotten)
+
+
+def test_a_previous_plan_that_gets_no_further_says_why_and_what_one_can_do() -> None:
+    cluster, scenario = FakeCluster(), Scenario({"default/q": above("s.k = 1")})
+    it = loop(scenario, cluster)
+    settle(it)
+    upper, last = (spec["name"] for spec in cluster.placements["default/q"].spec["plan"]["told"])
+    scenario.queries["default/q"] = above("s.k = 2")
+    it.once()
+    cluster.lead = 10_000.0
+    while cluster.placements["default/q"].spec["plan"]["since"] is None:
+        it.once()
+    settle(it)
+    (key,) = (key for key in cluster.processes if key[0] == upper)
+    cluster.processes[key] = replace(cluster.processes[key], state="failed", message="no room in batch 7")
+    it.once()
+    [message] = {c["message"] for c in cluster.statuses["default/q"]["conditions"] if c["type"] == "Ready"}
+    assert f"{upper} (is failed (no room in batch 7))" in message
+    assert "further edits wait" in message
+    assert "delete the query and make it again with another sink" in message
+    assert last in cluster.leases, "nobody else publishes its rows"
 
 
 def log_in(scenario: Scenario, secret: str) -> None:

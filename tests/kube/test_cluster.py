@@ -241,6 +241,14 @@ def test_where_nobody_has_had_a_lease_its_plan_ends_where_it_began(handed_over: 
     assert record.change == lease.change
 
 
+def test_a_driver_that_does_not_deliver_is_told_the_cut() -> None:
+    memory = Memory()
+    adapter = placed(memory)
+    memory.put(manifest_of(memory.objects["Lease", "a", "f1"], LeaseRecord(1, "n:1:1", 1.0, 10.0)))
+    adapter.apply(RequestCut("f1", 20.0, "a/q", time=7))
+    assert adapter.observe().leases["f1"].change == Change(20.0, 7)
+
+
 def test_a_driver_that_was_quicker_answers_for_its_plan() -> None:
     memory = Memory()
     adapter = placed(memory)

@@ -7,10 +7,12 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from weir_placement.model.change import Change
-from weir_placement.model.fragment import FragmentError, FragmentSpec
+from weir_placement.model.fragment import FragmentError, FragmentSpec, Output
+from weir_placement.model.location import Location
 from weir_runtime.lease import FileLease
 from weir_runtime.process import EXIT_TERMINATED, FragmentProcess
 from weir_runtime.publish import OthersRows
@@ -152,6 +154,60 @@ def test_rows_that_the_sink_never_took_are_the_next_plan_s(
         assert UntilPassed(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
     assert change_of(spec) == Change(20.0, 0, passed=True)
     assert not sink_rows(tmp_path / "out")
+
+
+POISON = 666
+
+
+@pytest.fixture
+def no_room_for_poison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch to which a certain row comes fails, as one that has no room in the heap."""
+    collect = Results.collect
+
+    def with_room(self: Results, frame: DataFrame) -> pa.Table:
+        table = collect(self, frame)
+        if POISON in table.column("a.v").to_pylist():
+            raise MemoryError("no room")
+        return table
+
+    monkeypatch.setattr(Results, "collect", with_room)
+
+
+@pytest.mark.usefixtures("no_room_for_poison")
+def test_one_that_fails_for_later_rows_publishes_those_up_to_the_cut(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its last batch is begun, and has a row that is still to be published beside one that it never will be:
+    what is later than the cut is not read."""
+    log = source("a", tmp_path / "a", delay=SECOND)
+    spec = fragment(tmp_path, "g", [log], [], files_output(tmp_path / "out", "a.v"))
+    grow(tmp_path / "a", range(3))
+    assert Until(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
+    newest = rows(2)[-1][2]
+    owed = [(0, 100, newest - SECOND // 2), (0, 101, newest)]
+    append_batch(tmp_path / "a", 3, [*owed, (0, POISON, newest + 5 * SECOND)])
+    fail(spec, spark, RuntimeError)
+    FileLease(spec.lease).request_cut(20.0)
+    assert UntilPassed(spec, FileLease(spec.lease)).execute(spark) == EXIT_TERMINATED
+    assert change_of(spec) == Change(20.0, ORIGIN + newest, passed=True)
+    values = sorted(v for [v] in sink_rows(tmp_path / "out"))
+    assert values == sorted([*(v for number in range(3) for _, v, _ in rows(number)), 100, 101])
+
+
+@pytest.mark.usefixtures("no_room_for_poison")
+def test_one_above_which_another_delivers_is_told_which_rows_nobody_needs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = source("a", tmp_path / "a", delay=SECOND)
+    flow = Output("exchange", flow=Location("folder", str(tmp_path / "flow")))
+    spec = fragment(tmp_path, "g", [log], [], flow)
+    append_batch(tmp_path / "a", 0, [(0, 100, 0), (0, POISON, 5 * SECOND)])
+    (tmp_path / "a" / "END").touch()
+    fail(spec, spark, RuntimeError)
+    FileLease(spec.lease).request_cut(20.0, time=ORIGIN)
+    assert FragmentProcess(spec, FileLease(spec.lease)).execute(spark) == 0
+    batches = [pa.ipc.open_file(path).read_all() for path in sorted((tmp_path / "flow").glob("*.arrow"))]
+    assert pa.concat_tables(batches).column("a.v").to_pylist() == [100]
 
 
 def test_what_cannot_be_said_of_a_checkpoint_is_not_said(spark: SparkSession, tmp_path: Path) -> None:

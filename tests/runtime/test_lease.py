@@ -154,6 +154,13 @@ def test_whoever_was_quicker_answers_for_its_plan(lease: FileLease) -> None:
     assert lease.read().change == Change(20.0)  # type: ignore[union-attr]
 
 
+def test_one_that_does_not_deliver_is_told_the_cut_once(lease: FileLease) -> None:
+    lease.acquire(1, ALIVE, 10)
+    lease.request_cut(20.0, time=7)
+    lease.request_cut(20.0, time=8)
+    assert lease.read().change == Change(20.0, 7)  # type: ignore[union-attr]
+
+
 def test_a_cut_is_asked_once_agreed_by_the_holder_alone_and_stays_with_the_next_one(lease: FileLease) -> None:
     with pytest.raises(OSError, match="no process has acquired it"):
         lease.request_cut(20.0)

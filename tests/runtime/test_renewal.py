@@ -55,7 +55,7 @@ def test_slow_storage_does_not_take_the_lease(tmp_path: Path) -> None:
     lease = FileLease(spec.lease)
     process = FragmentProcess(spec, lease)
     try:
-        plan = SparkPlan(None, (), {}, 0)  # type: ignore[arg-type]
+        plan = SparkPlan(None, (), {}, 0, 0)  # type: ignore[arg-type]
         process._begin(plan, SlowSink(lease), Checkpoint(tmp_path / "c"))
     finally:
         process.tenure.stop()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weir_placement.fragments import cut
+from weir_placement.fragments import cut, overhang
 from weir_placement.model.fragment import FOREVER, FragmentSpec
 from weir_placement.model.hosted import NOBODY
 from weir_placement.model.identity import is_same_place
@@ -120,15 +120,30 @@ def _let_in(spec: FragmentSpec, desired: DesiredQuery) -> FragmentSpec:
 
 def cut_requests(state: RoundState, record: Record) -> tuple[RequestCut, ...]:
     """The request for the cut, while the lease of the delivering fragment does not have one. Where nobody has
-    ever had it nothing was published, so the request has the answer with it."""
+    ever had it nothing was published, so the request has the answer with it. Once it is agreed, the others
+    are told which rows are still needed."""
     if not record.leaving:
         return ()
+    if record.since is not None:
+        return _limits(state, record, record.since)
     last = record.leaving[-1]
     lease = state.observed.leases.get(last.name)
     began = last.output.after if _never_worked(state, record, last.name) else None
     if (lease is None and began is None) or (lease is not None and lease.change is not None):
         return ()
     return (RequestCut(last.name, state.settings.change_lead, record.query, began),)
+
+
+def _limits(state: RoundState, record: Record, since: int) -> tuple[RequestCut, ...]:
+    """Of the fragments that do not deliver: one that fails at rows later than the cut comes to it without
+    them in its next life."""
+    time = since + overhang(op for spec in record.leaving for op in spec.operators)
+    leases = ((spec.name, state.observed.leases.get(spec.name)) for spec in record.leaving[:-1])
+    return tuple(
+        RequestCut(name, state.settings.change_lead, record.query, time=time)
+        for name, lease in leases
+        if lease is not None and lease.change is None and since < FOREVER
+    )
 
 
 def _never_worked(state: RoundState, record: Record, fragment: str) -> bool:

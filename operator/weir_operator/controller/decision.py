@@ -59,12 +59,14 @@ class RestoreState:
 @dataclass(frozen=True)
 class RequestCut:
     """Write into the fragment's lease, once, that its plan is to end at a cut, `lead` [s] from now. With
-    `began` [us]: where nobody has ever had that lease, that it ended where it began."""
+    `began` [us]: where nobody has ever had that lease, that it ended where it began. With `time` [us]: of a
+    fragment that does not deliver, after which event time nobody needs its rows."""
 
     fragment: str
     lead: float
     query: str = ""  # namespace/name
     began: int | None = None
+    time: int | None = None
 
 
 @dataclass(frozen=True)

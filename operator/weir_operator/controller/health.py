@@ -21,6 +21,11 @@ LATE_EDIT = (
     "every input had ended when the last edit came into force, so all rows are those of the previous plan; "
     "to run it anew over all rows, give its sink another place"
 )
+OWED = (
+    "the previous plan owes rows up to the cut of the edit, which nobody else can publish, and until it has, "
+    "further edits wait. Mend what it fails for (memory, a Secret, a server that refuses); or give these "
+    "rows up: delete the query and make it again with another sink"
+)
 LONGEST_REASON = 1000  # letters of the pod's own message
 
 
@@ -33,6 +38,8 @@ def query_health(state: RoundState, group: Group, name: str, desired: DesiredQue
     if desired.suspended or health.stalled or not late or not (health.reconciling or health.moving):
         return health
     words = "; ".join(f"{fragment} {_standing(state, fragment)}" for fragment in late)
+    if any(spec.name in late for spec in state.records[name].leaving):
+        words += f"; {OWED}"
     limit = f"not ready within progressDeadline ({policy.progress_deadline:g} s) of policy {group.name}"
     failed = Health.failed("ProgressDeadlineExceeded", f"{limit}: {words}", ready=health.ready)
     return replace(failed, moving=health.moving)
@@ -67,8 +74,9 @@ def _present_health(state: RoundState, group: Group, name: str, desired: Desired
             return Health.failed("FragmentRefused", text)
         return Health.in_progress("FragmentsNotReady", text, moving=bool(moving))
     if record.leaving:
-        text = "of the previous plan still publishes rows from before the edit"
-        return Health.current("Changing", f"{_leaving(state, record)} {text}", moving=True)
+        text = f"{_leaving(state, record)} of the previous plan still publishes rows from before the edit"
+        text += f"; {OWED}" if _idle_leaving(state, record) else ""
+        return Health.current("Changing", text, moving=True)
     if moving:
         return Health.current("Moving", f"moving {', '.join(moving)}", moving=True)
     if all(step.owner is not None and step.owner.state == "finished" for step in steps.values()):
@@ -95,10 +103,15 @@ def _work(state: RoundState, specs: Sequence[FragmentSpec]) -> bool:
 
 
 def _leaving(state: RoundState, record: Record) -> str:
-    """The fragment that delivers under the previous plan, and how it stands where it gets no further."""
-    last = record.leaving[-1].name
-    step = state.steps.get(last)
-    return last if step is None or serves(step) else f"{last} ({_standing(state, last)})"
+    """The fragments of the previous plan that get no further, and how they stand; the one that delivers when
+    none is such a one."""
+    idle = _idle_leaving(state, record)
+    return ", ".join(f"{name} ({_standing(state, name)})" for name in idle) or record.leaving[-1].name
+
+
+def _idle_leaving(state: RoundState, record: Record) -> list[str]:
+    names = [spec.name for spec in record.leaving]
+    return [name for name in names if name in state.steps and not serves(state.steps[name])]
 
 
 def _is_refused(step: FragmentStep) -> bool:

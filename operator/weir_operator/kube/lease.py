@@ -87,7 +87,7 @@ def request_cut(api: Api, namespace: str, action: RequestCut) -> None:
         return
     lease = read_lease(manifest)
     if action.began is None or (lease is not None and lease.holder not in ("", NOBODY)):
-        _annotate(api, manifest, names.CHANGE, json.dumps(asdict(Change(action.lead))))
+        _annotate(api, manifest, names.CHANGE, json.dumps(asdict(Change(action.lead, action.time))))
         return
     notes = {
         names.CHANGE: json.dumps(asdict(Change(action.lead, action.began, passed=True))),

@@ -94,7 +94,7 @@ class LocalCluster:
         elif isinstance(action, HandOver):
             self._lease(action.fragment).hand_over(action.epoch)
         elif isinstance(action, RequestCut):
-            self._lease_of(action).request_cut(action.lead, action.began)
+            self._lease_of(action).request_cut(action.lead, action.began, action.time)
         elif isinstance(action, RestoreLease):
             self._lease_of(action).restore(action.epoch, action.change)
         elif isinstance(action, RestoreState):

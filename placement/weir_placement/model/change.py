@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Change:
-    """How a plan is left for one with other operators; kept in the lease of the fragment that delivers.
+    """How a plan is left for one with other operators; kept in the lease of the fragment that delivers. In
+    those of the others stands, as `time`, after which event time [us] nobody needs their rows.
 
     Attributes:
         lead: set by the controller: how long [s] the plan goes on before the cut.
