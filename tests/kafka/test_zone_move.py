@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,8 @@ def leaders(topic: Topic) -> set[int]:
 def test_it_is_led_in_its_producers_zone_and_comes_after_it(
     broker: Broker, other: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "weir_runtime.exchanges.topic.writer.LOOK", 0.5
-    )  # a broker that has just come may go once more
+    # by its module: of the package, `writer` is a function
+    monkeypatch.setattr(import_module("weir_runtime.exchanges.topic.writer"), "LOOK", 0.5)
     one = Topic("weir.default.moves", broker.options)
     two = Topic("weir.default.copies", broker.options | {"replication": 2})
     for topic in (one, two):
