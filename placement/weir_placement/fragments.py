@@ -173,11 +173,13 @@ def horizon(query: Query) -> int:
     """H [us]: a row of the output with event time t depends on rows of the sources later than t - H alone.
 
     The greatest sum over a path from a source to the sink of the reaches of join windows and the lengths of
-    aggregates' windows (NOS: how far back a changed plan must be replayed).
+    aggregates' windows (NOS: how far back a changed plan must be replayed). Where both sides of a join are
+    joins, the earliest source of the one and the latest of the other are apart by both sums.
     """
     longest: dict[str, int] = {}
     for op in query.operators:
-        longest[op.id] = round(op.reach * 1e6) + max(longest.get(name, 0) for name in op.inputs)
+        below = [longest.get(name, 0) for name in op.inputs]
+        longest[op.id] = round(op.reach * 1e6) + (sum(below) if op.kind == "join" else max(below))
     return longest[query.operators[-1].id] if query.operators else 0
 
 

@@ -43,6 +43,22 @@ def test_an_edit_hands_over_at_a_cut_and_no_row_is_published_by_both() -> None:
     assert condition(cluster, "q", "Ready") == "True"
 
 
+def test_what_has_begun_keeps_its_beginning_where_another_version_would_count_it_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is part of its checkpoint's name."""
+    cluster, scenario = FakeCluster(), one_query()
+    it = loop(scenario, cluster)
+    settle(it)
+    scenario.queries["default/q"] = desired(query("q", "s.k = 2"))
+    settle(it)
+    packed, processes = cluster.placements["default/q"].spec["plan"], dict(cluster.processes)
+    monkeypatch.setattr("weir_placement.fragments.horizon", lambda query: 5_000_000)
+    settle(loop(scenario, cluster))
+    assert cluster.processes == processes
+    assert cluster.placements["default/q"].spec["plan"]["told"] == packed["told"]
+
+
 def test_an_edit_of_a_plan_that_never_ran_starts_from_the_beginning() -> None:
     cluster, scenario = FakeCluster(), one_query()
     it = loop(scenario, cluster)

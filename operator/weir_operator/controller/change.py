@@ -84,8 +84,18 @@ def specs_in_force(
         generation = f"/{record.generation}" if record.generation else ""
         ends = replace(desired.ends, incarnation=desired.ends.incarnation + generation, since=record.since)
         specs = cut(record.plan, group.problem.streams, ends, state.settings.layout, record.boundaries)
+        specs = tuple(_as_begun(spec, record) for spec in specs)
         state.cuts[record.query] = record, specs
     return specs
+
+
+def _as_begun(spec: FragmentSpec, record: Record) -> FragmentSpec:
+    """With the beginning that its inputs were told first: it is part of the checkpoint's name, and another
+    version may count it otherwise."""
+    before = next((item.inputs for item in record.specs if item.name == spec.name), ())
+    after = {item.name: item.after for item in before}
+    inputs = tuple(replace(item, after=after.get(item.name, item.after)) for item in spec.inputs)
+    return replace(spec, inputs=inputs)
 
 
 def leaving_specs(state: RoundState, group: Group, record: Record) -> tuple[FragmentSpec, ...]:
