@@ -236,7 +236,8 @@ def test_a_broker_that_does_not_answer_is_one_line(
     [
         (["2026-01-31"] * 4, "1", "1 row/s, a guess: no two rows differ in time"),
         (["2026-01-31T12:00:00Z", "2026-01-31T12:00:02Z"], "1", "1 row/s, from event times"),
-        (["2025-01-31", "2026-01-31"], "1m", "0.001 rows/s, from event times"),
+        (["2026-01-01", "2026-01-02", "2026-01-03"], "18u", "1.8e-05 rows/s, from event times"),
+        (["2025-01-31", "2026-01-31"], "1u", "1e-06 rows/s, from event times"),
     ],
 )
 def test_the_rate_and_where_it_is_from(

@@ -51,7 +51,8 @@ def crds(
         different = [n for n, text in texts.items() if not _same(folder / n, text)]
         different += [f.name for f in sorted(folder.glob("*.yaml")) if f.name not in texts]
         for name in different:
-            print(f"{folder / name}: differs from the models; run `weir crds {folder}`", file=sys.stderr)
+            what = "differs from the models" if (folder / name).exists() else "is missing"
+            print(f"{folder / name}: {what}; run `weir crds {folder}`", file=sys.stderr)
         return DIFFERENT if different else 0
     below_folders(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -144,6 +144,7 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     from weir_placement.model.amounts import count
     from weir_runtime.arrow_types import UNIX_UNITS
 
+    from weir_operator.api.values import parse_quantity
     from weir_operator.sampling import statistics
     from weir_operator.sampling.columns import almost_numbers
     from weir_operator.sampling.sample import almost_times
@@ -156,7 +157,7 @@ def _tell(sample: Sample, name: str, target: Path, manifest: Path) -> None:
     )
     print(f"  event time {sample.time} ({form})")
     print(f"  rows come at most {statistics.disorder(sample)} s late (watermark)")
-    figure = f"{int(rate[:-1]) / 1000:g}" if rate.endswith("m") else rate
+    figure = f"{parse_quantity(rate):g}" if rate[-1].isalpha() else rate
     print(f"  {figure} {'row' if figure == '1' else 'rows'}/s, {origin}")
     for column, why in sample.content.columns.omitted.items():
         print(f"  left out: column {column!r}: {why}")

@@ -27,6 +27,7 @@ def overlaps(objects: Objects, groups: Sequence[PolicyProblem], site: Site) -> I
     written: list[tuple[Key, str, Files, FilesPlace]] = []
     for key, path, files in folders(objects):
         yield from _bucket(key, f"{path}.uri", files.uri or "")
+        yield from _shell(key, f"{path}.uri", files.uri or "")
         if isinstance(files, Files):
             place = site.place(files.location, key.namespace)
             parent = path.removesuffix(".files")
@@ -58,6 +59,12 @@ def _bucket(key: Key, path: str, uri: str) -> Iterator[Finding]:
     if uri.startswith(SCHEME) and not _BUCKET.fullmatch(name):
         right = "write 3 to 63 lower-case letters, digits, '-' and '.'"
         yield Finding(key, path, f"{shown(name)} is no name that a store gives to a new bucket", right)
+
+
+def _shell(key: Key, path: str, uri: str) -> Iterator[Finding]:
+    if sign := next((part for part in uri.split("/") if part.startswith(("~", "$"))), ""):
+        wrong = f"{shown(uri)} has a folder called {sign}: no shell reads it"
+        yield Finding(key, path, wrong, "write out what it stands for")
 
 
 def _circles(objects: Objects, groups: Sequence[PolicyProblem]) -> Iterator[Finding]:

@@ -25,13 +25,13 @@ def evaluate_plan(groups: Sequence[PolicyProblem], file: Path) -> PlannedPolicy:
     Raises:
         ManifestError: the file is not a plan, or names something that the manifests do not have.
     """
+    document = read_report(file)
     if not groups:
-        raise ManifestError([Finding(None, "", "no query to evaluate", "give a StreamQuery", file=str(file))])
+        raise ManifestError([Finding(None, "", "the manifests have no query", "give a StreamQuery")])
     first = groups[0]
     streams = {name: s for group in groups for name, s in group.problem.streams.items()}
     queries = tuple(query for group in groups for query in group.problem.queries)
     problem = replace(first.problem, streams=streams, queries=queries)
-    document = read_report(file)
     try:
         plan = read_plan(problem, document)
     except (ValueError, KeyError, TypeError) as error:

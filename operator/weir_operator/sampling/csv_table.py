@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import deque
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from weir_placement.model.amounts import count
 from weir_runtime.logs.csv_rows import MOST
 
 from weir_operator.sampling.sample_error import SampleError
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 SEPARATORS = {"';'": ";", "tabs": "\t", "'|'": "|"}
 
 
@@ -55,7 +58,7 @@ def read(text: str, path: Path, whole: bool) -> CsvTable:
         raise SampleError(f"{path}: has no rows below its header; a sample needs some")
     if 2 * len(ragged) > len(lines):
         line, number = ragged[0]
-        wrong = f"has {number} values for the {len(header)} columns of line 1"
+        wrong = f"has {number} values for the {count(len(header), 'column')} of line 1"
         raise SampleError(f"{path}:{line}: {wrong}; put values with commas in double quotes")
     return CsvTable(values, lines)
 
@@ -65,6 +68,9 @@ def _check_header(header: list[str], path: Path) -> None:
         raise SampleError(f"{path}:1: separates values by {other[0]}; write a CSV with commas")
     if twice := [name for name in header if header.count(name) > 1]:
         raise SampleError(f"{path}:1: has column {twice[0]} more than once; give each its own name")
+    if any(_TIME.match(name) for name in header):
+        wrong = f"{','.join(header)[:60]} is a row of values, not of names"
+        raise SampleError(f"{path}:1: {wrong}; the first line must have the columns' names")
     if all(any(c.isdigit() for c in name) and not any(c.isalpha() for c in name) for name in header):
         wrong = f"{','.join(header)[:60]} has no names"
         raise SampleError(f"{path}:1: {wrong}; the first line must have the columns' names")

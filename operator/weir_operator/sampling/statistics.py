@@ -14,6 +14,8 @@ from weir_operator.sampling.sample import Sample
 
 LENGTHS = (1, 10, 60, 600, 3600, 21_600, 86_400)
 """[s] Lengths of a first query's windows."""
+RATES = ((1.0, ""), (1e3, "m"), (1e6, "u"))
+"""How many of a unit a row is, and its letter in a quantity."""
 WINDOWS = 20
 """A first query shows about so many of them, so that a person can look at them."""
 
@@ -34,7 +36,8 @@ def rate(sample: Sample) -> tuple[str, str]:
     if not seconds:
         return "1", "a guess: no two rows differ in time"
     rows = sample.rows.num_rows / seconds
-    return (str(ceil(rows)) if rows >= 1 else f"{ceil(rows * 1000)}m"), origin
+    shown = next(f"{ceil(rows * size)}{unit}" for size, unit in RATES if rows * size >= 1 or unit == "u")
+    return shown, origin
 
 
 def disorder(sample: Sample) -> int:

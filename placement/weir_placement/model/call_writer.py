@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weir_placement.model import types
+from weir_placement.model.amounts import count
 from weir_placement.model.constants import wrong_constant
 from weir_placement.model.functions import EXTRACT, NAMED, TRUNCATE, Function
 from weir_placement.model.writer_base import ATOM, BaseWriter, TypedText, what_to_mix
@@ -138,7 +139,7 @@ class CallWriter(BaseWriter):
     def _call(self, node: Node, function: Function, arguments: list[Node]) -> TypedText:
         has_bounds = "*" in function.keys or not function.keys
         if has_bounds and not function.minimum <= len(arguments) <= function.maximum:
-            self.refuse(node, f"{function.name} does not take {len(arguments)} arguments")
+            self.refuse(node, f"{function.name} does not take {count(len(arguments), 'argument')}")
         written = [self.write(a) for a in arguments]
         self.check_families(node, function, written)
         text = f"{function.name}({', '.join(w.text for w in written)})"

@@ -110,7 +110,8 @@ def check_text(text: str) -> None:
         message = "a string or a quoted name is not closed"
         opened = syntax_errors.unclosed(text)
         raise ExpressionError(message if opened is not None else str(error), text, opened) from None
-    for message, offset in (*refused_signs(tokens), *too_many_arguments(tokens)):
+    commas = syntax_errors.commas_between_conditions(tokens)
+    for message, offset in (*refused_signs(tokens), *too_many_arguments(tokens), *commas):
         raise ExpressionError(message, text, offset)
     depth = 0
     for previous, token in zip([None, *tokens], tokens, strict=False):

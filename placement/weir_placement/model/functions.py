@@ -161,7 +161,7 @@ WHY_REFUSED: dict[str, str] = {
     "Subquery": "a subquery inside an expression is not supported; join its stream instead",
     "Select": "a subquery inside an expression is not supported; join its stream instead",
     "Exists": "EXISTS is not supported; join the other stream within a time window",
-    "Star": "* is only allowed as an item of SELECT",
+    "Star": "* is only allowed as an item of SELECT, without EXCEPT, and in count(*)",
     "Placeholder": "parameters are not supported; write the value",
     "Parameter": "parameters are not supported; write the value",
     "Lambda": "lambda functions are not supported",

@@ -12,6 +12,7 @@ Operand = tuple[str, str]
 
 _NUMBER = re.compile(r"'(-?\d+(\.\d+)?)'")
 _TIME = re.compile(r"'\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?'")
+_DATE = re.compile(r"CAST\(('\d{4}-\d\d-\d\d') AS DATE\)")
 _LITERALS = {
     # type that a constant should have -> how one is written
     "TIMESTAMP": "TIMESTAMP '2026-01-31 12:00:00'",
@@ -97,5 +98,7 @@ def _cast(one: Operand, other: Operand) -> str:
         return f"unix_seconds({shortened(kinds['TIMESTAMP'])}) for the number of seconds since 1970"
     if "DATE" in kinds and any(kind.startswith("TIMESTAMP") for kind in kinds):
         target = next(kind for kind in kinds if kind != "DATE")
+        if written := _DATE.fullmatch(kinds["DATE"]):
+            return f"TIMESTAMP {written[1]}"
         return f"CAST({shortened(kinds['DATE'])} AS {target})"
     return f"CAST({shortened(other[0])} AS {one[1]})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from weir_placement.model.functions import WHY_REFUSED
+from weir_placement.model.amounts import count
+from weir_placement.model.functions import UNIT_MICROS, WHY_REFUSED
 from weir_placement.model.suggestion import near
 from weir_placement.model.types import PLAIN
 
@@ -31,6 +32,7 @@ KEYWORDS = (
 
 
 _OPENING = ("WHERE", "ON", "HAVING", "AND", "OR", "(")
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING", "ORDER_BY", "UNION", "LIMIT", "JOIN", "WINDOW")
 _TABLE_FUNCTIONS = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_TABLE = "Expected table name"
 _ARGUMENTS = re.compile(r"The number of provided arguments \((\d+)\) .* supported arguments \((\d+)\)")
@@ -46,23 +48,61 @@ def wording(details: Mapping[str, Any], tokens: Sequence[Any], offset: int) -> t
     here = f"before {tokens[at].text}" if at < len(tokens) else "at the end"
     if answer := _of_a_construct(reason, tokens, at, offset):
         return answer
+    if before is not None and before.text == "," and at < len(tokens) and tokens[at].text.upper() in PLAIN:
+        return f"a type is written behind AS, as in CAST(x AS {tokens[at].text.upper()})", offset
     if reason.startswith("Required keyword"):
         return f"something is missing after {before.text if before else ''}, {here}", offset
     if match := re.match(
         r"The number of provided arguments \((\d+)\) .* supported arguments \((\d+)\)", reason
     ):
-        return f"a function has {match[1]} arguments here; it takes at most {match[2]}", offset
+        most = count(int(match[2]), "argument")
+        return f"{_call_around(tokens, at)} takes at most {most}, and has {match[1]} here", offset
     if reason.startswith(_NO_TABLE):
         return f"a stream's name is expected after {before.text if before else ''}, {here}", offset
     if match := re.match(r"Found multiple '([^']*)' clauses", reason):
         return f"{match[1]} appears twice; write it once, its conditions joined by AND", offset
     if reason == "Expected TYPE after CAST":
         return _no_type(tokens, at, offset)
+    if reason == "Expecting )" and (length := _bare_length(tokens, at)):
+        return f"a length of time is written in quotes here: '{length}'", tokens[at - 1].start
     if reason == "Expecting )":
         return f"a ( is not closed: a ) is expected {here}", offset
     if "Unexpected token" in reason:
         return _unexpected(tokens, at, offset)
     return re.sub(r"( for| but got)? <[^>]*>", "", reason), offset
+
+
+def commas_between_conditions(tokens: Sequence[Any]) -> Iterator[tuple[str, int]]:
+    """(message, offset) of each."""
+    clauses = [""]
+    for token in tokens:
+        kind, word = token.token_type.name, token.text.upper()
+        if kind == "L_PAREN":
+            clauses.append("")
+        elif kind == "R_PAREN" and len(clauses) > 1:
+            clauses.pop()
+        elif kind in _CLAUSES:
+            clauses[-1] = word
+        elif kind == "COMMA" and clauses[-1] in ("WHERE", "HAVING"):
+            yield f"a comma joins no conditions of {clauses[-1]}; write AND", token.start
+
+
+def _bare_length(tokens: Sequence[Any], at: int) -> str:
+    """A number and a unit of time, as 1 hour, where a text is needed; "" where it is something else."""
+    if not 0 < at < len(tokens) or tokens[at - 1].token_type.name != "NUMBER":
+        return ""
+    is_unit = tokens[at].text.upper().rstrip("S") in UNIT_MICROS
+    return f"{tokens[at - 1].text} {tokens[at].text}" if is_unit else ""
+
+
+def _call_around(tokens: Sequence[Any], at: int) -> str:
+    """The name of the function whose parentheses a token is in."""
+    depth = 0
+    for i in range(min(at, len(tokens)) - 1, 0, -1):
+        if tokens[i].text == "(" and not depth:
+            return str(tokens[i - 1].text)
+        depth += (tokens[i].text == ")") - (tokens[i].text == "(")
+    return "a function"
 
 
 def _of_a_construct(reason: str, tokens: Sequence[Any], at: int, offset: int) -> tuple[str, int] | None:
@@ -133,7 +173,7 @@ def _unexpected(tokens: Sequence[Any], at: int, offset: int) -> tuple[str, int]:
         return f"{before.text} is not expected here; is a comma missing before it?", before.start
     if _is_name(token) or token.token_type.name in ("STRING", "NUMBER"):
         return f"{token.text} is not expected here; is a comma or an operator missing before it?", offset
-    instead = {"&&": "AND", "||": "OR", "&": "AND", "|": "OR", "!": "NOT"}.get(token.text)
+    instead = {"&&": "AND", "||": "OR", "&": "AND", "|": "OR", "!": "NOT", "=>": ">="}.get(token.text)
     return f"{token.text} is not expected here" + (f"; write {instead}" if instead else ""), offset
 
 

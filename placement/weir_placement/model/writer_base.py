@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from weir_placement.model import types
 from weir_placement.model.expression_parser import place_of
-from weir_placement.model.functions import AGGREGATES, ALL_NAMES, WHY_REFUSED, Function
+from weir_placement.model.functions import AGGREGATES, ALL_NAMES, BINARY, UNIT_MICROS, WHY_REFUSED, Function
 from weir_placement.model.mixed_types import as_one_type, first_two, shortened, typed
 from weir_placement.model.suggestion import near
 
@@ -20,6 +20,20 @@ UNARY = 8
 COMPARISON = 4
 _CALL = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
 _OPEN_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(\s*$")
+COMPARISONS = ("LT", "LTE", "GT", "GTE", "EQ", "NEQ")
+SIGNS = {
+    # classes of sqlglot that are no calls -> what is written
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "BitwiseNot": "~",
+    "BitwiseLeftShift": "<<",
+    "BitwiseRightShift": ">>",
+    "SimilarTo": "SIMILAR TO",
+    "HexString": "a number of base 16",
+    "BitString": "a number of base 2",
+    "Array": "a list in [ ]",
+}
 _FAMILY_CASTS = {"N": "DOUBLE", "S": "STRING", "I": "BIGINT"}
 _FAMILY_WORDS = {"N": "a number", "S": "a STRING", "I": "a whole number", "T": "a TIMESTAMP"}
 
@@ -65,16 +79,16 @@ class BaseWriter:
     def refuse_unknown(self, node: Node) -> NoReturn:
         name = type(node).__name__
         written = written_name(node, self.text)
-        sql_name = written or _sql_name(node)
+        sql_name = written or SIGNS.get(name) or _sql_name(node)
         if name in AGGREGATES:
             self.refuse(
                 node, f"{sql_name} is an aggregate; it is only allowed as an item of SELECT with GROUP BY"
             )
         if name in WHY_REFUSED and written.lower() not in WHY_REFUSED:
-            value = f"{node.sql('spark')}: " if name == "Interval" else ""
-            self.refuse(node, f"{value}{WHY_REFUSED[name]}")
+            value, hint = (f"{node.sql('spark')}: ", _unit_meant(node)) if name == "Interval" else ("", "")
+            self.refuse(node, f"{value}{WHY_REFUSED[name]}{hint}")
         why = WHY_REFUSED.get(sql_name.lower())
-        what = f"the function {sql_name}" if _is_function(node) else f"{sql_name}"
+        what = f"the function {sql_name}" if _is_function(node) and name not in SIGNS else sql_name
         if why:
             self.refuse(node, f"{what} is not supported: it {why}")
         if sql_name.lower() == "window":
@@ -92,6 +106,8 @@ class BaseWriter:
 
     def comparable(self, node: Node, operands: Sequence[TypedText]) -> None:
         if mixed := first_two([(each.text, each.type) for each in operands]):
+            if chained := _unchained(node):
+                self.refuse(node, f"comparisons make no chain; write {chained}")
             self.refuse(node, f"this compares {typed(*mixed)}; {as_one_type(*mixed)}")
 
     def common(self, node: Node, values: Sequence[TypedText]) -> str:
@@ -144,6 +160,21 @@ def written_name(node: Node, text: str) -> str:
         before = _OPEN_CALL.search(text, 0, place_of(node) or 0)
         return before[1] if before else ""
     return match[0] if match else ""
+
+
+def _unchained(node: Node) -> str:
+    """`a < b < c` as two comparisons; "" where it is none."""
+    if type(node).__name__ not in COMPARISONS or type(node.this).__name__ not in COMPARISONS:
+        return ""
+    first, middle, last = (each.sql("spark") for each in (node.this, node.this.expression, node.expression))
+    return f"{first} AND {middle} {BINARY[type(node).__name__][0]} {last}"
+
+
+def _unit_meant(interval: Node) -> str:
+    unit = interval.args.get("unit")
+    written = str(unit.name).upper().rstrip("S") if unit is not None else ""
+    meant = near(written, UNIT_MICROS, 0.7) if written not in UNIT_MICROS else ""
+    return f"; did you mean {meant}S?" if meant else ""
 
 
 def _is_function(node: Node) -> bool:

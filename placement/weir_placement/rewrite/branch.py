@@ -222,8 +222,9 @@ def _has_aggregate(node: Node) -> bool:
 
 
 def _aggregate_in(node: Node) -> Node | None:
-    """The first that is no window function."""
+    """The first that is no window function, and in no subquery."""
     from sqlglot import exp
 
-    calls = (cast("Node", call) for call in node.find_all(exp.AggFunc))
+    nested = {id(call) for select in node.find_all(exp.Select) for call in select.find_all(exp.AggFunc)}
+    calls = (cast("Node", call) for call in node.find_all(exp.AggFunc) if id(call) not in nested)
     return next((call for call in calls if call.find_ancestor(exp.Window) is None), None)

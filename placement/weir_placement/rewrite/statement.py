@@ -44,6 +44,7 @@ _CLAUSES = {
     "locks": ("FOR", "there are no locks on streams"),
     "kind": ("SELECT AS", "list the columns"),
 }
+_WORDS = {"sample": "TABLESAMPLE", "by_name": "BY NAME"}
 _SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "hint"}
 _TABLE_CLAUSES = {
     "sample": ("TABLESAMPLE", "filter in WHERE instead"),
@@ -148,7 +149,8 @@ class Statement:
         for key, value in node.args.items():
             if key in parts or not value:
                 continue
-            word, hint = clauses.get(key, (key.strip("_").upper(), "`weir help sql` lists what is"))
+            unknown = _WORDS.get(key, key.strip("_").upper()), "`weir help sql` lists what is"
+            word, hint = clauses.get(key, unknown)
             where = value[0] if isinstance(value, list) else value
             keyword = word.split()[0]
             node_of_clause = where if hasattr(where, "walk") else None

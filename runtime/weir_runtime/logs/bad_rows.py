@@ -135,7 +135,7 @@ def _reason(event_time: str, time: int | None, limit: int | None, unit: str) -> 
         return _of_another_unit(event_time, time, unit)
     if 0 < time < PLAUSIBLE and limit is not None:
         return f"{event_time} {_shown(time)} is too far ahead of the wall clock: later than {_shown(limit)}"
-    return f"{event_time} is {time} us; event times must be after 1970-01-01 and before 9990-01-01"
+    return f"{event_time} is {_shown(time)}; event times must be after 1970-01-01 and before 9990-01-01"
 
 
 def _of_another_unit(event_time: str, time: int, unit: str) -> str:
@@ -149,4 +149,8 @@ def _of_another_unit(event_time: str, time: int, unit: str) -> str:
 
 
 def _shown(time: int) -> str:
-    return (EPOCH + timedelta(microseconds=time)).isoformat()
+    """In ISO 8601; as a number where no calendar of Python has it."""
+    try:
+        return (EPOCH + timedelta(microseconds=time)).isoformat()
+    except OverflowError:
+        return f"{time} us"
