@@ -39,12 +39,15 @@ class Idle(FragmentProcess):
 
     def __init__(self, spec: FragmentSpec, folder: Path) -> None:
         super().__init__(spec, FileLease(spec.lease))
-        self._folder = folder
+        self._out = folder
 
     def _must_go(self) -> bool:
-        exchange = Path(self.spec.output.uri)
-        rows = sum(int(batch_metadata(path)["rows"]) for path in exchange.glob("0*.arrow"))
-        if rows >= 3 or (self.spec.output.kind == "files" and len(sink_rows(self._folder)) >= 3):
+        if flow := self.spec.output.flow:
+            batches = Path(flow.address).glob("0*.arrow")
+            rows = sum(int(batch_metadata(path)["rows"]) for path in batches)
+        else:
+            rows = len(sink_rows(self._out))
+        if rows >= 3:
             self.terminate.set()
         return super()._must_go()
 
