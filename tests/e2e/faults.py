@@ -124,21 +124,6 @@ def running_drivers(node: str) -> set[str]:
     return {line[0] for line in drivers} & tasks
 
 
-def exit_code(node: str, container: str) -> int | None:
-    """With which code a container has ended, from what the node's containerd keeps of it; None while it has
-    not, or is forgotten. The API server knows nothing of it as long as the node is cut off."""
-    command = f"cat /var/lib/containerd/*.cri*/containers/{container}/status"
-    text = _docker("exec", node, "sh", "-c", command, check=False)
-    status = json.loads(text) if text else {}
-    return int(status["ExitCode"]) if status.get("FinishedAt") else None
-
-
-def exit_codes(node: str, containers: set[str]) -> set[int]:
-    """Of containers, once all of them have ended; none before."""
-    codes = [exit_code(node, container) for container in containers]
-    return {code for code in codes if code is not None} if None not in codes else set()
-
-
 def is_ready(node: str) -> bool:
     """Whether the cluster believes in the node."""
     manifest: Manifest = get("node", node)[0]
